@@ -100,16 +100,16 @@ def tell(error: AppError) -> None:
 
     speaker = voice(stated_language())
     faults = [(path(entry.field), speaker.say(entry.message)) for entry in error.errors]
-    said = speaker.say(error.message)
-    if len(faults) == 1 and faults[0][1] == said:
-        said = f"{faults[0][0]}: {said}"
-    listed = len(faults) > 1 or not all(said.endswith(message) for _, message in faults)
+    text = speaker.say(error.message)
+    if len(faults) == 1 and faults[0][1] == text:
+        text = f"{faults[0][0]}: {text}"
+    listed = len(faults) > 1 or not all(text.endswith(message) for _, message in faults)
     if "--json" in sys.argv:
         errors = [{"field": field, "message": message} for field, message in faults]
-        typer.echo(json.dumps({"detail": said, "errors": errors}, ensure_ascii=False), err=True)
+        typer.echo(json.dumps({"detail": text, "errors": errors}, ensure_ascii=False), err=True)
         return
     lines = [f"  {field}: {message}" for field, message in faults] if listed else []
-    typer.echo(printed([f"{speaker.gettext('error')}: {said}", *lines]), err=True)
+    typer.echo(printed([f"{speaker.gettext('error')}: {text}", *lines]), err=True)
 
 
 def main() -> None:

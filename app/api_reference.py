@@ -72,16 +72,16 @@ async def with_answers(app: FastAPI, text: str) -> str:
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=None) as client:
         found = list(ANSWER.finditer(text))
-        for place in reversed(found):
-            *_, above = REQUEST.finditer(text, 0, place.start())
+        for match in reversed(found):
+            *_, above = REQUEST.finditer(text, 0, match.start())
             answer = await client.post(
-                f"/api/v1{place['path']}",
-                params={"fields": place["fields"]},
+                f"/api/v1{match['path']}",
+                params={"fields": match["fields"]},
                 json=json.loads(above[1] or above[2]),
             )
             answer.raise_for_status()
             shown = {name: value for name, value in answer.json().items() if name != "next"}
-            text = text[: place.end(1)] + printed(shown) + text[place.start("end") :]
+            text = text[: match.end(1)] + printed(shown) + text[match.start("end") :]
     return text
 
 
@@ -99,7 +99,7 @@ def printed(answer: dict[str, Any]) -> str:
 def shortened(value: Any) -> str:
     """Return a value as JSON, figures with four digits."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(name)}: {shortened(one)}" for name, one in value.items()) + "}"
+        return "{" + ", ".join(f"{json.dumps(name)}: {shortened(item)}" for name, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join([*map(shortened, value[:MOST]), *(["…"] if len(value) > MOST else [])]) + "]"
     if isinstance(value, float):
@@ -152,7 +152,7 @@ def book_parameters(catalog: Catalog) -> list[tuple[str, ...]]:
             stated = f"any {', '.join(sorted(kinds))}" if kinds else listed(items)
             meaning = catalog.fields[parameter].description
         if parameter == "price_hour":
-            conditions = [one for one in RENTALS.values() if one]
+            conditions = [condition for condition in RENTALS.values() if condition]
         units = ", ".join(f"`{unit}`" for unit in units_of(catalog, parameter))
         limits = f"{least:g} to {most:g}"
         shown = "" if parameter == "price" else listed(conditions)
@@ -173,12 +173,15 @@ CASE = "what was assumed where the file says nothing"
 def warnings() -> list[tuple[str, ...]]:
     """Return every warning that the code can raise."""
     package = Path(__file__).parent
-    found = {
+    known_warnings = {
         warning
         for path in package.rglob("*.py")
         for warning in raised(ast.parse(path.read_text(encoding="utf-8")))
     }
-    rows = [(f"`{warning.code}`", warning.severity, warning.sentence or CASE) for warning in sorted(found)]
+    rows = [
+        (f"`{warning.code}`", warning.severity, warning.sentence or CASE)
+        for warning in sorted(known_warnings)
+    ]
     return [("code", "severity", "sentence"), *rows]
 
 

@@ -96,7 +96,7 @@ def class_text(name: str, schema: Schema, written: Mapping[str, str]) -> str:
         if default == " = None" and "None" not in kind:
             kind += " | None"
         # What comes further down, in a circle of classes, is named in quotes.
-        ahead = any(one not in written for one in names_in(inner))
+        ahead = any(inner_name not in written for inner_name in names_in(inner))
         lines.append(f'    {field}: "{kind}"{default}' if ahead else f"    {field}: {kind}{default}")
         lines += text_lines(inner.get("description", ""))
     return "\n".join(lines) + "\n"
@@ -104,10 +104,10 @@ def class_text(name: str, schema: Schema, written: Mapping[str, str]) -> str:
 
 def text_lines(text: str) -> list[str]:
     """Return the text below a class or a field."""
-    said = re.sub(r"\s+", " ", text).replace("\\", "\\\\").replace('"', '\\"')
-    if not said:
+    escaped = re.sub(r"\s+", " ", text).replace("\\", "\\\\").replace('"', '\\"')
+    if not escaped:
         return []
-    wrapped = textwrap.wrap(f'"""{said}', WIDTH - 8, break_long_words=False, break_on_hyphens=False)
+    wrapped = textwrap.wrap(f'"""{escaped}', WIDTH - 8, break_long_words=False, break_on_hyphens=False)
     ending = ['"""'] if len(wrapped) > 1 else []
     if not ending:
         wrapped[0] += '"""'
@@ -120,7 +120,7 @@ def type_text(schema: Schema) -> str:
         return name_of(schema)
     for several in ("anyOf", "oneOf"):
         if several in schema:
-            return " | ".join(dict.fromkeys(type_text(one) for one in schema[several]))
+            return " | ".join(dict.fromkeys(type_text(option) for option in schema[several]))
     if "const" in schema or "enum" in schema:
         # Equal sets of values are one type to Python, in the order in which any module named them first.
         values = sorted(schema.get("enum", [schema.get("const")]), key=str)
@@ -139,6 +139,6 @@ def default_text(schema: Schema) -> str:
     """Return what a field is where it is left out."""
     default = schema.get("default")
     if "$ref" in schema and isinstance(default, Mapping):
-        given = ", ".join(f"{name}={value!r}" for name, value in default.items())
-        return f" = Field(default_factory=lambda: {name_of(schema)}({given}))"
+        arguments = ", ".join(f"{name}={value!r}" for name, value in default.items())
+        return f" = Field(default_factory=lambda: {name_of(schema)}({arguments}))"
     return f" = {default!r}"

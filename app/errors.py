@@ -87,10 +87,10 @@ class AppError(Exception):
 
     def sentence(self) -> str:
         """Return what happened and what to do about it, with the field where all is said of one."""
-        said = str(self.message)
+        text = str(self.message)
         if [item.message for item in self.errors] == [self.message]:
-            return f"{self.errors[0].field}: {said}"
-        return said
+            return f"{self.errors[0].field}: {text}"
+        return text
 
 
 @contextmanager
@@ -100,28 +100,31 @@ def fields_at(place: Callable[[str], str]) -> Iterator[None]:
         yield
     except AppError as error:
         faults = error.errors or (FieldError("", error.message),)
-        error.errors = tuple(FieldError(place(one.field), one.message) for one in faults)
+        error.errors = tuple(FieldError(place(fault.field), fault.message) for fault in faults)
         raise
 
 
 def with_faults(error: AppError, others: Iterable[AppError]) -> AppError:
     """Return an error with what else is wrong, each field once, as the kind that is looked at first."""
-    found = [error, *others]
+    errors = [error, *others]
     fields: dict[str, FieldError] = {}
-    for one in found:
-        for fault in one.errors:
-            fields.setdefault(fault.field, FieldError(fault.field, fault.message, fault.slug or one.slug))
+    for failure in errors:
+        for fault in failure.errors:
+            fields.setdefault(fault.field, FieldError(fault.field, fault.message, fault.slug or failure.slug))
     if len(fields) <= len(error.errors):
         return error
-    kind = min((type(one) for one in found if one.errors), key=lambda one: ORDER.get(one.status, len(ORDER)))
+    kind = min(
+        (type(failure) for failure in errors if failure.errors),
+        key=lambda failure: ORDER.get(failure.status, len(ORDER)),
+    )
     return kind(error.message if len(fields) == 1 else several_invalid(len(fields)), fields.values())
 
 
 def refuse(faults: Iterable[AppError]) -> None:
     """Raise all that is wrong as one error."""
-    found = list(faults)
-    if found:
-        raise with_faults(found[0], found[1:])
+    errors = list(faults)
+    if errors:
+        raise with_faults(errors[0], errors[1:])
 
 
 def several_invalid(count: int) -> Message:
@@ -193,13 +196,19 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
     >>> nearest("dgx-a10", ["bow-pod16", "dgx-h100"]), nearest("x", ["bow-pod16", "dgx-h100"])
     (['dgx-h100'], ['bow-pod16', 'dgx-h100'])
     """
-    names, asked = sorted(known), spelled(name)
+    names, spelling = sorted(known), spelled(name)
     # What begins as the name does is closer than what differs from it in a letter.
-    longer = [one for one in names if len(asked) > 2 and spelled(one).startswith(asked)]
+    longer = [
+        known_name for known_name in names if len(spelling) > 2 and spelled(known_name).startswith(spelling)
+    ]
     if longer or DRAWN.fullmatch(name):
         return longer or names
-    close = difflib.get_close_matches(asked, {spelled(one) for one in names}, n=3, cutoff=0.5)
-    return [one for likeness in close for one in names if spelled(one) == likeness] or names
+    close = difflib.get_close_matches(
+        spelling, {spelled(known_name) for known_name in names}, n=3, cutoff=0.5
+    )
+    return [
+        known_name for likeness in close for known_name in names if spelled(known_name) == likeness
+    ] or names
 
 
 def spelled(name: str) -> str:
@@ -222,13 +231,13 @@ class NotFound(AppError):
     def named(cls, kind: str, name: str, known: Iterable[str], field_name: str = "") -> NotFound:
         """Return the error for an unknown identifier, with the nearest known ones."""
         close = nearest(name, known)[:3]
-        said = {"kind": Message(kind), "name": name[:80]}
+        values = {"kind": Message(kind), "name": name[:80]}
         message = (
             Message(
-                "no {kind} is named “{name}”; closest matches: {close}", {**said, "close": ", ".join(close)}
+                "no {kind} is named “{name}”; closest matches: {close}", {**values, "close": ", ".join(close)}
             )
             if close
-            else Message("no {kind} is named “{name}”; none exists yet", said)
+            else Message("no {kind} is named “{name}”; none exists yet", values)
         )
         return cls(message, [FieldError(field_name, message)] if field_name else [])
 

@@ -109,12 +109,12 @@ class Jobs:
     def waiting(self) -> int | None:
         """Return how many messages wait; None where the queue cannot be used."""
         try:
-            found = self._waiting()
+            identifiers = self._waiting()
             let_go(self._long)
         except Exception:
             logger.exception("the queue cannot be used; how much waits in it is not known")
             return None
-        return found
+        return identifiers
 
     def start(self) -> None:
         """Begin to work as soon as no other process of this machine does."""
@@ -277,10 +277,10 @@ class _Closing(PostgresStorage):  # type: ignore[misc]
         super().__init__(*arguments, **values)
 
     def _connect(self) -> psycopg.Connection[Any]:
-        made: psycopg.Connection[Any] = super()._connect()
+        connection: psycopg.Connection[Any] = super()._connect()
         with self._noting:
-            self._made = [one for one in self._made if not one.closed] + [made]
-        return made
+            self._made = [other for other in self._made if not other.closed] + [connection]
+        return connection
 
     _create_connection = _connect
 
@@ -290,9 +290,9 @@ class _Closing(PostgresStorage):  # type: ignore[misc]
 
     def close(self) -> bool:
         with self._noting:
-            made, self._made = self._made, []
-        for one in made:
-            self._close_quiet(one)
+            connections, self._made = self._made, []
+        for connection in connections:
+            self._close_quiet(connection)
         return bool(super().close())
 
 

@@ -147,12 +147,14 @@ def gathered_metrics(data_dir: Path, port: int) -> Iterator[None]:
 @contextlib.contextmanager
 def told_to_end() -> Iterator[threading.Event]:
     ending = threading.Event()
-    before = {one: signal.signal(one, lambda *_: ending.set()) for one in (signal.SIGTERM, signal.SIGINT)}
+    before = {
+        number: signal.signal(number, lambda *_: ending.set()) for number in (signal.SIGTERM, signal.SIGINT)
+    }
     try:
         yield ending
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _start(listener: socket.socket, settings: Settings) -> SpawnProcess:

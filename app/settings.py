@@ -235,12 +235,12 @@ class Settings(BaseModel):
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
         """Read ``RACKLINE_…``; an empty variable counts as not set."""
         environment = os.environ if environment is None else environment
-        given: dict[str, object] = {
+        settings: dict[str, object] = {
             field: value for name, field in VARIABLES.items() if (value := stated(environment, name))
         }
-        data_dir = Path(str(given.pop("data_dir", "") or default_data_dir(environment))).expanduser()
+        data_dir = Path(str(settings.pop("data_dir", "") or default_data_dir(environment))).expanduser()
         try:
-            return cls.at(data_dir.absolute(), **given)
+            return cls.at(data_dir.absolute(), **settings)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             name = f"RACKLINE_{str(first['loc'][0]).upper()}"

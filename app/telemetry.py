@@ -58,20 +58,20 @@ def finish(form: str) -> Sequence[Processor]:
 
 def with_traceback(logger: WrappedLogger, name: str, event: EventDict) -> EventDict:
     """Turn the exception of an event into text that shows where, and nothing of what was sent."""
-    found = event.pop("exc_info", None)
-    if found is True:
-        found = sys.exc_info()
-    if isinstance(found, BaseException):
-        found = (type(found), found, found.__traceback__)
-    if found and found[1] is not None:
-        event["exception"] = traceback_text(found)
+    exception = event.pop("exc_info", None)
+    if exception is True:
+        exception = sys.exc_info()
+    if isinstance(exception, BaseException):
+        exception = (type(exception), exception, exception.__traceback__)
+    if exception and exception[1] is not None:
+        event["exception"] = traceback_text(exception)
     return event
 
 
-def traceback_text(found: tuple[type[BaseException], BaseException, TracebackType | None]) -> str:
+def traceback_text(exception: tuple[type[BaseException], BaseException, TracebackType | None]) -> str:
     """Return a traceback; a refused document is named by its fields, not by their values."""
-    text = "".join(traceback.format_exception(*found)).rstrip()
-    for error in chain(found[1]):
+    text = "".join(traceback.format_exception(*exception)).rstrip()
+    for error in chain(exception[1]):
         if isinstance(error, ValidationError):
             places = [
                 f"{'.'.join(map(str, item['loc']))} ({item['type']})"
@@ -153,9 +153,9 @@ def exposition(ask: Callable[[], Iterable[Metric]]) -> bytes:
         of_all = CollectorRegistry()
         MultiProcessCollector(of_all)  # type: ignore[no-untyped-call]
         text += generate_latest(of_all)
-    asked = CollectorRegistry(auto_describe=False)
-    asked.register(_Asked(ask))
-    return text + generate_latest(asked)
+    on_demand = CollectorRegistry(auto_describe=False)
+    on_demand.register(_Asked(ask))
+    return text + generate_latest(on_demand)
 
 
 def count_connections(engine: Engine) -> None:

@@ -149,15 +149,15 @@ class Apart:
                         if gone():
                             raise Abandoned("the request was given up")
                         continue
-                    kind, told = receiver.recv()
+                    kind, payload = receiver.recv()
                     if kind == "told" and watch is not None:
-                        watch(*told)
+                        watch(*payload)
                     elif kind == "used":
-                        used = told
+                        used = payload
                     elif kind == "raised":
-                        raise told
+                        raise payload
                     elif kind == "answer":
-                        answer: Answer = told
+                        answer: Answer = payload
                         return answer
             except EOFError:
                 raise Unavailable("the computation ended early; ask again") from None
@@ -213,7 +213,7 @@ def _compute(
     os.nice(niceness)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     leave_with_parent()
-    begun = time.process_time()
+    started = time.process_time()
 
     def tell(*told: object) -> None:
         sender.send(("told", told))
@@ -230,7 +230,7 @@ def _compute(
         raise
     finally:
         store.close()
-    sender.send(("used", time.process_time() - begun))
+    sender.send(("used", time.process_time() - started))
     sender.send(told)
 
 

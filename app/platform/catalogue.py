@@ -54,7 +54,7 @@ class Shelf(Generic[Item]):
 
     @property
     def listed(self) -> list[Item]:
-        return [one for name, one in self.documents.items() if name not in self.withdrawn]
+        return [document for name, document in self.documents.items() if name not in self.withdrawn]
 
     def page(self, limit: int, cursor: str | None) -> Page[Item]:
         return stretch(self.listed, limit, cursor)
@@ -77,7 +77,9 @@ class Catalogue:
         self.profiles = context.software.profiles
         self.runs = context.runs
         self._published = published
-        self._withdrawn = frozenset(one.id for one in context.catalog.own.values() if one.withdrawn)
+        self._withdrawn = frozenset(
+            accelerator.id for accelerator in context.catalog.own.values() if accelerator.withdrawn
+        )
 
     def _shelf(
         self,
@@ -111,18 +113,18 @@ class Catalogue:
         """Every model preset, without its operators."""
         if self._published is not None:
             return self._published.models
-        found = {name: model(profile, self.catalog) for name, profile in presets().items()}
-        return Shelf("model preset", found)
+        models = {name: model(profile, self.catalog) for name, profile in presets().items()}
+        return Shelf("model preset", models)
 
     @cached_property
     def software(self) -> Shelf[Software]:
         if self._published is not None:
             return self._published.software
-        found = {
+        profiles = {
             name: software(profile, self.catalog, [run for run in self.runs if name in run.profiles])
             for name, profile in self.profiles.items()
         }
-        return Shelf("software profile", found)
+        return Shelf("software profile", profiles)
 
     @cached_property
     def sources(self) -> Shelf[SourceRef]:
@@ -190,8 +192,7 @@ def model(profile: ModelProfile, catalog: Catalog) -> Model:
 
 
 def published_training(published: Published, catalog: Catalog) -> PublishedTraining:
-    figures = (figure(catalog, fact) for fact in published.training)
-    return filled(PublishedTraining, published, figures=[found for found in figures if found is not None])
+    return filled(PublishedTraining, published, figures=figures_of(catalog, published.training))
 
 
 def published_parameters(published: Published) -> PublishedParameters | None:
@@ -229,12 +230,11 @@ def software_figure(fact: ProfileFigure, source: SourceRef) -> SoftwareFigure:
 
 
 def shared(catalog: Catalog, entry: Entry) -> dict[str, Any]:
-    figures = (figure(catalog, fact) for fact in entry.figures)
     return {
         "id": entry.id,
         "name": entry.name,
         "maker": entry.maker,
-        "figures": [found for found in figures if found is not None],
+        "figures": figures_of(catalog, entry.figures),
         "rejected": [Statement(**statement_fields(fact)) for fact in entry.rejected],
     }
 
@@ -249,6 +249,10 @@ def figure(catalog: Catalog, fact: Figure | None) -> CatalogueFigure | None:
         description=catalog.fields[fact.parameter].description,
         rejected=[Statement(**statement_fields(rival)) for rival in rivals],
     )
+
+
+def figures_of(catalog: Catalog, facts: Iterable[Figure | None]) -> list[CatalogueFigure]:
+    return [shown for fact in facts if (shown := figure(catalog, fact)) is not None]
 
 
 def statement_fields(fact: Figure) -> dict[str, Any]:

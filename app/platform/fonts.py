@@ -36,11 +36,11 @@ def coverage() -> frozenset[int]:
     """Return the code points that some font has and that may be printed."""
     from fontTools.ttLib import TTFont
 
-    found: set[int] = set()
+    code_points: set[int] = set()
     for path in font_files():
         with TTFont(path, lazy=True) as font:
-            found |= font.getBestCmap().keys()
-    return frozenset(code for code in found if unicodedata.category(chr(code))[0] not in {"C", "M"})
+            code_points |= font.getBestCmap().keys()
+    return frozenset(code for code in code_points if unicodedata.category(chr(code))[0] not in {"C", "M"})
 
 
 def printable(text: str) -> str:

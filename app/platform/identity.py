@@ -92,15 +92,15 @@ def folded(email: str) -> str:
 
 def checked_email(email: str, field: str = "email") -> str:
     """Return an address that can be written to."""
-    found = email.strip()
-    if len(found) > MOST_EMAIL or not found.isprintable() or not EMAIL.fullmatch(found):
+    address = email.strip()
+    if len(address) > MOST_EMAIL or not address.isprintable() or not EMAIL.fullmatch(address):
         raise BadInput.at(field, "enter an e-mail address, such as name@example.com")
-    return found
+    return address
 
 
 def checked_name(name: str) -> str:
     """Return a name that can be shown."""
-    found = " ".join(name.split())
-    if not found or len(found) > MOST_NAME or not found.isprintable():
+    text = " ".join(name.split())
+    if not text or len(text) > MOST_NAME or not text.isprintable():
         raise BadInput.at("name", "must have 1 to {most} printable characters", most=MOST_NAME)
-    return found
+    return text

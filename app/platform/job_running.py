@@ -58,8 +58,8 @@ class JobClaim:
         charge: Callable[[float], None] = uncounted,
     ) -> JobClaim | None:
         """Take on a job; None where it does not wait, such as when another was faster."""
-        found = bench.store.claim_job(identifier, runner_name(), now())
-        return cls(bench, found, stopping, charge) if found else None
+        job = bench.store.claim_job(identifier, runner_name(), now())
+        return cls(bench, job, stopping, charge) if job else None
 
     def cancelled(self) -> bool:
         """Tell whether to stop; shows that this runner lives. To be asked several times a second."""

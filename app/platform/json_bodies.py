@@ -34,13 +34,13 @@ def read_json(text: bytes) -> Any:
         raise BadInput("the body is not UTF-8 JSON, or contains an out-of-range number") from None
     # Where nothing is wrong, and that is nearly always, it need not be found four times where it would be.
     if not is_sound(value):
-        found = [
-            (of_body, [FieldError(place, of_field) for place in wrong[:20]])
+        errors = [
+            (of_body, [FieldError(field, of_field) for field in wrong[:20]])
             for _, is_wrong, of_body, of_field in UNREADABLE
             if (wrong := places(value, is_wrong))
         ]
-        faults = [fault for _, of_kind in found for fault in of_kind]
-        raise BadInput(found[0][0] if len(found) == 1 else several_invalid(len(faults)), faults)
+        faults = [fault for _, of_kind in errors for fault in of_kind]
+        raise BadInput(errors[0][0] if len(errors) == 1 else several_invalid(len(faults)), faults)
     return quoted(value)
 
 
@@ -69,10 +69,10 @@ def is_sound(value: Any) -> bool:
 
 def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return what a JSON object holds; what it names more than once is marked."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        found |= {name: REPEATED for name, count in Counter(name for name, _ in pairs).items() if count > 1}
-    return found
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        values |= {name: REPEATED for name, count in Counter(name for name, _ in pairs).items() if count > 1}
+    return values
 
 
 REPEATED = object()
@@ -97,19 +97,19 @@ def quoted(value: Any) -> Any:
 
 def places(value: Any, wrong: Callable[[Any], bool]) -> list[str]:
     """Return the dotted places of what is wrong in a JSON value."""
-    found: list[str] = []
+    fields: list[str] = []
     level: list[tuple[str, Any]] = [("", value)]
     for _ in range(MAX_DEPTH + 1):
-        found += [whole(place)[:200] or "body" for place, item in level if wrong(item)]
-        level = [child for place, item in level for child in children(place, item)]
+        fields += [whole(field)[:200] or "body" for field, item in level if wrong(item)]
+        level = [child for field, item in level for child in children(field, item)]
         if not level:
-            return found
+            return fields
     raise too_deep()
 
 
-def children(place: str, item: Any) -> list[tuple[str, Any]]:
+def children(field: str, item: Any) -> list[tuple[str, Any]]:
     """Return what a JSON value holds, with dotted places."""
-    prefix = f"{place}." if place else ""
+    prefix = f"{field}." if field else ""
     if isinstance(item, dict):
         return [(f"{prefix}{key}", child) for key, child in item.items()]
     if isinstance(item, list):
@@ -283,9 +283,9 @@ def dotted(location: Iterable[str | int]) -> str:
 
 def from_validation(errors: Iterable[Mapping[str, Any]]) -> AppError:
     """Return pydantic's complaints as one error: 422 unless all are about range."""
-    found = list(itertools.islice(errors, MAX_ERRORS))
-    fields = [FieldError(dotted(item["loc"]) or "body", reason(item)) for item in found]
-    kind: type[AppError] = BadInput if all(item["type"] in OUT_OF_RANGE for item in found) else Unprocessable
+    first = list(itertools.islice(errors, MAX_ERRORS))
+    fields = [FieldError(dotted(item["loc"]) or "body", reason(item)) for item in first]
+    kind: type[AppError] = BadInput if all(item["type"] in OUT_OF_RANGE for item in first) else Unprocessable
     if len(fields) == 1:
         return kind(fields[0].message, fields)
     return kind(several_invalid(len(fields)), fields)

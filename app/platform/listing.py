@@ -69,9 +69,9 @@ def read_cursor(cursor: str | None) -> After | None:
         return None
     try:
         moment, identifier = base64.urlsafe_b64decode(cursor.encode()).decode().split(" ")
-        found = datetime.fromisoformat(moment)
+        created_at = datetime.fromisoformat(moment)
         # A moment before the year 1 or behind 9999 in UTC is one that no row has.
-        after = After(found.astimezone(UTC), identifier) if found.tzinfo is not None else None
+        after = After(created_at.astimezone(UTC), identifier) if created_at.tzinfo is not None else None
     except (ValueError, OverflowError, binascii.Error):
         after = None
     if after is None or not IDENTIFIER.fullmatch(after.id):

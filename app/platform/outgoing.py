@@ -71,9 +71,10 @@ class PrivateHosts:
         if host.lower().rstrip(".") in self.names:
             return True
         literal = literal_address(host)
-        found = addresses or ([] if literal is None else [literal])
-        return bool(found) and all(
-            is_public(one) or any(one in network for network in self.networks) for one in found
+        resolved_addresses = addresses or ([] if literal is None else [literal])
+        return bool(resolved_addresses) and all(
+            is_public(address) or any(address in network for network in self.networks)
+            for address in resolved_addresses
         )
 
 
@@ -158,18 +159,18 @@ def resolved(host: str, port: int) -> list[Address]:
     literal = literal_address(host)
     if literal is not None:
         return [literal]
-    found: SimpleQueue[list[Any]] = SimpleQueue()
+    answers: SimpleQueue[list[Any]] = SimpleQueue()
 
     def look_up() -> None:
         try:
-            found.put(list(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)))
+            answers.put(list(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)))
         except (OSError, UnicodeError):
-            found.put([])
+            answers.put([])
 
     # The system's own limit may be far longer, and nothing ends a look-up sooner: it is left to its thread.
     threading.Thread(target=look_up, name="look-up", daemon=True).start()
     try:
-        entries = found.get(timeout=LOOK_UP_SECONDS)
+        entries = answers.get(timeout=LOOK_UP_SECONDS)
     except Empty:
         return []
     # A zone, as in fe80::1%eth0, is of this machine's links and of no use here.
@@ -328,12 +329,12 @@ async def read(
     """Post a body and read the beginning of the answer."""
     extensions = {"sni_hostname": host}
     async with client.stream("POST", url, headers=headers, content=body, extensions=extensions) as response:
-        found = b""
+        content = b""
         async for chunk in response.aiter_raw():
-            found += chunk
-            if len(found) >= READ_BYTES:
+            content += chunk
+            if len(content) >= READ_BYTES:
                 break
-        return Reply(response.status_code, shown(found[:READ_BYTES]))
+        return Reply(response.status_code, shown(content[:READ_BYTES]))
 
 
 def shown(content: bytes) -> str:

@@ -158,14 +158,14 @@ def network_of(address: str) -> str:
     ('192.0.2.7', '2001:db8::', '?')
     """
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])
+        parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return address[:60]
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped is not None:
-            return str(found.ipv4_mapped)
-        return str(ipaddress.ip_network((int(found) >> 64 << 64, 64)).network_address)
-    return str(found)
+    if isinstance(parsed, ipaddress.IPv6Address):
+        if parsed.ipv4_mapped is not None:
+            return str(parsed.ipv4_mapped)
+        return str(ipaddress.ip_network((int(parsed) >> 64 << 64, 64)).network_address)
+    return str(parsed)
 
 
 def begin_attempt(store: Store, subjects: Sequence[AttemptSubject], moment: datetime) -> None:
@@ -173,13 +173,13 @@ def begin_attempt(store: Store, subjects: Sequence[AttemptSubject], moment: date
     with store.identity() as queries:
         for subject in subjects:
             for _ in range(TRIES):
-                found = queries.sessions.attempts(subject.sha256)
-                failures = 0 if found is None else found.failures
-                left = timedelta(0) if found is None else found.blocked_until - moment
+                attempts = queries.sessions.attempts(subject.sha256)
+                failures = 0 if attempts is None else attempts.failures
+                left = timedelta(0) if attempts is None else attempts.blocked_until - moment
                 # A longer pause there is not: the clock was ahead when it was written, and is right again.
                 if timedelta(0) < left <= LONGEST:
                     raise too_soon(left)
-                stale = found is not None and found.last_at < moment - FORGOTTEN
+                stale = attempts is not None and attempts.last_at < moment - FORGOTTEN
                 count = 1 if stale else failures + 1
                 attempt = LoginAttempt(
                     subject_sha256=subject.sha256,

@@ -195,14 +195,14 @@ class Rates:
         """Count in the database where it is shared, and here as long as that cannot be written."""
         if self._together is not None:
             try:
-                found = count(self._together)
+                counter = count(self._together)
             except (SQLAlchemyError, Unavailable):
                 if not self._apart:
                     logger.warning("requests cannot be counted in the database: each process counts its own")
                 self._apart = True
             else:
                 self._apart = False
-                return found
+                return counter
         return count(self._here)
 
     def _counted(

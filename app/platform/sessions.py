@@ -52,17 +52,17 @@ class AccountsAdmission:
         moment = now()
         token = token_hash(credentials.session)
         with self._identity.store.identity() as queries:
-            found = queries.sessions.seated(token, moment, moment - self._identity.times.idle)
-        if found is None:
+            seat = queries.sessions.seated(token, moment, moment - self._identity.times.idle)
+        if seat is None:
             return None
-        if found.session.seen_at <= moment - SEEN_EVERY:
-            note_use(self._identity.store, found.session, moment)
+        if seat.session.seen_at <= moment - SEEN_EVERY:
+            note_use(self._identity.store, seat.session, moment)
         return Principal(
-            workspace_id=found.session.workspace_id,
-            name=found.account.name,
-            role=Role(found.role),
-            account_id=found.account.id,
-            workspace_name=found.workspace_name,
+            workspace_id=seat.session.workspace_id,
+            name=seat.account.name,
+            role=Role(seat.role),
+            account_id=seat.account.id,
+            workspace_name=seat.workspace_name,
         )
 
 
@@ -104,7 +104,7 @@ def start(
             seen_at=moment,
             expires_at=moment + lasts,
             address=visitor.address[:60],
-            user_agent="".join(one for one in visitor.user_agent if one.isprintable())[:MOST_AGENT],
+            user_agent="".join(letter for letter in visitor.user_agent if letter.isprintable())[:MOST_AGENT],
             failures=queries.people.take_failures(account.id) if complete else 0,
         )
     )

@@ -68,8 +68,8 @@ def read_cells(content: bytes, field: str, most: int) -> Iterator[tuple[int, lis
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         for cells in reader:
-            if any(found := [cell.strip() for cell in cells]):
-                yield reader.line_num, found
+            if any(stripped := [cell.strip() for cell in cells]):
+                yield reader.line_num, stripped
     except csv.Error:
         raise BadInput.at(
             field, "the file is not valid CSV: a quote is not closed or a cell is too long"

@@ -42,16 +42,16 @@ class Tracing:
 
         caller = {name: headers[name] for name in ("traceparent", "tracestate") if name in headers}
         parent = TraceContextTextMapPropagator().extract(caller)
-        said: dict[str, Any] = {"rackline.request_id": identifier}
+        attributes: dict[str, Any] = {"rackline.request_id": identifier}
         with self._tracer.start_as_current_span(
             "request", context=parent, kind=SpanKind.SERVER, record_exception=False
         ) as span:
             try:
-                yield said
+                yield attributes
             finally:
-                span.update_name(f"{said.get('http.request.method')} {said.get('http.route')}")
-                span.set_attributes(said)
-                if said.get("http.response.status_code", 500) >= 500:
+                span.update_name(f"{attributes.get('http.request.method')} {attributes.get('http.route')}")
+                span.set_attributes(attributes)
+                if attributes.get("http.response.status_code", 500) >= 500:
                     span.set_status(StatusCode.ERROR)
 
     def follow(self, engine: sa.Engine) -> None:
@@ -62,11 +62,11 @@ class Tracing:
             # Chores and jobs have no request that a statement could belong to.
             if context is not None and get_current_span().is_recording():
                 verb = statement.lstrip().partition(" ")[0].upper()
-                said = {"db.system.name": engine.dialect.name, "db.operation.name": verb}
-                context.span = self._tracer.start_span(verb, kind=SpanKind.CLIENT, attributes=said)
+                attributes = {"db.system.name": engine.dialect.name, "db.operation.name": verb}
+                context.span = self._tracer.start_span(verb, kind=SpanKind.CLIENT, attributes=attributes)
 
-        def end(*given: Any) -> None:
-            if (span := getattr(given[4], "span", None)) is not None:
+        def end(*arguments: Any) -> None:
+            if (span := getattr(arguments[4], "span", None)) is not None:
                 span.end()
 
         def fail(failure: sa.ExceptionContext) -> None:

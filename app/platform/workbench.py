@@ -410,10 +410,10 @@ class Workbench:
 
 def hold_uploads(repository: Repository, document: JsonValue) -> None:
     """Keep the uploads that a document names where they are until it is kept too, or say which is gone."""
-    named = sorted(set(uploads_in(document)))
-    if named:
+    identifiers = sorted(set(uploads_in(document)))
+    if identifiers:
         repository.hold()
-    for identifier in named:
+    for identifier in identifiers:
         if repository.holds(identifier) is False:
             kind = "uploaded sample" if identifier.startswith("wkl_") else "uploaded profile"
             raise no_such(kind, identifier)

@@ -30,15 +30,15 @@ def figure_csv(figure: Figure) -> str:
     for trace in figure["data"]:
         x, y = trace["x"], trace["y"]
         ends = [*_ends(trace, "x", x), *_ends(trace, "y", y)]
-        for place, said in enumerate(trace.get("customdata", ())):
-            if x[place] is None or y[place] is None:
+        for index, texts in enumerate(trace.get("customdata", ())):
+            if x[index] is None or y[index] is None:
                 continue
             cells = [
                 trace.get("name", ""),
-                x[place],
-                labels.get(y[place], y[place]),
-                *(end[place] for end in ends),
-                " · ".join(said),
+                x[index],
+                labels.get(y[index], y[index]),
+                *(end[index] for end in ends),
+                " · ".join(texts),
             ]
             writer.writerow([written(cell) for cell in cells])
     return lines.getvalue()
@@ -49,19 +49,21 @@ def figure_table(figure: Figure) -> tuple[list[str], list[list[str]]]:
 
     Named rows have a column for each kind of value; points have the columns of the figure.
     """
-    said = [trace for trace in figure["data"] if trace.get("customdata")]
+    traces = [trace for trace in figure["data"] if trace.get("customdata")]
     labels = figure["layout"]["meta"].get("rows")
-    names = list(dict.fromkeys(trace.get("name", "") for trace in said))
+    names = list(dict.fromkeys(trace.get("name", "") for trace in traces))
     if labels is None:
-        rows = [[trace.get("name", ""), *cells] for trace in said for cells in trace["customdata"]]
+        rows = [[trace.get("name", ""), *cells] for trace in traces for cells in trace["customdata"]]
         return ["", *figure["layout"]["meta"]["columns"]], rows
-    found: dict[tuple[int, str], list[str]] = {}
-    for trace in said:
+    cells_by_row: dict[tuple[int, str], list[str]] = {}
+    for trace in traces:
         for row, (text,) in zip(trace["y"], trace["customdata"], strict=True):
-            found.setdefault((round(row), trace.get("name", "")), []).append(text)
+            cells_by_row.setdefault((round(row), trace.get("name", "")), []).append(text)
     title = figure["layout"]["xaxis"]["title"]["text"]
     heads = [title] if len(names) == 1 else [name or title for name in names]
-    cells = [[" · ".join(found.get((row, name), ["–"])) for name in names] for row in range(len(labels))]
+    cells = [
+        [" · ".join(cells_by_row.get((row, name), ["–"])) for name in names] for row in range(len(labels))
+    ]
     # The longer of both stands down the side.
     if len(heads) > len(labels):
         return ["", *labels], [

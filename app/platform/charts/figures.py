@@ -87,7 +87,7 @@ def thin(colour: str, opacity: float = 0.16) -> str:
     >>> thin("#0072b2")
     'rgba(0,114,178,0.16)'
     """
-    red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity})"
 
 
@@ -168,8 +168,8 @@ def figure(
         "xaxis": across,
         "yaxis": up,
     }
-    made: Figure = json.loads(_checked(json.dumps({"data": data, "layout": base | layout}, default=float)))
-    return made
+    checked: Figure = json.loads(_checked(json.dumps({"data": data, "layout": base | layout}, default=float)))
+    return checked
 
 
 @lru_cache(maxsize=FIGURES_KEPT)
@@ -183,11 +183,11 @@ def _checked(drawn: str) -> str:
 
 def legend(data: Iterable[Trace]) -> dict[str, Trace]:
     """Return the traces that a legend names, each name once."""
-    found: dict[str, Trace] = {}
+    traces: dict[str, Trace] = {}
     for trace in data:
         if trace.get("name") and trace.get("showlegend", True):
-            found.setdefault(trace["name"], trace)
-    return found
+            traces.setdefault(trace["name"], trace)
+    return traces
 
 
 def axis(
@@ -219,20 +219,20 @@ def axis(
     known = [value for value in values if not log or value > 0]
     low, high = ends or (min(known, default=1.0), max(known, default=1.0))
     low = 0.0 if zero and low > 0 else low
-    place = math.log10 if log else float
-    least, most = place(low), place(high)
+    position = math.log10 if log else float
+    least, most = position(low), position(high)
     room = ROOM * (most - least) or (ALONE if log else abs(high) or 1.0)
     if ends is None:
         least, most = least if zero and low == 0 else least - room, most + room
     first, last = (10.0**least, 10.0**most) if log else (least, most)
     ticks = sorted(at) or (log_steps(first, last) if log else round_steps(last, first))
     texts = [(tick, write(tick)) for tick in ticks if first <= tick <= last]
-    kept = legible(texts, place, most - least)
+    kept = legible(texts, position, most - least)
     # Round ticks stay evenly apart.
     while not at and len(kept) < len(texts):
         texts = texts[::2]
-        kept = legible(texts, place, most - least)
-    found = base_axis(
+        kept = legible(texts, position, most - least)
+    result = base_axis(
         f"{title} ({unit})" if unit else title,
         type="log" if log else "linear",
         range=[least, most],
@@ -244,8 +244,8 @@ def axis(
         powers = range(math.floor(least), math.ceil(most) + 1)
         between = [digit * 10.0**power for power in powers for digit in range(1, 10)]
         between = [value for value in between if first <= value <= last]
-        found["minor"] = {"tickmode": "array", "tickvals": between, "ticks": "outside", "ticklen": 3}
-    return found
+        result["minor"] = {"tickmode": "array", "tickvals": between, "ticks": "outside", "ticklen": 3}
+    return result
 
 
 def base_axis(title: str = "", **more: Any) -> Axis:
@@ -263,14 +263,14 @@ def base_axis(title: str = "", **more: Any) -> Axis:
 
 
 def legible(
-    ticks: Sequence[tuple[float, str]], place: Callable[[float], float], length: float
+    ticks: Sequence[tuple[float, str]], position: Callable[[float], float], length: float
 ) -> list[tuple[float, str]]:
     """Return ticks without those whose labels would run into the one before."""
     kept: list[tuple[float, str]] = []
     for tick, text in ticks:
         if kept:
             before, label = kept[-1]
-            distance = LETTERS * (place(tick) - place(before)) / length
+            distance = LETTERS * (position(tick) - position(before)) / length
             if distance < (letters(text) + letters(label)) / 2 + APART:
                 continue
         kept.append((tick, text))
@@ -307,12 +307,12 @@ def log_steps(lowest: float, highest: float) -> list[float]:
     """
     first, last = math.floor(math.log10(lowest)), math.ceil(math.log10(highest))
     steps = [digit * 10.0**power for power in range(first, last + 1) for digit in (1.0, 2.0, 5.0)]
-    shown = [step for step in steps if lowest <= step <= highest]
-    powers = [step for step in shown if math.log10(step).is_integer()]
+    inside = [step for step in steps if lowest <= step <= highest]
+    powers = [step for step in inside if math.log10(step).is_integer()]
     if len(powers) > 1:
         return powers[:: math.ceil(len(powers) / MOST_STEPS)]
     # Two labels do not show how an axis runs.
-    return shown if len(shown) > 2 else round_steps(highest, lowest)
+    return inside if len(inside) > 2 else round_steps(highest, lowest)
 
 
 def plain(label: str) -> str:
@@ -338,13 +338,13 @@ def bar(
     x: Sequence[float],
     y: Sequence[float],
     style: tuple[str, str],
-    said: Sequence[str],
+    texts: Sequence[str],
     **more: Any,
 ) -> Trace:
     """Return bars that lie in rows; a style is a colour and a pattern."""
     colour, pattern = style
     usual = {"orientation": "h", "width": 0.56, "marker": {"color": colour, "pattern": hatched(pattern)}}
-    return {"type": "bar", "name": name, "x": list(x), "y": list(y)} | usual | _said(said) | more
+    return {"type": "bar", "name": name, "x": list(x), "y": list(y)} | usual | _said(texts) | more
 
 
 def line(x: Sequence[float], y: Sequence[float], ink: dict[str, Any], **more: Any) -> Trace:
@@ -357,17 +357,17 @@ def points(
     x: Sequence[float | None],
     y: Sequence[float],
     marker: dict[str, Any],
-    said: Sequence[str] | Sequence[Sequence[str]],
+    texts: Sequence[str] | Sequence[Sequence[str]],
     **more: Any,
 ) -> Trace:
     """Return points; each says one value, or one for each column of the figure."""
     usual = {"type": "scatter", "mode": "markers", "marker": {"size": 8} | marker}
-    return usual | {"x": list(x), "y": list(y)} | _said(said) | more
+    return usual | {"x": list(x), "y": list(y)} | _said(texts) | more
 
 
-def _said(said: Sequence[str] | Sequence[Sequence[str]]) -> Trace:
+def _said(texts: Sequence[str] | Sequence[Sequence[str]]) -> Trace:
     """Return what a pointer finds. Plotly's own label would cover the plot, so the page writes it beside."""
-    cells = [[one] if isinstance(one, str) else list(one) for one in said]
+    cells = [[text] if isinstance(text, str) else list(text) for text in texts]
     return {"customdata": cells, "hoverinfo": "none"}
 
 
@@ -377,25 +377,25 @@ def curve(
     quantities: Sequence[Quantity],
     size: float,
     colour: str,
-    said: Sequence[Sequence[str]],
+    texts: Sequence[Sequence[str]],
     symbol: str = "",
     **more: Any,
 ) -> list[Trace]:
     """Return a line with its range as a band behind it; one unit of the quantities is ``size``."""
     drawn = points(
         x,
-        [one.value / size for one in quantities],
+        [quantity.value / size for quantity in quantities],
         {"color": colour, "symbol": symbol or "circle"},
-        said,
+        texts,
         name=plain(name),
         mode="lines+markers" if symbol else "lines",
         line={"color": colour, "width": 2},
         # The band shows the range; files have it from here.
         error_y=whiskers(quantities, size) | {"visible": False},
     )
-    if all(one.low == one.high for one in quantities):
+    if all(quantity.low == quantity.high for quantity in quantities):
         return [drawn | more]
-    ends = [*(one.high for one in quantities), *(one.low for one in reversed(quantities))]
+    ends = [*(quantity.high for quantity in quantities), *(quantity.low for quantity in reversed(quantities))]
     band = line(
         [*x, *reversed(x)],
         [end / size for end in ends],
@@ -562,14 +562,20 @@ def time_scale(quantities: Sequence[Quantity | None]) -> Scale:
 
 def whiskers(quantities: Sequence[Quantity | None], size: float) -> dict[str, Any]:
     """Return ranges as error bars; one unit of the quantities is ``size``, and exact values have none."""
-    ranged = [one if one is not None and one.high > one.low else None for one in quantities]
+    ranged = [
+        quantity if quantity is not None and quantity.high > quantity.low else None for quantity in quantities
+    ]
     if not any(ranged):
         return {"visible": False}
     return {
         "type": "data",
         "symmetric": False,
-        "array": [None if one is None else (one.high - one.value) / size for one in ranged],
-        "arrayminus": [None if one is None else (one.value - one.low) / size for one in ranged],
+        "array": [
+            None if quantity is None else (quantity.high - quantity.value) / size for quantity in ranged
+        ],
+        "arrayminus": [
+            None if quantity is None else (quantity.value - quantity.low) / size for quantity in ranged
+        ],
         "thickness": 1.5,
         "width": 4,
     }
@@ -577,4 +583,9 @@ def whiskers(quantities: Sequence[Quantity | None], size: float) -> dict[str, An
 
 def reach(quantities: Iterable[Quantity | None], size: float = 1.0) -> list[float]:
     """Return everything that quantities and their ranges take up on an axis."""
-    return [end / size for one in quantities if one is not None for end in (one.low, one.value, one.high)]
+    return [
+        end / size
+        for quantity in quantities
+        if quantity is not None
+        for end in (quantity.low, quantity.value, quantity.high)
+    ]

@@ -39,35 +39,35 @@ def sketch(drawing: Drawing) -> bytes:
         axes.set_axis_off()
         axes.set_xlim(0, drawing.width)
         axes.set_ylim(drawing.height, 0)
-        for order, one in enumerate(drawing.shapes):
-            _draw(axes, one, order)
+        for order, shape in enumerate(drawing.shapes):
+            _draw(axes, shape, order)
         written = io.BytesIO()
         canvas.savefig(written, format="png", metadata={"Software": None})
     return written.getvalue()
 
 
-def _draw(axes: Axes, one: Box | Line | Label | Area, order: int) -> None:
-    if isinstance(one, Line):
+def _draw(axes: Axes, shape: Box | Line | Label | Area, order: int) -> None:
+    if isinstance(shape, Line):
         axes.plot(
-            [one.x1, one.x2],
-            [one.y1, one.y2],
+            [shape.x1, shape.x2],
+            [shape.y1, shape.y2],
             color=SOFT,
-            linewidth=one.weight * POINTS,
+            linewidth=shape.weight * POINTS,
             alpha=0.35,
             zorder=order,
         )
-    elif isinstance(one, Label):
-        ink = GROUND if one.kind == "inside" else SOFT if one.kind == "quiet" else INK
+    elif isinstance(shape, Label):
+        ink = GROUND if shape.kind == "inside" else SOFT if shape.kind == "quiet" else INK
         # Quiet text may lie over lines: a rim in the colour of the ground keeps it legible.
-        rim = [withStroke(linewidth=4 * POINTS, foreground=GROUND)] if one.kind == "quiet" else None
+        rim = [withStroke(linewidth=4 * POINTS, foreground=GROUND)] if shape.kind == "quiet" else None
         axes.text(
-            one.x, one.y, one.text, color=ink, fontsize=one.size * POINTS, ha=ALIGNED[one.anchor],
+            shape.x, shape.y, shape.text, color=ink, fontsize=shape.size * POINTS, ha=ALIGNED[shape.anchor],
             va="baseline", zorder=order, path_effects=rim,
         )  # fmt: skip
     else:
-        boxes = one.boxes if isinstance(one, Area) else ((one.x, one.y, one.width, one.height),)
-        edge = RULE if one.kind in ("frame", "band", "nodes") else "none"
+        boxes = shape.boxes if isinstance(shape, Area) else ((shape.x, shape.y, shape.width, shape.height),)
+        edge = RULE if shape.kind in ("frame", "band", "nodes") else "none"
         for x, y, width, height in boxes:
-            face = FILLS.get(one.kind, PANEL)
+            face = FILLS.get(shape.kind, PANEL)
             patch = Rectangle((x, y), width, height, facecolor=face, edgecolor=edge, linewidth=POINTS)
             axes.add_patch(patch).set_zorder(order)

@@ -52,11 +52,11 @@ def colour(value: str) -> Any:
     >>> colour("rgba(128,136,148,0.5)")[3], colour("#0072b2")
     (0.5, '#0072b2')
     """
-    found = COLOUR.fullmatch(value)
-    if found is None:
+    match = COLOUR.fullmatch(value)
+    if match is None:
         return value
-    red, green, blue = (int(part) / 255 for part in found.groups()[:3])
-    return red, green, blue, float(found[4])
+    red, green, blue = (int(part) / 255 for part in match.groups()[:3])
+    return red, green, blue, float(match[4])
 
 
 def listed(values: Any) -> list[Any]:
@@ -82,7 +82,7 @@ def bars(
     """Draw bars that lie; those of a stack begin where the last one ends, which ``ends`` keeps."""
     marker, base = trace["marker"], trace.get("base", 0.0)
     fill, pattern = marker["color"], marker.get("pattern", {}).get("shape", "")
-    starts = [base if ends is None else ends.get(place, 0.0) for place in places]
+    starts = [base if ends is None else ends.get(position, 0.0) for position in places]
     tips = [start + length for start, length in zip(starts, lengths, strict=True)]
     if ends is not None:
         ends |= dict(zip(places, tips, strict=True))
@@ -91,7 +91,7 @@ def bars(
         lengths,
         trace["width"],
         starts,
-        color=[colour(one) for one in fill] if isinstance(fill, list) else colour(fill),
+        color=[colour(value) for value in fill] if isinstance(fill, list) else colour(fill),
         edgecolor="white",
         linewidth=0.4,
         label=_name(trace),
@@ -141,13 +141,13 @@ def _markers(
 
     colours, symbols, sizes = each("color", usual), each("symbol", "circle"), each("size", 7)
     for symbol in dict.fromkeys(symbols):
-        chosen = [place for place, one in enumerate(symbols) if one == symbol]
-        inks = [colour(colours[place]) for place in chosen]
+        indices = [index for index, other in enumerate(symbols) if other == symbol]
+        inks = [colour(colours[index]) for index in indices]
         hollow, stroke = symbol.endswith("-open"), symbol.startswith("line-")
         axes.scatter(
-            [x[place] for place in chosen],
-            [y[place] for place in chosen],
-            s=[(0.72 * sizes[place]) ** 2 for place in chosen],
+            [x[index] for index in indices],
+            [y[index] for index in indices],
+            s=[(0.72 * sizes[index]) ** 2 for index in indices],
             marker=MARKERS[symbol],
             facecolors="none" if hollow else inks,
             edgecolors=None if stroke else inks if hollow else "white",
@@ -160,25 +160,27 @@ def _markers(
 
 
 def _ranges(axes: Axes, trace: dict[str, Any], x: list[Any], y: list[Any]) -> None:
-    found = {name: trace.get(f"error_{name}") for name in ("x", "y")}
-    given: dict[str, Any] = {name: bars for name, bars in found.items() if bars and bars.get("visible", True)}
-    if not given:
+    error_bars = {name: trace.get(f"error_{name}") for name in ("x", "y")}
+    visible: dict[str, Any] = {
+        name: bars for name, bars in error_bars.items() if bars and bars.get("visible", True)
+    }
+    if not visible:
         return
 
     def ends(bars: dict[str, Any] | None) -> list[list[float]] | None:
         if not bars or not bars.get("array"):
             return None
-        above = [one or 0.0 for one in bars["array"]]
-        below = [one or 0.0 for one in bars.get("arrayminus") or above]
+        above = [end or 0.0 for end in bars["array"]]
+        below = [end or 0.0 for end in bars.get("arrayminus") or above]
         return [below, above]
 
     axes.errorbar(
         x,
         y,
-        xerr=ends(given.get("x")),
-        yerr=ends(given.get("y")),
+        xerr=ends(visible.get("x")),
+        yerr=ends(visible.get("y")),
         fmt="none",
-        ecolor=colour(next(iter(given.values())).get("color", INK)),
+        ecolor=colour(next(iter(visible.values())).get("color", INK)),
         elinewidth=0.9,
         capsize=1.5,
         zorder=4,
@@ -215,24 +217,24 @@ def prepare(axes: Axes, layout: dict[str, Any]) -> None:
             (axes.set_xscale if name == "x" else axes.set_yscale)("log")
 
 
-def finish(axes: Axes, name: str, given: dict[str, Any]) -> None:
+def finish(axes: Axes, name: str, settings: dict[str, Any]) -> None:
     """Set ticks, title and limits of one axis."""
     scale = axes.xaxis if name == "x" else axes.yaxis
     limits = axes.set_xlim if name == "x" else axes.set_ylim
-    logarithmic = given.get("type") == "log"
-    if given.get("title"):
-        scale.set_label_text(lines(given["title"]["text"]))
-    scale.set_major_locator(FixedLocator(given["tickvals"]))
-    scale.set_major_formatter(FixedFormatter([lines(text) for text in given["ticktext"]]))
-    between = given.get("minor", {}).get("tickvals")
+    logarithmic = settings.get("type") == "log"
+    if settings.get("title"):
+        scale.set_label_text(lines(settings["title"]["text"]))
+    scale.set_major_locator(FixedLocator(settings["tickvals"]))
+    scale.set_major_formatter(FixedFormatter([lines(text) for text in settings["ticktext"]]))
+    between = settings.get("minor", {}).get("tickvals")
     scale.set_minor_locator(FixedLocator(between) if between else NullLocator())
     scale.set_minor_formatter(NullFormatter())
-    if given.get("showgrid", True):
+    if settings.get("showgrid", True):
         scale.grid(True, color=RULE, linewidth=0.6)
-    scale.set_tick_params(length=0 if given.get("ticks") == "" else 3)
-    low, high = given["range"]
+    scale.set_tick_params(length=0 if settings.get("ticks") == "" else 3)
+    low, high = settings["range"]
     limits(*((10.0**low, 10.0**high) if logarithmic else (low, high)))
-    if given.get("zeroline"):
+    if settings.get("zeroline"):
         (axes.axvline if name == "x" else axes.axhline)(0.0, color=SOFT, linewidth=0.9, zorder=1)
 
 
@@ -377,13 +379,13 @@ def _draw(axes: Axes, figure: Figure) -> tuple[list[Any], list[str]]:
             points(axes, trace, x, y, order)
         else:
             raise ValueError(f"a figure of the kind {trace['type']} is not drawn here")
-    for one in layout.get("shapes", ()):
-        shape(axes, one)
+    for mark in layout.get("shapes", ()):
+        shape(axes, mark)
     for name in ("x", "y"):
         finish(axes, name, layout[f"{name}axis"])
     handles, labels = axes.get_legend_handles_labels()
-    named = dict(zip(labels, handles, strict=True))
-    return (list(named.values()), list(named)) if layout["showlegend"] else ([], [])
+    handle_of = dict(zip(labels, handles, strict=True))
+    return (list(handle_of.values()), list(handle_of)) if layout["showlegend"] else ([], [])
 
 
 def _columns(labels: Sequence[str]) -> int:

@@ -110,55 +110,55 @@ def attributes(**values: object) -> Markup:
     return Markup("".join(parts))
 
 
-def shape(one: Box | Line | Label | Area) -> Markup:
-    if isinstance(one, Box):
+def shape(item: Box | Line | Label | Area) -> Markup:
+    if isinstance(item, Box):
         known = attributes(
-            class_=f"box-{one.kind}",
-            x=number(one.x),
-            y=number(one.y),
-            width=number(one.width),
-            height=number(one.height),
-            rx=3 if min(one.width, one.height) > 8 else 1,
-            fill=FILLS.get(one.kind, PANEL),
-            stroke=RULE if one.kind in ("frame", "band", "nodes") else GROUND,
+            class_=f"box-{item.kind}",
+            x=number(item.x),
+            y=number(item.y),
+            width=number(item.width),
+            height=number(item.height),
+            rx=3 if min(item.width, item.height) > 8 else 1,
+            fill=FILLS.get(item.kind, PANEL),
+            stroke=RULE if item.kind in ("frame", "band", "nodes") else GROUND,
         )
-        tip = Markup(f"<title>{escape(one.title)}</title>") if one.title else Markup("")
+        tip = Markup(f"<title>{escape(item.title)}</title>") if item.title else Markup("")
         return Markup(f"<rect{known}>{tip}</rect>")
-    if isinstance(one, Area):
+    if isinstance(item, Area):
         path = "".join(
             f"M{number(x)} {number(y)}h{number(width)}v{number(height)}H{number(x)}z"
-            for x, y, width, height in one.boxes
+            for x, y, width, height in item.boxes
         )
-        known = attributes(class_=f"box-{one.kind}", d=path, fill=FILLS.get(one.kind, PANEL))
+        known = attributes(class_=f"box-{item.kind}", d=path, fill=FILLS.get(item.kind, PANEL))
         return Markup(f"<path{known}/>")
-    if isinstance(one, Line):
+    if isinstance(item, Line):
         known = attributes(
-            class_=f"line-{one.kind}",
-            x1=number(one.x1),
-            y1=number(one.y1),
-            x2=number(one.x2),
-            y2=number(one.y2),
+            class_=f"line-{item.kind}",
+            x1=number(item.x1),
+            y1=number(item.y1),
+            x2=number(item.x2),
+            y2=number(item.y2),
             stroke=SOFT,
-            stroke_width=number(one.weight),
+            stroke_width=number(item.weight),
             stroke_opacity="0.35",
         )
         return Markup(f"<line{known}/>")
     # Quiet text may lie over lines: a rim in the colour of the ground keeps it legible.
     rim = (
         {"stroke": GROUND, "stroke_width": 7, "stroke_linejoin": "round", "paint_order": "stroke"}
-        if one.kind == "quiet"
+        if item.kind == "quiet"
         else {}
     )
     known = attributes(
         **rim,
-        class_=f"text-{one.kind}",
-        x=number(one.x),
-        y=number(one.y),
-        font_size=number(one.size),
-        text_anchor=one.anchor,
-        fill=GROUND if one.kind == "inside" else SOFT if one.kind == "quiet" else INK,
+        class_=f"text-{item.kind}",
+        x=number(item.x),
+        y=number(item.y),
+        font_size=number(item.size),
+        text_anchor=item.anchor,
+        fill=GROUND if item.kind == "inside" else SOFT if item.kind == "quiet" else INK,
     )
-    return Markup(f"<text{known}>{escape(one.text)}</text>")
+    return Markup(f"<text{known}>{escape(item.text)}</text>")
 
 
 def written(drawing: Drawing, identifier: str) -> Markup:
@@ -181,4 +181,4 @@ def written(drawing: Drawing, identifier: str) -> Markup:
 
 
 def joined(shapes: Iterable[Box | Line | Label | Area]) -> Markup:
-    return Markup("").join(shape(one) for one in shapes)
+    return Markup("").join(shape(item) for item in shapes)

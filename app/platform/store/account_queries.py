@@ -94,8 +94,8 @@ class IdentityQueries(Statements):
     def note_change(self, account_id: str, field: str, **detail: Any) -> None:
         """Write down what was changed of an account in the trail of each of its workspaces."""
         for member, _ in self.memberships(account_id):
-            stated = {"fields": [field], **detail}
-            self._session.add(made(member.workspace_id, "account.changed", "account", account_id, stated))
+            details = {"fields": [field], **detail}
+            self._session.add(made(member.workspace_id, "account.changed", "account", account_id, details))
 
     def count_failure(self, sought: str) -> None:
         """Count a wrong password or code of the account of an address, if there is one."""
@@ -331,10 +331,10 @@ class SessionQueries(Statements):
 
     def end_all(self, account_id: str, *which: Any) -> int:
         """End all sessions of an account, or some of them, and return how many there were."""
-        found = self.every(AccountSession, *which, account_id=account_id)
-        for session in found:
+        sessions = self.every(AccountSession, *which, account_id=account_id)
+        for session in sessions:
             self._session.delete(session)
-        return len(found)
+        return len(sessions)
 
     def attempts(self, subject_sha256: str) -> LoginAttempt | None:
         return self._session.get(LoginAttempt, subject_sha256, populate_existing=True)

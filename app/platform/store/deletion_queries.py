@@ -50,26 +50,26 @@ class DeletionQueries(Queries):
 
     def standing_on(self, table: type[SQLModel], identifier: str) -> list[str]:
         """Return what would lose what it rests on: proposals, comparisons, studies, bills, open sweeps."""
-        found = self._called(ProposalRecord, ProposalRecord.title, *self._of_proposal(table, identifier))
+        dependents = self._called(ProposalRecord, ProposalRecord.title, *self._of_proposal(table, identifier))
         if table is EstimateRow:
             inside = sa.select(col(ComparisonOption.comparison_id)).where(
                 *self.criteria(ComparisonOption, estimate_id=identifier)
             )
-            found += self._called(
+            dependents += self._called(
                 ComparisonRecord, ComparisonRecord.title, col(ComparisonRecord.id).in_(inside)
             )
-            found += self._called(BillRow, BillRow.label, names(BillRow.request, identifier))
+            dependents += self._called(BillRow, BillRow.label, names(BillRow.request, identifier))
         if table is PriceBookRecord:
             newest = sa.select(col(StudyVersionRecord.study_id)).where(
                 *self.criteria(StudyVersionRecord, names(StudyVersionRecord.content, identifier)),
                 col(StudyVersionRecord.version) == col(StudyRecord.version),
                 col(StudyVersionRecord.study_id) == col(StudyRecord.id),
             )
-            kept = (col(StudyRecord.saved), sa.not_(col(StudyRecord.archived)))
-            found += self._called(StudyRecord, StudyRecord.name, newest.exists(), *kept)
-            asked = (col(SweepRecord.id).in_(self._open_jobs()), names(SweepRecord.request, identifier))
-            found += self._called(SweepRecord, SweepRecord.title, *asked)
-        return found
+            current = (col(StudyRecord.saved), sa.not_(col(StudyRecord.archived)))
+            dependents += self._called(StudyRecord, StudyRecord.name, newest.exists(), *current)
+            pending = (col(SweepRecord.id).in_(self._open_jobs()), names(SweepRecord.request, identifier))
+            dependents += self._called(SweepRecord, SweepRecord.title, *pending)
+        return dependents
 
     def _of_proposal(self, table: type[SQLModel], identifier: str) -> list[Any]:
         if table is ComparisonRecord:

@@ -100,7 +100,7 @@ class StudyQueries(Queries):
         if not countable(expected):
             return False
         moment = now()
-        raised = {
+        changed = {
             "version": expected + 1,
             "name": name,
             "customer": customer,
@@ -108,7 +108,7 @@ class StudyQueries(Queries):
             "options": options,
             "updated_at": moment,
         }
-        if not self.update_rows(StudyRecord, raised, id=identifier, version=expected, archived=False):
+        if not self.update_rows(StudyRecord, changed, id=identifier, version=expected, archived=False):
             return False
         self._add_version(identifier, expected + 1, content, changes, moment)
         return True
@@ -261,8 +261,8 @@ def names_own(table: Any, document: str, identifier: str) -> sa.ColumnElement[bo
 
 def names_model(document: Any, model: str, *path: str) -> sa.ColumnElement[bool]:
     """Return the condition that a request inside a document is of a preset or an uploaded model."""
-    places = [(*path, "model", name) for name in ("preset", "profile_id")]
-    return sa.or_(*(col(document)[place].as_string() == model for place in places))
+    field_paths = [(*path, "model", name) for name in ("preset", "profile_id")]
+    return sa.or_(*(col(document)[field_path].as_string() == model for field_path in field_paths))
 
 
 class AcceleratorQueries(Queries):
@@ -317,13 +317,13 @@ class AcceleratorQueries(Queries):
 
     def users(self, identifier: str, most: int) -> list[tuple[str, str, str]]:
         """Return kind, identifier and name of what names an accelerator, so many of a kind, newest first."""
-        found = []
+        users = []
         for kind, table, document, name in USERS:
             query = sa.select(col(table.id), getattr(table, name)).where(
                 *self.criteria(table, names_own(table, document, identifier))
             )
             rows = self._session.execute(query.order_by(col(table.created_at).desc()).limit(most))
-            found += [(kind, row[0], row[1]) for row in rows]
+            users += [(kind, row[0], row[1]) for row in rows]
         for kind, table, below, key, document, name in USERS_BELOW:
             inside = sa.select(getattr(below, key)).where(
                 *self.criteria(below, names_own(below, document, identifier))
@@ -332,8 +332,8 @@ class AcceleratorQueries(Queries):
                 *self.criteria(table, col(table.id).in_(inside))
             )
             rows = self._session.execute(query.order_by(col(table.created_at).desc()).limit(most))
-            found += [(kind, row[0], row[1]) for row in rows]
-        return found
+            users += [(kind, row[0], row[1]) for row in rows]
+        return users
 
     def remove(self, identifier: str) -> None:
         """Delete an accelerator that nothing names, with all its versions."""
@@ -366,11 +366,14 @@ class ListedQueries(Queries):
 
     def subjects(self, identifiers: Iterable[str]) -> dict[str, EstimateSubject]:
         """Return what estimates are of, by identifier, without reading what was answered."""
-        asked = col(EstimateRow.request)
-        of_upload = self.criteria(Profile, col(Profile.id) == asked["model", "profile_id"].as_string())
+        request = col(EstimateRow.request)
+        of_upload = self.criteria(Profile, col(Profile.id) == request["model", "profile_id"].as_string())
         query = (
             sa.select(
-                col(EstimateRow.id), asked["model", "preset"].as_string(), col(Profile.name), asked["system"]
+                col(EstimateRow.id),
+                request["model", "preset"].as_string(),
+                col(Profile.name),
+                request["system"],
             )
             .outerjoin(Profile, sa.and_(*of_upload))
             .where(*self.criteria(EstimateRow, col(EstimateRow.id).in_(list(identifiers))))
@@ -422,15 +425,15 @@ class RowPlace:
     """Figure that rows are sorted by; none where the row has none, or rows stand in their order."""
 
 
-def behind(order: Order, place: RowPlace) -> sa.ColumnElement[bool]:
+def behind(order: Order, position: RowPlace) -> sa.ColumnElement[bool]:
     """Return what rows behind a place have in common; rows that come in meanwhile do not move it."""
-    later = col(SweepRowRecord.position) > place.position
+    later = col(SweepRowRecord.position) > position.position
     if order == "position":
         return later
     column = col(getattr(SweepRowRecord, order))
-    if place.value is None:
+    if position.value is None:
         return sa.and_(column.is_(None), later)
-    return sa.or_(column.is_(None), column > place.value, sa.and_(column == place.value, later))
+    return sa.or_(column.is_(None), column > position.value, sa.and_(column == position.value, later))
 
 
 class SweepQueries(Queries):

@@ -107,11 +107,11 @@ class ErasureQueries(Queries):
         connection = self._session.connection()
         keys = list(table.primary_key.columns)
         mine = table.c.workspace_id == self._workspace_id
-        found = connection.execute(
+        rows = connection.execute(
             sa.select(*keys, *columns).where(mine, sa.or_(*(tells_of(column, name) for column in columns)))
         ).all()
         changed: list[str] = []
-        for row in found:
+        for row in rows:
             before = dict(zip([column.name for column in columns], row[len(keys) :], strict=True))
             after = {
                 column: without(value, erase, FREE_TEXT if isinstance(value, str) else column)
@@ -125,8 +125,8 @@ class ErasureQueries(Queries):
             if values:
                 changed.append(str(row[0]))
                 if not dry_run:
-                    place = (key == value for key, value in zip(keys, row, strict=False))
-                    connection.execute(sa.update(table).where(mine, *place).values(values))
+                    row_key = (key == value for key, value in zip(keys, row, strict=False))
+                    connection.execute(sa.update(table).where(mine, *row_key).values(values))
         return changed
 
     @contextmanager
@@ -184,5 +184,8 @@ def tells_of(column: sa.Column[Any], name: str) -> sa.ColumnElement[bool]:
     """Return the condition that a column may hold the first word of a name, as text or as escaped in JSON."""
     word = name.split()[0]
     text = sa.func.lower(sa.cast(column, sa.Text))
-    spelled = {word.lower(), *(json.dumps(one)[1:-1].lower() for one in (word, word.lower(), word.upper()))}
-    return sa.or_(*(text.contains(one, autoescape=True, escape="\\") for one in sorted(spelled)))
+    spelled = {
+        word.lower(),
+        *(json.dumps(spelling)[1:-1].lower() for spelling in (word, word.lower(), word.upper())),
+    }
+    return sa.or_(*(text.contains(spelling, autoescape=True, escape="\\") for spelling in sorted(spelled)))

@@ -119,8 +119,8 @@ def claim_message(session: Session, moment: datetime, until: datetime) -> DueMes
     before its messages are looked at: whoever claims at the same time passes it over, whoever comes next sees
     the claim.
     """
-    passed: list[str] = []
-    while (webhook_id := lock_webhook(session, moment, passed)) is not None:
+    skipped: list[str] = []
+    while (webhook_id := lock_webhook(session, moment, skipped)) is not None:
         oldest = (
             sa.select(col(WebhookDelivery.id))
             .where(is_due(moment), col(WebhookDelivery.webhook_id) == webhook_id)
@@ -146,11 +146,11 @@ def claim_message(session: Session, moment: datetime, until: datetime) -> DueMes
         if claimed is not None:
             return DueMessage(*claimed)
         # Another has claimed and let go of the lock between the look at all webhooks and that at this one.
-        passed.append(webhook_id)
+        skipped.append(webhook_id)
     return None
 
 
-def lock_webhook(session: Session, moment: datetime, passed: Sequence[str]) -> str | None:
+def lock_webhook(session: Session, moment: datetime, skipped: Sequence[str]) -> str | None:
     """Lock the webhook whose message is due longest for this transaction, beside those that were passed."""
     of_webhook = sa.and_(
         col(WebhookDelivery.workspace_id) == col(WebhookRecord.workspace_id),
@@ -159,7 +159,7 @@ def lock_webhook(session: Session, moment: datetime, passed: Sequence[str]) -> s
     query = (
         sa.select(col(WebhookRecord.id))
         .join(WebhookDelivery, of_webhook)
-        .where(is_due(moment), col(WebhookRecord.id).not_in(passed))
+        .where(is_due(moment), col(WebhookRecord.id).not_in(skipped))
         .order_by(col(WebhookDelivery.next_try_at), col(WebhookDelivery.id))
         .limit(1)
         # Messages may still be written to it meanwhile: only its key must stay.
@@ -217,10 +217,10 @@ def messages_of(
     """Return a message for every webhook of a workspace that is to be told of an event."""
     columns = (col(WebhookRecord.id), col(WebhookRecord.events))
     active = (col(WebhookRecord.workspace_id) == workspace_id, col(WebhookRecord.active))
-    found = session.connection().execute(sa.select(*columns).where(*active))
+    rows = session.connection().execute(sa.select(*columns).where(*active))
     return [
         new_message(identifier, event, moment, data, workspace_id)
-        for identifier, events in found
+        for identifier, events in rows
         if {event, EVERY} & {*events}
     ]
 

@@ -95,7 +95,7 @@ def take_back(
     session: Session, silent: WatchedJob, status: str, message: dict[str, Any] | None, moment: datetime
 ) -> bool:
     """Take a job from a runner that has fallen silent; false where it has been heard of since."""
-    taken = (
+    update = (
         sa.update(JobRecord)
         .where(
             col(JobRecord.id) == silent.id,
@@ -106,7 +106,7 @@ def take_back(
         .values(status=status, message=message, runner=None, fence=JobRecord.fence + 1, updated_at=moment)
         .returning(col(JobRecord.workspace_id), col(JobRecord.kind))
     )
-    own = session.connection().execute(taken).first()
+    own = session.connection().execute(update).first()
     if own is not None and status == "failed":
         workspace_id, kind = own
         TrailQueries(session, workspace_id).note(f"{kind}.{status}", kind, silent.id)

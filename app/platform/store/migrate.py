@@ -90,11 +90,13 @@ def upgrade_to(connection: Connection, revision: str) -> None:
     command.upgrade(config, revision)
     there = revision_of(connection)
     applied = ScriptDirectory.from_config(config).iterate_revisions(there, "base")
-    stated = [str(getattr(script.module, "works_from", "")) for script in applied]
+    starting_revisions = [str(getattr(script.module, "works_from", "")) for script in applied]
     if WORKS_FROM not in {column["name"] for column in sa.inspect(connection).get_columns(VERSION)}:
         connection.exec_driver_sql(f"ALTER TABLE {VERSION} ADD COLUMN {WORKS_FROM} VARCHAR(32)")
     version = sa.table(VERSION, sa.column(WORKS_FROM))
-    connection.execute(sa.update(version).values({WORKS_FROM: min(max(*stated, FIRST), there or FIRST)}))
+    connection.execute(
+        sa.update(version).values({WORKS_FROM: min(max(*starting_revisions, FIRST), there or FIRST)})
+    )
 
 
 def without_limits(connection: Connection) -> None:
@@ -162,9 +164,9 @@ def database_faults(engine: Engine) -> Iterator[Said]:
 
 
 def sqlite_faults(connection: sa.Connection) -> Iterator[Said]:
-    for (said,) in connection.exec_driver_sql(f"PRAGMA integrity_check({MOST})"):
-        if said != "ok":
-            yield "SQLite finds fault with its file: {said}", {"said": str(said)}
+    for (fault,) in connection.exec_driver_sql(f"PRAGMA integrity_check({MOST})"):
+        if fault != "ok":
+            yield "SQLite finds fault with its file: {said}", {"said": str(fault)}
     for number, (table, row, parent, _) in enumerate(connection.exec_driver_sql("PRAGMA foreign_key_check")):
         if number < MOST:
             values = {"table": table, "row": str(row), "parent": parent}
@@ -180,9 +182,9 @@ def broken_references(connection: sa.Connection) -> Iterator[Said]:
             parent = key.referred_table.alias()
             pairs = [(element.parent, parent.c[element.column.name]) for element in key.elements]
             joined = sa.and_(*(own == other for own, other in pairs))
-            stated = [own.is_not(None) for own, _ in pairs]
+            not_null = [own.is_not(None) for own, _ in pairs]
             query = sa.select(sa.func.count()).select_from(table.outerjoin(parent, joined))
-            count = connection.scalar(query.where(pairs[0][1].is_(None), *stated))
+            count = connection.scalar(query.where(pairs[0][1].is_(None), *not_null))
             if count:
                 values: dict[str, Any] = {
                     "count": count,

@@ -90,12 +90,12 @@ def ended_proposals(session: Session, day: date, most: int) -> list[SharedBy]:
 
 def without_document(session: Session) -> list[SharedBy]:
     """Return frozen proposals of any workspace of which no document is kept."""
-    kept = sa.select(col(ProposalArtifact.kind)).where(
+    artifacts = sa.select(col(ProposalArtifact.kind)).where(
         col(ProposalArtifact.workspace_id) == col(ProposalRecord.workspace_id),
         col(ProposalArtifact.proposal_id) == col(ProposalRecord.id),
     )
     query = sa.select(col(ProposalRecord.workspace_id), col(ProposalRecord.id))
-    frozen = query.where(col(ProposalRecord.frozen_at).is_not(None), sa.not_(kept.exists()))
+    frozen = query.where(col(ProposalRecord.frozen_at).is_not(None), sa.not_(artifacts.exists()))
     return [SharedBy(*row) for row in session.connection().execute(frozen)]
 
 
@@ -160,8 +160,8 @@ class ProposalQueries(Queries):
                 proposal_id=self._proposal_id, position=position, kind=kind, at=at, detail=detail
             )
         )
-        told = {"proposal_id": self._proposal_id, "position": position, "detail": detail}
-        WebhookQueries(self._session, self._workspace_id).tell(f"proposal.{kind}", at, told)
+        values = {"proposal_id": self._proposal_id, "position": position, "detail": detail}
+        WebhookQueries(self._session, self._workspace_id).tell(f"proposal.{kind}", at, values)
 
     def events(self) -> Sequence[ProposalEventRecord]:
         """Return what happened, in its order."""
@@ -175,8 +175,8 @@ class ProposalQueries(Queries):
         self.delete_rows(ProposalArtifact, proposal_id=self._proposal_id)
 
     def artifact(self, kind: str) -> bytes | None:
-        kept = self.first(ProposalArtifact, proposal_id=self._proposal_id, kind=kind)
-        return None if kept is None else kept.data
+        artifact_row = self.first(ProposalArtifact, proposal_id=self._proposal_id, kind=kind)
+        return None if artifact_row is None else artifact_row.data
 
     def artifacts(self) -> Sequence[ProposalArtifact]:
         return self.every(ProposalArtifact, proposal_id=self._proposal_id)

@@ -140,8 +140,8 @@ def indexed(wanted: ListFilter, dialect: str) -> list[Any]:
     letters, long ones rarer than short ones.
     """
     words = wanted.search.lower().split()
-    word = max(words, key=lambda one: (not (one.isascii() and one.isalpha()), len(one)))
-    pairs = sorted({word[place : place + 2] for place in range(max(len(word) - 1, 1))})
+    word = max(words, key=lambda word_: (not (word_.isascii() and word_.isalpha()), len(word_)))
+    pairs = sorted({word[start : start + 2] for start in range(max(len(word) - 1, 1))})
     with_words = sa.text(WITH_WORDS[dialect])
     if dialect == "sqlite":
         model = f"m{wanted.model.encode().hex()} AND " if wanted.model else ""
@@ -257,13 +257,13 @@ class Queries(Statements):
         """Return a stretch of what a query finds in its order, and behind which the next one begins."""
         moment = moment or moment_of(table, wanted.order)
         at = col(getattr(table, moment))
-        place, oldest = tuple_(at, col(table.id)), wanted.order == "oldest"
-        behind = [] if after is None else [place > tuple_(*after) if oldest else place < tuple_(*after)]
+        row_key, oldest = tuple_(at, col(table.id)), wanted.order == "oldest"
+        behind = [] if after is None else [row_key > tuple_(*after) if oldest else row_key < tuple_(*after)]
         rest = self.criteria(table, *chosen(table, replace(wanted, search="")), *behind)
 
-        def ordered(asked: Any, at: Any = at) -> Any:
+        def ordered(base: Any, at: Any = at) -> Any:
             ends = (at, col(table.id))
-            return asked.where(*rest).order_by(*(end.asc() if oldest else end.desc() for end in ends))
+            return base.where(*rest).order_by(*(end.asc() if oldest else end.desc() for end in ends))
 
         words, edge = containing(table, wanted.search), None
         query = query.where(*words).limit(limit + 1)
@@ -276,8 +276,8 @@ class Queries(Statements):
                 walk = None
             else:
                 # In an order that no index has: it begins with the words, and sorts what they leave.
-                found = indexed(wanted, self._session.get_bind().dialect.name)
-                walk = ordered(query.where(*found), sa.func.coalesce(at, at))
+                narrowed = indexed(wanted, self._session.get_bind().dialect.name)
+                walk = ordered(query.where(*narrowed), sa.func.coalesce(at, at))
                 walk = walk.with_hint(table, "NOT INDEXED", "sqlite")
         if walk is not None:
             rows = self._session.exec(walk).all()

@@ -124,12 +124,12 @@ class Repository(Queries):
 
     def open_jobs_of(self, actor_kind: str, actor_id: str) -> list[str]:
         """Return the jobs that have not ended of whoever asked for them, as the trail tells."""
-        asked = sa.select(col(AuditEvent.object_id)).where(
+        requested = sa.select(col(AuditEvent.object_id)).where(
             *self.criteria(AuditEvent, actor_kind=actor_kind, actor_id=actor_id),
             col(AuditEvent.action).like("%.created"),
         )
         not_ended = col(JobRecord.status).in_(("queued", "running"))
-        return self.values(JobRecord, JobRecord.id, not_ended, col(JobRecord.id).in_(asked))
+        return self.values(JobRecord, JobRecord.id, not_ended, col(JobRecord.id).in_(requested))
 
     def add(self, *rows: Any) -> None:
         self._add(*rows)
@@ -173,11 +173,11 @@ class Repository(Queries):
         wanted: ListFilter = EVERYTHING,
     ) -> Listing[ProposalRecord]:
         """Return proposals that stand so on a day, all of them where nothing is said, newest first."""
-        asked = col(ProposalRecord.request)["study_id"].as_string()
-        chosen = [] if study is None else [asked == study]
-        chosen += [] if status is None else [standing(status, today)]
-        chosen += [] if review is None else [reviewed(review, today)]
-        return self.page(ProposalRecord, limit, after, *chosen, wanted=wanted)
+        study_id = col(ProposalRecord.request)["study_id"].as_string()
+        criteria = [] if study is None else [study_id == study]
+        criteria += [] if status is None else [standing(status, today)]
+        criteria += [] if review is None else [reviewed(review, today)]
+        return self.page(ProposalRecord, limit, after, *criteria, wanted=wanted)
 
     def add_comparison(
         self, record: ComparisonRecord, options: Iterable[tuple[dict[str, object], str | None]]
@@ -209,8 +209,8 @@ class Repository(Queries):
 
     def idempotent_answer(self, endpoint: str, key: str, since: datetime) -> IdempotencyKey | None:
         """Return the first answer given under a key, if it was given since a moment."""
-        kept = self._session.get(IdempotencyKey, (self._workspace_id, endpoint, key))
-        return kept if kept is not None and kept.created_at >= since else None
+        row = self._session.get(IdempotencyKey, (self._workspace_id, endpoint, key))
+        return row if row is not None and row.created_at >= since else None
 
     def add_idempotent_answer(
         self, endpoint: str, key: str, body_sha256: str, answer: dict[str, object], since: datetime

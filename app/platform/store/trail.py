@@ -117,8 +117,8 @@ def keep_trail(session: Session, workspace_id: str | None = None) -> None:
             session.add(event)
         for row in [*session.new]:
             if isinstance(row, AuditEvent) and is_told(session, row):
-                told = {f"{row.object_kind}_id": row.object_id, "detail": {}}
-                session.add_all(messages_of(session, row.workspace_id, row.action, row.at, told))
+                values = {f"{row.object_kind}_id": row.object_id, "detail": {}}
+                session.add_all(messages_of(session, row.workspace_id, row.action, row.at, values))
 
     def executed(
         connection: sa.Connection, statement: Any, several: Any, values: Any, options: Any, result: Any
@@ -128,15 +128,15 @@ def keep_trail(session: Session, workspace_id: str | None = None) -> None:
             return
         changes = isinstance(statement, Update)
         kind = (CHANGED if changes else DROPPED).get(str(statement.table))
-        stated = criteria(statement)
-        place = workspace_id or stated.get("workspace_id")
+        equalities = criteria(statement)
+        workspace = workspace_id or equalities.get("workspace_id")
         fields = sorted(set_columns(statement) - SILENT)
-        if kind is None or place is None or (changes and not fields):
+        if kind is None or workspace is None or (changes and not fields):
             return
-        identifier = str(stated.get("id") or stated.get("account_id") or "")
+        identifier = str(equalities.get("id") or equalities.get("account_id") or "")
         detail = {"fields": fields} if changes else {} if result.rowcount == 1 else {"count": result.rowcount}
         verb = "changed" if changes else "deleted"
-        session.add(made(str(place), f"{kind}.{verb}", kind, identifier, detail))
+        session.add(made(str(workspace), f"{kind}.{verb}", kind, identifier, detail))
 
     def begun(session: Session, transaction: Any, connection: sa.Connection) -> None:
         sa.event.listen(connection, "after_execute", executed)
@@ -158,10 +158,10 @@ def is_told(session: Session, event: AuditEvent) -> bool:
     if event.action == "study.deleted":
         # What the server takes away itself was never kept.
         return event.actor_kind != SYSTEM.kind
-    kept = select(StudyRecord.saved).where(
+    saved = select(StudyRecord.saved).where(
         StudyRecord.id == event.object_id, StudyRecord.workspace_id == event.workspace_id
     )
-    return session.connection().execute(kept).scalar_one_or_none() is not False
+    return session.connection().execute(saved).scalar_one_or_none() is not False
 
 
 def set_columns(statement: Any) -> set[str]:
@@ -187,20 +187,20 @@ def criteria(statement: Any) -> dict[str, Any]:
 def events_of(session: Session) -> Iterator[AuditEvent]:
     """Return the events of what a session is about to write."""
     for row in session.new:
-        place = str(getattr(row, "workspace_id", ""))
+        workspace = str(getattr(row, "workspace_id", ""))
         if isinstance(row, ProposalEventRecord):
-            yield made(place, f"proposal.{row.kind}", "proposal", row.proposal_id, row.detail)
+            yield made(workspace, f"proposal.{row.kind}", "proposal", row.proposal_id, row.detail)
         elif isinstance(row, StudyVersionRecord):
             action = "study.created" if row.version == 1 else "study.changed"
-            stated = {"name": row.content.get("name"), "version": row.version}
-            yield made(place, action, "study", row.study_id, stated)
+            details = {"name": row.content.get("name"), "version": row.version}
+            yield made(workspace, action, "study", row.study_id, details)
         elif isinstance(row, AccountSession):
             if row.complete:
                 detail = {"agent": row.user_agent, **({"failures": row.failures} if row.failures else {})}
                 by = replace(owner_of(session, row), address=row.address)
-                yield made(place, "session.started", "session", row.id, detail, by)
+                yield made(workspace, "session.started", "session", row.id, detail, by)
         elif kind := AUDITED.get(str(row.__tablename__)):
-            yield made(place, f"{kind}.created", kind, identifier_of(row), named(row))
+            yield made(workspace, f"{kind}.created", kind, identifier_of(row), named(row))
     for rows, verb in ((session.dirty, "changed"), (session.deleted, "deleted")):
         for row in rows:
             if isinstance(row, AccountSession) and row.complete and verb == "deleted":
@@ -311,7 +311,9 @@ class TrailQueries(Queries):
 
     def actions(self) -> Sequence[str]:
         """Return the actions there have been, for a list to choose from; one is found behind the other."""
-        action, found = col(AuditEvent.action), [""]
-        while (following := self.values(AuditEvent, sa.func.min(action), action > found[-1])[0]) is not None:
-            found.append(following)
-        return found[1:]
+        action, actions = col(AuditEvent.action), [""]
+        while (
+            following := self.values(AuditEvent, sa.func.min(action), action > actions[-1])[0]
+        ) is not None:
+            actions.append(following)
+        return actions[1:]

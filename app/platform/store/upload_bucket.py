@@ -72,7 +72,7 @@ class FileBucket:
         from obstore.store import S3Store
 
         address = self._address
-        given = {
+        options = {
             "endpoint": address.endpoint,
             "access_key_id": address.access_key_id,
             "secret_access_key": address.secret_access_key,
@@ -85,7 +85,7 @@ class FileBucket:
             disable_bulk_delete=True,
             client_options={"allow_http": True, "connect_timeout": "3s", "timeout": seconds},
             retry_config={"max_retries": tries, "retry_timeout": PATIENCE},
-            **{name: value for name, value in given.items() if value},  # type: ignore[arg-type]
+            **{name: value for name, value in options.items() if value},  # type: ignore[arg-type]
         )
 
     def put(self, name: str, content: bytes) -> None:
@@ -116,7 +116,7 @@ class FileBucket:
         """Return the names of our own objects: what else lies in a bucket is somebody else's."""
         with answered():
             for some in self._store.list():
-                yield from (found["path"] for found in some if NAME.fullmatch(found["path"]))
+                yield from (entry["path"] for entry in some if NAME.fullmatch(entry["path"]))
 
     def place(self, name: str) -> str:
         prefix = f"{self._address.prefix}/" if self._address.prefix else ""

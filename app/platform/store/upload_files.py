@@ -84,25 +84,25 @@ class FileDirectory:
         self.directory = directory
 
     def put(self, name: str, content: bytes) -> None:
-        place = self.directory / name
-        part = place.with_name(f"{PART}{secrets.token_hex(8)}")
+        path = self.directory / name
+        part = path.with_name(f"{PART}{secrets.token_hex(8)}")
         try:
-            for folder in (place.parent.parent, place.parent):
+            for folder in (path.parent.parent, path.parent):
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             with open(part, "xb", opener=private) as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            part.replace(place)
-            forced(place.parent)
+            part.replace(path)
+            forced(path.parent)
         except OSError as error:
             with contextlib.suppress(OSError):
                 part.unlink()
             raise not_written(error) from None
 
     def size(self, name: str) -> int | None:
-        place = self.directory / name
-        return place.stat().st_size if place.is_file() else None
+        path = self.directory / name
+        return path.stat().st_size if path.is_file() else None
 
     def open(self, name: str) -> BinaryIO | None:
         try:
@@ -111,9 +111,9 @@ class FileDirectory:
             return None
 
     def delete(self, name: str) -> None:
-        place = self.directory / name
-        place.unlink(missing_ok=True)
-        for folder in place.relative_to(self.directory).parents[:-1]:
+        path = self.directory / name
+        path.unlink(missing_ok=True)
+        for folder in path.relative_to(self.directory).parents[:-1]:
             with contextlib.suppress(OSError):
                 (self.directory / folder).rmdir()
 
@@ -179,8 +179,8 @@ class UploadFiles:
     def each(self) -> Iterator[KeptFile]:
         """Return every file that stands at an address."""
         for name in self.storage.names():
-            if (found := NAME.fullmatch(name)) is not None:
-                yield KeptFile(found["workspace"], found["sha256"])
+            if (match := NAME.fullmatch(name)) is not None:
+                yield KeptFile(match["workspace"], match["sha256"])
 
     def strays(self) -> Iterator[str]:
         """Return what lies among the files and is none: parts of uploads that were broken off, and others."""

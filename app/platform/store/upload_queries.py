@@ -166,11 +166,11 @@ class UploadQueries(Queries):
 
     def delete_study(self, identifier: str) -> Sequence[dict[str, Any]]:
         """Delete a study with all its versions; return what they stated."""
-        stated = self.values(StudyVersionRecord, StudyVersionRecord.content, study_id=identifier)
+        contents = self.values(StudyVersionRecord, StudyVersionRecord.content, study_id=identifier)
         self.delete_rows(StudyVersionRecord, study_id=identifier)
         self.delete_rows(StudyStateRecord, study_id=identifier)
         self._delete(StudyRecord, identifier)
-        return stated
+        return contents
 
     def _delete(self, table: type[SQLModel], identifier: str) -> None:
         """Delete an object, and answers that are kept to be given again and tell of it."""
@@ -211,7 +211,11 @@ class RetentionQueries(Queries):
         named: set[str] = set()
         for table, document in ((ProposalRecord, ProposalRecord.content), (BillRow, BillRow.request)):
             named |= identifiers(self.values(table, sa.cast(col(document), sa.Text)), "est")
-        return [found for found in self.values(EstimateRow, EstimateRow.id, *unused) if found not in named]
+        return [
+            identifier
+            for identifier in self.values(EstimateRow, EstimateRow.id, *unused)
+            if identifier not in named
+        ]
 
     def delete_estimates(self, chosen: list[str]) -> int:
         """Delete estimates, unless a comparison has come to name one, and answers that tell of them."""

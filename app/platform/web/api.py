@@ -93,8 +93,8 @@ def conditional(request: Request, response: Response) -> Response:
 
 def knows(header: str, tag: str) -> bool:
     """Tell whether If-None-Match names a tag; weak tags count (RFC 9110, 13.1.2)."""
-    named = [one.strip().removeprefix("W/") for one in header[:MOST].split(",")]
-    return tag in named or "*" in named
+    tags = [entry.strip().removeprefix("W/") for entry in header[:MOST].split(",")]
+    return tag in tags or "*" in tags
 
 
 def remember(
@@ -157,12 +157,12 @@ class Selection:
 
     def note(self, request: Request, fields: str | None, more: Sequence[str] = ()) -> None:
         """Note fields that are asked for, and more."""
-        asked = [name.strip() for name in (fields or "").split(",") if name.strip()]
-        for path in asked:
+        paths = [name.strip() for name in (fields or "").split(",") if name.strip()]
+        for path in paths:
             self.check(path)
-        asked += more
-        if asked:
-            tree = tree_of(asked)
+        paths += more
+        if paths:
+            tree = tree_of(paths)
             # Whoever reads a part of a list goes on with the next.
             request.state.narrowed = {"next": {}, **({self.within: tree} if self.within else tree)}
 
@@ -170,15 +170,15 @@ class Selection:
         """Refuse a field that no answer of this kind has."""
         known = set(self.kinds)
         for name in path.split("."):
-            here = {field: kind for one in known for field, kind in types(one)}
-            if here and name not in here:
+            fields = {field: kind for document in known for field, kind in types(document)}
+            if fields and name not in fields:
                 raise BadInput.at(
                     "fields",
                     "{value} does not exist; allowed: {known}",
                     value=f"“{path[:60]}”",
-                    known=", ".join(here),
+                    known=", ".join(fields),
                 )
-            known = set(documents(here.get(name)))
+            known = set(documents(fields.get(name)))
 
 
 class Narrowing(Selection):
@@ -406,10 +406,10 @@ IDENTIFIED = re.compile(rb'"id":\s?"([\w-]{5,40})"')
 def with_location(response: Response) -> Response:
     """Say where what was created is; its identifier is the first that its document names."""
     if response.status_code == 201 and "location" not in response.headers:
-        found = IDENTIFIED.search(bytes(response.body), 0, 200)
-        place = located(found[1].decode()) if found else None
-        if place is not None:
-            response.headers["Location"] = place
+        match = IDENTIFIED.search(bytes(response.body), 0, 200)
+        location = located(match[1].decode()) if match else None
+        if location is not None:
+            response.headers["Location"] = location
     return response
 
 
@@ -458,20 +458,20 @@ class StrictRoute(APIRoute):
     where. HEAD is GET without the body.
     """
 
-    def __init__(self, path: str, endpoint: Callable[..., Any], **given: Any) -> None:
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         kinds, within = answer_kinds(get_type_hints(endpoint).get("return"))
-        methods, stated = set(given.get("methods") or ["GET"]), given.get("responses") or {}
-        dependencies = list(given.get("dependencies") or ())
-        if kinds and not any(isinstance(one.dependency, Selection) for one in dependencies):
+        methods, responses = set(options.get("methods") or ["GET"]), options.get("responses") or {}
+        dependencies = list(options.get("dependencies") or ())
+        if kinds and not any(isinstance(dependency.dependency, Selection) for dependency in dependencies):
             dependencies.append(Depends(Selection(*kinds, within=within)))
         if kinds and "GET" in methods:
-            stated = merged(TAGGED, stated)
+            responses = merged(TAGGED, responses)
             dependencies += REMEMBER
-        if given.get("status_code") == 201:
-            stated = merged(CREATED, stated)
+        if options.get("status_code") == 201:
+            responses = merged(CREATED, responses)
         if "key" in inspect.signature(endpoint).parameters:
-            stated = merged({given.get("status_code") or 200: {"headers": REPLAYED}}, stated)
-        super().__init__(path, endpoint, **{**given, "dependencies": dependencies, "responses": stated})
+            responses = merged({options.get("status_code") or 200: {"headers": REPLAYED}}, responses)
+        super().__init__(path, endpoint, **{**options, "dependencies": dependencies, "responses": responses})
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         return super().matches(as_get(scope))
@@ -496,8 +496,8 @@ class StrictRoute(APIRoute):
                 with noting_replays() as replays:
                     response = with_location(await handle(strict))
             except (AppError, RequestValidationError) as error:
-                asked = (strict, self.dependant, self.body_field, body)
-                raise await run_in_threadpool(with_what_else_is_wrong, error, unread, *asked) from None
+                context = (strict, self.dependant, self.body_field, body)
+                raise await run_in_threadpool(with_what_else_is_wrong, error, unread, *context) from None
             if replays:
                 response.headers["Idempotency-Replayed"] = "true"
             answer = conditional(strict, narrowed(strict, response))
@@ -514,24 +514,24 @@ def as_get(scope: Scope) -> Scope:
     return {**scope, "method": "GET", ASKED_HEAD: True} if scope.get("method") == "HEAD" else scope
 
 
-def merged(common: Mapping[Any, Any], stated: Mapping[Any, Any]) -> dict[Any, Any]:
+def merged(common: Mapping[Any, Any], own: Mapping[Any, Any]) -> dict[Any, Any]:
     """Return responses of OpenAPI with the headers of others."""
     return {
         status: {
             **common.get(status, {}),
-            **stated.get(status, {}),
+            **own.get(status, {}),
             **(
                 {
                     "headers": {
                         **common.get(status, {}).get("headers", {}),
-                        **stated.get(status, {}).get("headers", {}),
+                        **own.get(status, {}).get("headers", {}),
                     }
                 }
                 if status in common
                 else {}
             ),
         }
-        for status in {**common, **stated}
+        for status in {**common, **own}
     }
 
 
@@ -552,8 +552,8 @@ def file_answer(
 ) -> dict[int | str, Any]:
     """Return the answers of an address that gives a file, for OpenAPI; a file of text has an example."""
     binary = {} if kind.startswith("text/") else {"format": "binary"}
-    shown = {"example": example} if example else {}
-    content = {kind: {"schema": {"type": "string", **binary}, **shown}}
+    examples = {"example": example} if example else {}
+    content = {kind: {"schema": {"type": "string", **binary}, **examples}}
     return {**failures, 200: {"description": meaning, "content": content}}
 
 

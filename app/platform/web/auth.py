@@ -55,8 +55,8 @@ def known_principal(request: Request) -> Principal | None:
     """Return who asks, found out once for each request; None for nobody known."""
     if not hasattr(request.state, "principal"):
         request.state.principal = request.app.state.admission.principal(credentials_of(request))
-    found: Principal | None = request.state.principal
-    return found
+    principal: Principal | None = request.state.principal
+    return principal
 
 
 def get_principal(request: Request) -> Principal:

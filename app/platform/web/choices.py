@@ -78,13 +78,15 @@ def softwares(bench: Workbench, voice: Voice, kind: str) -> list[ChoiceGroup]:
     """
     profiles = bench.sizing.software.profiles
     groups: dict[str, list[Choice]] = {}
-    for one in bench.catalogue.software.documents.values():
-        profile = profiles[one.id]
-        if kind == one.kind and profile.extends and profile.complete:
-            families = ", ".join(voice.label(family) for family in one.families)
-            detail = " · ".join(filter(None, (one.as_of[:7], families)))
-            groups.setdefault(f"software.{one.kind}", []).append(Choice(one.id, one.name, detail))
-    return [ChoiceGroup(name, found) for name, found in groups.items()]
+    for software in bench.catalogue.software.documents.values():
+        profile = profiles[software.id]
+        if kind == software.kind and profile.extends and profile.complete:
+            families = ", ".join(voice.label(family) for family in software.families)
+            detail = " · ".join(filter(None, (software.as_of[:7], families)))
+            groups.setdefault(f"software.{software.kind}", []).append(
+                Choice(software.id, software.name, detail)
+            )
+    return [ChoiceGroup(name, choices) for name, choices in groups.items()]
 
 
 def systems(catalogue: Catalogue) -> list[SystemGroup]:
@@ -93,8 +95,10 @@ def systems(catalogue: Catalogue) -> list[SystemGroup]:
     groups: dict[str, list[SystemChoice]] = {}
     for system in catalogue.systems.listed:
         groups.setdefault(heading(system), []).append(system_choice(system, scale_out, catalogue))
-    made = [SystemGroup(name, name not in {RENTED, OTHER}, found) for name, found in groups.items()]
-    return sorted(made, key=lambda group: (group.name != ADDED, not group.common))
+    system_groups = [
+        SystemGroup(name, name not in {RENTED, OTHER}, choices) for name, choices in groups.items()
+    ]
+    return sorted(system_groups, key=lambda group: (group.name != ADDED, not group.common))
 
 
 def is_bought(fabric: Fabric) -> bool:

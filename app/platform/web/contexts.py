@@ -65,11 +65,11 @@ class Form:
 
     def general(self, name: str, *, apart: Sequence[str]) -> list[Message]:
         """Return what is wrong with a field or what lies below it, apart from what is shown elsewhere."""
-        shown = {f"{name}.{one}" for one in apart}
+        elsewhere = {f"{name}.{part}" for part in apart}
         return [
             error.message
             for error in self.errors
-            if error.field not in shown and (error.field == name or error.field.startswith(f"{name}."))
+            if error.field not in elsewhere and (error.field == name or error.field.startswith(f"{name}."))
         ]
 
 
@@ -176,13 +176,15 @@ def grouped(warnings: Iterable[tuple[str, CheckWarning]]) -> list[WarningGroup]:
     groups: dict[tuple[str, str], dict[str, WarningLine]] = {}
     labels: dict[tuple[str, str], list[str]] = {}
     for label, warning in warnings:
-        known = labels.setdefault((warning.code, warning.message), [])
-        if label and label not in known:
-            known.append(label)
+        options = labels.setdefault((warning.code, warning.message), [])
+        if label and label not in options:
+            options.append(label)
         lines = groups.setdefault((warning.code, warning.severity), {})
-        lines.setdefault(warning.message, WarningLine(warning.text, known))
-    found = [WarningGroup(code, severity, list(lines.values())) for (code, severity), lines in groups.items()]
-    return sorted(found, key=lambda group: SEVERITIES.index(group.severity))
+        lines.setdefault(warning.message, WarningLine(warning.text, options))
+    warning_groups = [
+        WarningGroup(code, severity, list(lines.values())) for (code, severity), lines in groups.items()
+    ]
+    return sorted(warning_groups, key=lambda group: SEVERITIES.index(group.severity))
 
 
 def view(name: str, caption: str, figure: Figure, note: str = "", table: str = "") -> FigureView:

@@ -34,15 +34,15 @@ def as_written(value: object) -> object:
 
 def workbench_of(request: Request) -> Workbench:
     """Return the workbench of whoever asks, the same for the whole of a request."""
-    found = getattr(request.state, "workbench", None)
-    if found is None:
-        found = request.app.state.workbench
-        assert isinstance(found, Workbench)
+    workbench = getattr(request.state, "workbench", None)
+    if workbench is None:
+        workbench = request.app.state.workbench
+        assert isinstance(workbench, Workbench)
         principal: Principal | None = getattr(request.state, "principal", None)
         if principal is not None:
-            found = request.state.workbench = found.of(principal.workspace_id)
-    assert isinstance(found, Workbench)
-    return found
+            workbench = request.state.workbench = workbench.of(principal.workspace_id)
+    assert isinstance(workbench, Workbench)
+    return workbench
 
 
 def workspace_of(request: Request) -> str:

@@ -18,7 +18,7 @@ def share(openapi: dict[str, Any]) -> None:
 
     Of parts that are called alike, the most frequent has the name; the others stay where they are.
     """
-    operations = [one for path in openapi["paths"].values() for one in path.values()]
+    operations = [operation for path in openapi["paths"].values() for operation in path.values()]
     for kind, slots in (
         ("examples", examples(operations)),
         ("parameters", parameters(operations)),
@@ -26,19 +26,19 @@ def share(openapi: dict[str, Any]) -> None:
         ("headers", headers(operations)),
     ):
         shared = openapi["components"].setdefault(kind, {})
-        found = [(*slot, json.dumps(slot[0][slot[1]])) for slot in slots]
-        counts = Counter((name, text) for _, _, name, text in found)
-        chosen = {name: text for (name, text), count in reversed(counts.most_common()) if count > 1}
-        for holder, place, name, text in found:
-            if chosen.get(name) == text:
-                shared[name] = holder[place]
-                holder[place] = {"$ref": f"#/components/{kind}/{name}"}
+        slots_with_text = [(*slot, json.dumps(slot[0][slot[1]])) for slot in slots]
+        counts = Counter((name, text) for _, _, name, text in slots_with_text)
+        shared_text = {name: text for (name, text), count in reversed(counts.most_common()) if count > 1}
+        for holder, key, name, text in slots_with_text:
+            if shared_text.get(name) == text:
+                shared[name] = holder[key]
+                holder[key] = {"$ref": f"#/components/{kind}/{name}"}
 
 
 def parameters(operations: list[dict[str, Any]]) -> Iterator[Slot]:
     for operation in operations:
-        for place, parameter in enumerate(operation.get("parameters", ())):
-            yield operation["parameters"], place, parameter["name"]
+        for index, parameter in enumerate(operation.get("parameters", ())):
+            yield operation["parameters"], index, parameter["name"]
 
 
 def headers(operations: list[dict[str, Any]]) -> Iterator[Slot]:

@@ -105,11 +105,11 @@ def address_of(link: str) -> str:
     matched = LINK.fullmatch(link)
     if matched is None:
         return link
-    place, stem, anchor = matched["folder"] or "", matched["stem"], matched["anchor"]
+    folder, stem, anchor = matched["folder"] or "", matched["stem"], matched["anchor"]
     if stem in DOCUMENTS:
         return f"/{stem}" + (f"#{anchor}" if anchor else "")
     target = f"{stem}-{anchor}" if anchor else stem
-    inside = place.strip("./")
+    inside = folder.strip("./")
     return f"/{inside}#{target}" if inside else f"#{target}"
 
 
@@ -155,10 +155,10 @@ def closed_table(
 @functools.cache
 def converter() -> MarkdownIt:
     """Return the reader of our Markdown; raw HTML inside it is shown, not obeyed."""
-    made = MarkdownIt("commonmark", {"html": False}).enable("table")
-    made.add_render_rule("table_open", opened_table)
-    made.add_render_rule("table_close", closed_table)
-    return made
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    markdown.add_render_rule("table_open", opened_table)
+    markdown.add_render_rule("table_close", closed_table)
+    return markdown
 
 
 def prepared(path: Path, several: bool) -> tuple[list[Token], list[Contents]]:
@@ -197,8 +197,8 @@ def rendered(name: str) -> tuple[Markup, tuple[Contents, ...]]:
     """Return a document as HTML, and its table of contents."""
     paths = files(name)
     parts = [prepared(path, len(paths) > 1) for path in paths]
-    made = converter()
-    body = "\n".join(made.renderer.render(tokens, made.options, {}) for tokens, _ in parts)
+    markdown = converter()
+    body = "\n".join(markdown.renderer.render(tokens, markdown.options, {}) for tokens, _ in parts)
     return Markup(body), tuple(entry for _, contents in parts for entry in contents)
 
 

@@ -109,19 +109,19 @@ async def stream(
     connects again. It breaks off as well where whoever follows is not let in any more.
     """
     before: State | None = None
-    begun = said = asked = time.monotonic()
-    while not stopping() and time.monotonic() - begun < LONGEST:
-        if time.monotonic() - asked >= ADMITTED_SECONDS:
+    started = last_written = last_checked = time.monotonic()
+    while not stopping() and time.monotonic() - started < LONGEST:
+        if time.monotonic() - last_checked >= ADMITTED_SECONDS:
             if not await run_sync(admitted):
                 return
-            asked = time.monotonic()
+            last_checked = time.monotonic()
         state = await run_sync(read)
         if state != before:
             yield write(state, before)
-            before, said = state, time.monotonic()
-        elif time.monotonic() - said >= QUIET_SECONDS:
+            before, last_written = state, time.monotonic()
+        elif time.monotonic() - last_written >= QUIET_SECONDS:
             yield ": nothing new\n\n"
-            said = time.monotonic()
+            last_written = time.monotonic()
         if state.ended:
             yield event(state.status, END, END)
             return
@@ -133,8 +133,8 @@ def still_admitted(request: Request) -> Callable[[], bool]:
     principal, credentials = get_principal(request), credentials_of(request)
 
     def admitted() -> bool:
-        found: Principal | None = request.app.state.admission.principal(credentials)
-        return found is not None and found.workspace_id == principal.workspace_id
+        current: Principal | None = request.app.state.admission.principal(credentials)
+        return current is not None and current.workspace_id == principal.workspace_id
 
     return admitted
 

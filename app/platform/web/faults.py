@@ -64,7 +64,7 @@ def query_names(dependant: Dependant) -> Iterator[str]:
             yield parameter.alias
 
 
-def unread_parameters(given: QueryParams, known: Collection[str]) -> Unprocessable | None:
+def unread_parameters(query: QueryParams, known: Collection[str]) -> Unprocessable | None:
     """Return the refusal of query parameters that would else be passed over: unknown, or sent twice."""
     faults = [
         FieldError(
@@ -73,7 +73,7 @@ def unread_parameters(given: QueryParams, known: Collection[str]) -> Unprocessab
             if name in known
             else Message(UNKNOWN_PARAMETER.template, {"known": ", ".join(nearest(name, known))}),
         )
-        for name, count in Counter(name for name, _ in given.multi_items()).items()
+        for name, count in Counter(name for name, _ in query.multi_items()).items()
         if count > 1 or name not in known
     ][:MAX_ERRORS]
     if not faults:
@@ -93,7 +93,7 @@ def with_what_else_is_wrong(
     first = error if isinstance(error, AppError) else from_validation(error.errors())
     if first.status not in COMPLETE or not first.errors:
         return first
-    found: list[AppError] = []
+    errors: list[AppError] = []
     if unread is not None:
         # What was not read kept the rest from being looked at.
         wrong: list[Any] = []
@@ -102,42 +102,42 @@ def with_what_else_is_wrong(
         if field is not None and body is not None:
             _, of_body = field.validate(body, loc=("body",))
             wrong += of_body or []
-        found += [unread, *([from_validation(wrong)] if wrong else [])]
+        errors += [unread, *([from_validation(wrong)] if wrong else [])]
     if field is not None:
-        found += meaning(field.field_info.annotation, body, workbench_of(request).sizing)
-    return with_faults(first, found)
+        errors += meaning(field.field_info.annotation, body, workbench_of(request).sizing)
+    return with_faults(first, errors)
 
 
 def meaning(annotation: Any, body: Any, context: SizingContext) -> Iterator[AppError]:
     """Give what is wrong with the well-formed parts of a body, at their places in it."""
-    for place, parts, whole in itertools.islice(objects(annotation, body), MOST_CHECKED):
-        for asked in [parts] if whole else [{name: part} for name, part in parts.items()]:
-            for fault in every_fault(asked, context):
+    for path, parts, whole in itertools.islice(objects(annotation, body), MOST_CHECKED):
+        for request in [parts] if whole else [{name: part} for name, part in parts.items()]:
+            for fault in every_fault(request, context):
                 fault.errors = tuple(
-                    FieldError(placed(place, one.field), one.message) for one in fault.errors
+                    FieldError(placed(path, item.field), item.message) for item in fault.errors
                 )
                 yield fault
 
 
-def placed(place: str, field: str) -> str:
-    return f"{place}.{field}" if place else field
+def placed(path: str, field: str) -> str:
+    return f"{path}.{field}" if path else field
 
 
-def objects(annotation: Any, value: Any, place: str = "") -> Iterator[tuple[str, dict[str, Any], bool]]:
+def objects(annotation: Any, value: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any], bool]]:
     """Give the objects of a body that hold parts of a request: place, parts, and whether it is whole."""
     if isinstance(value, list):
-        for position, item in enumerate(value):
-            yield from objects(annotation, item, placed(place, str(position)))
+        for index, item in enumerate(value):
+            yield from objects(annotation, item, placed(path, str(index)))
     if not isinstance(value, dict):
         return
     for kind in documents(annotation):
         fields = {name: field.annotation for name, field in kind.model_fields.items() if name in value}
         parts = {name: part for name in fields if (part := read(name, fields[name], value[name])) is not None}
         if parts:
-            yield place, parts, issubclass(kind, EstimateRequest)
+            yield path, parts, issubclass(kind, EstimateRequest)
         for name, inner in fields.items():
             if name not in PARTS:
-                yield from objects(inner, value[name], placed(place, name))
+                yield from objects(inner, value[name], placed(path, name))
 
 
 def documents(annotation: Any) -> Iterator[type[BaseModel]]:
@@ -159,6 +159,6 @@ def read(name: str, annotation: Any, value: Any) -> Any:
         except ValidationError as error:
             if kind not in OPEN or not isinstance(value, dict):
                 return None
-            wrong = {one["loc"][0] for one in error.errors() if one["loc"]}
-            value = {field: one for field, one in value.items() if field not in wrong}
+            wrong = {item["loc"][0] for item in error.errors() if item["loc"]}
+            value = {field: item for field, item in value.items() if field not in wrong}
     return None

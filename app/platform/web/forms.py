@@ -73,15 +73,15 @@ def plain_number(text: str) -> str:
     """
     bare = text.replace(",", "").replace("_", "").replace(" ", "").removesuffix("원").removesuffix("달러")
     parts = KOREAN.findall(bare) if KOREAN_WHOLE.fullmatch(bare) else []
-    found = NUMBER.fullmatch(bare)
+    match = NUMBER.fullmatch(bare)
     try:
         if parts:
             value = math.fsum(
                 float(digits) * math.prod(MULTIPLES.get(word, 1.0) for word in words)
                 for digits, words in parts
             )
-        elif found is not None:
-            digits, word = found.groups()
+        elif match is not None:
+            digits, word = match.groups()
             value = float(digits) * (MULTIPLES[word.lower()] if word else 1.0)
         else:
             return text
@@ -114,10 +114,10 @@ def dotted(part: Any, name: str = "") -> dict[str, str]:
     """Return nested objects and lists as the fields of a form, the way back of :func:`nested`."""
     if not isinstance(part, dict | list):
         return {name: str(part).lower() if isinstance(part, bool) else str(part)}
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for key, inside in part.items() if isinstance(part, dict) else enumerate(part):
-        found |= dotted(inside, f"{name}.{key}" if name else str(key))
-    return found
+        fields |= dotted(inside, f"{name}.{key}" if name else str(key))
+    return fields
 
 
 def placed(errors: Iterable[FieldError], systems: Sequence[str]) -> list[FieldError]:
@@ -125,14 +125,14 @@ def placed(errors: Iterable[FieldError], systems: Sequence[str]) -> list[FieldEr
 
     Model and workload are asked once for all options, so their errors are shown once.
     """
-    found: dict[tuple[str, str], FieldError] = {}
+    placed_errors: dict[tuple[str, str], FieldError] = {}
     for error in errors:
         part = OPTION.match(error.field)
         field = error.field[part.end() :] if part else error.field
         if part and part[1] and field.startswith("system.") and int(part[1]) < len(systems):
             field = f"system.{systems[int(part[1])]}"
-        found.setdefault((field, str(error.message)), FieldError(field, error.message))
-    return list(found.values())
+        placed_errors.setdefault((field, str(error.message)), FieldError(field, error.message))
+    return list(placed_errors.values())
 
 
 def refused(

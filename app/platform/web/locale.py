@@ -20,8 +20,8 @@ COOKIE_SECONDS = 365 * 24 * 3600
 
 def asked_for(request: Request) -> str | None:
     """Return the language the address asks for, if it is one of ours."""
-    asked = request.query_params.get(PARAMETER, "")
-    return asked if asked in LANGUAGES else None
+    language = request.query_params.get(PARAMETER, "")
+    return language if language in LANGUAGES else None
 
 
 CHART = "chart"
@@ -68,7 +68,7 @@ def preferred(header: str) -> list[str]:
             quality = 0.0
         if name.strip() and quality > 0:
             weighted.append((-quality, name.strip()))
-    return [name for _, name in sorted(weighted, key=lambda one: one[0])]
+    return [name for _, name in sorted(weighted, key=lambda pair: pair[0])]
 
 
 PDF = "application/pdf"
@@ -89,7 +89,7 @@ def attachment(data: bytes, kind: str, name: str, headers: Mapping[str, str] | N
     attachment; filename="12.pdf"; filename*=UTF-8''%EA%B3%A0%EA%B0%9D-12.pdf
     """
     plain = name.encode("ascii", "ignore").decode().strip("-. ")
-    stated = f'attachment; filename="{plain}"'
+    disposition = f'attachment; filename="{plain}"'
     if plain != name:
-        stated += f"; filename*=UTF-8''{quote(name, safe='')}"
-    return Response(data, media_type=kind, headers={"Content-Disposition": stated, **(headers or {})})
+        disposition += f"; filename*=UTF-8''{quote(name, safe='')}"
+    return Response(data, media_type=kind, headers={"Content-Disposition": disposition, **(headers or {})})

@@ -61,14 +61,14 @@ MARK = "__needs__"
 
 
 def needs_of(endpoint: object) -> Needs:
-    found: Needs = getattr(endpoint, MARK, Needs(None, None))
-    return found
+    attached: Needs = getattr(endpoint, MARK, Needs(None, None))
+    return attached
 
 
 def right_of(method: str, endpoint: object) -> Right | None:
     """Return the right that a route needs; None where nobody may, since nothing was said of it."""
-    stated = needs_of(endpoint).right
-    return Right.READ if stated is None and method in {"GET", "HEAD"} else stated
+    right = needs_of(endpoint).right
+    return Right.READ if right is None and method in {"GET", "HEAD"} else right
 
 
 STATE = "rate_headers"
@@ -76,9 +76,9 @@ STATE = "rate_headers"
 
 def cost_of(method: str, path: str, endpoint: object) -> CostClass:
     """Return what kind a request is of; pages compute at each opening, also where they only show."""
-    stated = needs_of(endpoint).cost
-    if stated is not None:
-        return stated
+    cost = needs_of(endpoint).cost
+    if cost is not None:
+        return cost
     return CostClass.READ if path.startswith("/api/") and method in {"GET", "HEAD"} else CostClass.ESTIMATE
 
 

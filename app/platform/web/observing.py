@@ -65,13 +65,13 @@ class Observer:
         with (
             structlog.contextvars.bound_contextvars(request_id=identifier),
             IN_FLIGHT.track_inprogress(),
-            self.traced(scope, identifier) as said,
+            self.traced(scope, identifier) as attributes,
         ):
             try:
                 await self.app(scope, receive, send_with_identifier)
             finally:
                 route = route or route_of(scope)
-                said |= {
+                attributes |= {
                     "http.request.method": scope["method"] if scope["method"] in METHODS else "(other)",
                     "http.route": route,
                     "http.response.status_code": status,
@@ -87,8 +87,8 @@ class Observer:
 
 def request_id(headers: Mapping[str, str]) -> str:
     """Return the identifier that came along where it is a sane one, else a new one."""
-    given = headers.get(HEADER.lower(), "")
-    return given if SANE.fullmatch(given) else secrets.token_hex(12)
+    identifier = headers.get(HEADER.lower(), "")
+    return identifier if SANE.fullmatch(identifier) else secrets.token_hex(12)
 
 
 def route_of(scope: Scope) -> str:

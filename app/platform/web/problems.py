@@ -73,8 +73,8 @@ def go(address: str) -> RedirectResponse:
 
 def sign_in_address(following: str) -> str:
     """Return the address of the sign-in that leads back to an address."""
-    wanted = local(following)
-    return SIGN_IN if wanted == "/" else f"{SIGN_IN}?{urlencode({'next': wanted})}"
+    target = local(following)
+    return SIGN_IN if target == "/" else f"{SIGN_IN}?{urlencode({'next': target})}"
 
 
 def to_sign_in(request: Request) -> Response:
@@ -82,8 +82,8 @@ def to_sign_in(request: Request) -> Response:
 
     A fragment is asked for by a script, which would put the sign-in into the page: it is told to go there.
     """
-    asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    address = sign_in_address(asked if request.method == "GET" else "/")
+    requested = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    address = sign_in_address(requested if request.method == "GET" else "/")
     if "hx-request" in request.headers:
         return Response(status_code=401, headers={"HX-Redirect": SIGN_IN})
     response = RedirectResponse(address, 303)
@@ -93,8 +93,8 @@ def to_sign_in(request: Request) -> Response:
 
 def to_code(following: str) -> RedirectResponse:
     """Send a browser to give its second factor, and from there on."""
-    wanted = local(following)
-    tail = "" if wanted == "/" else f"?{urlencode({'next': wanted})}"
+    target = local(following)
+    tail = "" if target == "/" else f"?{urlencode({'next': target})}"
     return RedirectResponse(f"{SIGN_IN}/code{tail}", 303)
 
 
@@ -296,8 +296,8 @@ LIMIT = re.compile(r"must be (?:above|at least|at most|below|between)\b")
 
 def code_of(message: Message, slug: str) -> str:
     """Return what programs tell a fault by; the slug of its error where its message is one of many."""
-    if found := CODE_OF.get(message.template):
-        return found
+    if code := CODE_OF.get(message.template):
+        return code
     return "out_of_range" if LIMIT.match(message.template) else slug.replace("-", "_")
 
 
@@ -319,7 +319,7 @@ def allowed_methods(app: FastAPI, path: str) -> list[str]:
     about something else. Files of ours are no routes: nothing is returned for them.
     """
     first: str | None = None
-    found: set[str] = set()
+    allowed: set[str] = set()
     for route in iter_route_contexts(app.routes):
         written = route.path_format
         if written is None or not route.methods:
@@ -327,8 +327,8 @@ def allowed_methods(app: FastAPI, path: str) -> list[str]:
         if first is None and route.path_regex.match(path):
             first = written
         if written == first:
-            found |= set(route.methods)
-    return [method for method in METHODS if method in found]
+            allowed |= set(route.methods)
+    return [method for method in METHODS if method in allowed]
 
 
 def problem_response(request: Request, error: AppError, headers: Mapping[str, str] | None = None) -> Response:
@@ -338,8 +338,8 @@ def problem_response(request: Request, error: AppError, headers: Mapping[str, st
     language = wanted_language(request)
     problem = Problem.of(error, language).model_copy(update={"instance": instance})
     body = problem.model_dump_json(exclude_none=True)
-    known = {"Content-Language": language, **(headers or {})}
-    return Response(body, status_code=error.status, headers=known, media_type=MEDIA_TYPE)
+    all_headers = {"Content-Language": language, **(headers or {})}
+    return Response(body, status_code=error.status, headers=all_headers, media_type=MEDIA_TYPE)
 
 
 def wants_page(request: Request) -> bool:

@@ -82,7 +82,10 @@ def leaves(schema: type[BaseModel], above: str = "") -> Iterator[Leaf]:
         percent = any(isinstance(part, InPercent) for part in (*parts, *field.metadata))
         number = any(part in (int, float) for part in parts)
         whole = any(
-            isinstance(one, int) for part in parts if get_origin(part) is Literal for one in get_args(part)
+            isinstance(option, int)
+            for part in parts
+            if get_origin(part) is Literal
+            for option in get_args(part)
         )
         kind: Kind = "percent" if percent else "number" if number else "whole" if whole else "text"
         yield Leaf(path, kind, several)
@@ -160,24 +163,26 @@ class QueryForm(Generic[Asked]):
         self._names = {leaf.path: name for name, leaf in self._leaves.items()}
 
     def values(self, query: QueryParams | Mapping[str, Sequence[str]]) -> dict[str, str]:
-        given = typed(query) if isinstance(query, QueryParams) else query
-        return self._complete({name: one[0] for name, one in given.items() if self._leaf(name) is not None})
+        typed_values = typed(query) if isinstance(query, QueryParams) else query
+        return self._complete(
+            {name: texts[0] for name, texts in typed_values.items() if self._leaf(name) is not None}
+        )
 
     def request(self, values: Mapping[str, str]) -> Asked:
         """Return what the fields of a form ask for."""
-        found = {
+        values_by_path = {
             leaf.path: leaf.read(text)
             for name, text in values.items()
             if (leaf := self._leaves.get(name)) is not None and text.strip()
         }
-        tree = nested(found)
+        tree = nested(values_by_path)
         if self._rows is not None:
             tree[self._rows[0]] = [self._row(values, row) for row in self.filled_rows(values)]
         return checked(self.schema, tree)
 
     def form(self, values: Mapping[str, str], error: AppError | None = None) -> Form:
         """Return what was typed, with errors at the names it was typed under."""
-        errors = () if error is None else [self._at_its_name(one, values) for one in error.errors]
+        errors = () if error is None else [self._at_its_name(fault, values) for fault in error.errors]
         return Form({name: [text] for name, text in values.items()}, errors)
 
     def filled(self, fields: Mapping[str, str]) -> dict[str, str]:
@@ -202,23 +207,23 @@ class QueryForm(Generic[Asked]):
 
     def unplaced(self, form: Form) -> list[Message]:
         """Return what is wrong that no field of the form shows."""
-        shown = [name.partition(".*")[0] for name in self._leaves]
+        names = [name.partition(".*")[0] for name in self._leaves]
         return [
-            one.message
-            for one in form.errors
-            if not any(one.field == name or one.field.startswith(f"{name}.") for name in shown)
+            error.message
+            for error in form.errors
+            if not any(error.field == name or error.field.startswith(f"{name}.") for name in names)
         ]
 
     def filled_rows(self, values: Mapping[str, str]) -> list[int]:
         """Return the numbers of the rows in which something was typed, rising."""
         assert self._rows is not None, "a form without rows"
         group, _, most = self._rows
-        found = {
+        numbers = {
             int(row[1])
             for name, text in values.items()
             if text.strip() and name.startswith(f"{group}.") and (row := ROW.search(name))
         }
-        return sorted(row for row in found if row < most)
+        return sorted(row for row in numbers if row < most)
 
     def shown_rows(self, values: Mapping[str, str]) -> list[int]:
         """Return the rows a form shows: all up to the last in use, and a few empty ones."""
@@ -230,12 +235,12 @@ class QueryForm(Generic[Asked]):
         """Return one row; one whose owner is not named is called after its place."""
         assert self._rows is not None, "a form without rows"
         group, owner, _ = self._rows
-        found: dict[str, object] = {owner: f"#{row + 1}"}
+        fields: dict[str, object] = {owner: f"#{row + 1}"}
         for name, text in values.items():
             leaf = self._leaf(name)
             if leaf is not None and name.startswith(f"{group}.{row}.") and text.strip():
-                found[leaf.path.rpartition(".")[2]] = leaf.read(text)
-        return found
+                fields[leaf.path.rpartition(".")[2]] = leaf.read(text)
+        return fields
 
     def _leaf(self, name: str) -> Leaf | None:
         return self._leaves.get(ROW.sub(".*.", name))
@@ -243,10 +248,10 @@ class QueryForm(Generic[Asked]):
     def _at_its_name(self, error: FieldError, values: Mapping[str, str]) -> FieldError:
         """Return an error at the name of the form, in the row it was typed in, its limits in percent."""
         field, message = error.field, error.message
-        if self._rows is not None and (place := re.match(rf"{self._rows[0]}\.(\d+)(.*)", field)):
+        if self._rows is not None and (in_row := re.match(rf"{self._rows[0]}\.(\d+)(.*)", field)):
             rows = self.filled_rows(values)
-            if int(place[1]) < len(rows):
-                return FieldError(f"{self._rows[0]}.{rows[int(place[1])]}{place[2]}", message)
+            if int(in_row[1]) < len(rows):
+                return FieldError(f"{self._rows[0]}.{rows[int(in_row[1])]}{in_row[2]}", message)
             return error
         path = next((path for path in (field, field.partition(".")[0]) if path in self._names), None)
         if path is None or self._leaves[self._names[path]].kind != "percent":

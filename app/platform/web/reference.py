@@ -130,10 +130,15 @@ class ApiDescription:
         return [ReferenceGroup(name, text, by_tag[name]) for name, text in about.items() if name in by_tag]
 
     def parameters(self, operation: Mapping[str, Any]) -> list[ReferenceField]:
-        found = [self.whole(one) for one in operation.get("parameters", ())]
+        parameters = [self.whole(parameter) for parameter in operation.get("parameters", ())]
         return [
-            field(one["name"], {**one, **one["schema"], **one}, one.get("required", False), one["in"])
-            for one in found
+            field(
+                parameter["name"],
+                {**parameter, **parameter["schema"], **parameter},
+                parameter.get("required", False),
+                parameter["in"],
+            )
+            for parameter in parameters
         ]
 
     def bodies(self, content: Mapping[str, Any]) -> list[ReferenceBody]:
@@ -143,13 +148,13 @@ class ApiDescription:
                 kind=kind_of(body.get("schema", {})),
                 # What has a name has a page of its own.
                 fields=self.fields(body.get("schema", {})) if "$ref" not in body.get("schema", {}) else (),
-                examples=[written(one) for one in self.examples(body)],
+                examples=[written(example) for example in self.examples(body)],
             )
             for media, body in content.items()
         ]
 
     def examples(self, body: Mapping[str, Any]) -> list[Any]:
-        named = [self.whole(one)["value"] for one in body.get("examples", {}).values()]
+        named = [self.whole(example)["value"] for example in body.get("examples", {}).values()]
         own = [body["example"]] if "example" in body else []
         return [*own, *named, *body.get("schema", {}).get("examples", ())]
 
@@ -162,23 +167,23 @@ class ApiDescription:
         ]
 
     def answers(self, operation: Mapping[str, Any]) -> list[ReferenceAnswer]:
-        found = {status: self.whole(one) for status, one in operation["responses"].items()}
+        responses = {status: self.whole(response) for status, response in operation["responses"].items()}
         return [
-            ReferenceAnswer(status, one["description"], self.bodies(one.get("content", {})))
-            for status, one in found.items()
+            ReferenceAnswer(status, response["description"], self.bodies(response.get("content", {})))
+            for status, response in responses.items()
             if int(status) not in BY_STATUS
         ]
 
 
 def field(name: str, part: Mapping[str, Any], required: bool, place: str = "") -> ReferenceField:
-    shown = [*([part["example"]] if "example" in part else []), *part.get("examples", ())]
+    examples = [*([part["example"]] if "example" in part else []), *part.get("examples", ())]
     return ReferenceField(
         name=name,
         place=place,
         kind=kind_of(part),
         required=required,
         about=Markup(converter().renderInline(part.get("description", ""))),
-        example=json.dumps(shown[0], ensure_ascii=False) if shown else "",
+        example=json.dumps(examples[0], ensure_ascii=False) if examples else "",
     )
 
 
@@ -216,10 +221,10 @@ def type_of(schema: Mapping[str, Any]) -> Markup:
         return Markup('<a href="{}/schemas/{}">{}</a>').format(REFERENCE, name, name)
     if "const" in schema or "enum" in schema:
         values = schema.get("enum", [schema.get("const")])
-        return Markup(" | ").join(Markup("<code>{}</code>").format(json.dumps(one)) for one in values)
+        return Markup(" | ").join(Markup("<code>{}</code>").format(json.dumps(value)) for value in values)
     choices = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
     if choices:
-        return Markup(" | ").join(kind_of(one) for one in choices)
+        return Markup(" | ").join(kind_of(value) for value in choices)
     if "items" in schema:
         return Markup("list of {}").format(kind_of(schema["items"]))
     inner = schema.get("additionalProperties")
@@ -235,24 +240,24 @@ def described(request: Request) -> ApiDescription:
 @router.get(REFERENCE, response_class=HTMLResponse)
 def show_reference(request: Request) -> Response:
     """List every operation of the API and every schema."""
-    found = described(request)
-    page = ReferencePage(found.groups(), sorted(found.openapi["components"]["schemas"]))
+    api = described(request)
+    page = ReferencePage(api.groups(), sorted(api.openapi["components"]["schemas"]))
     return render(request, "reference/reference.html", page)
 
 
 @router.get(f"{REFERENCE}/{{operation}}", response_class=HTMLResponse)
 def show_operation(request: Request, operation: str) -> Response:
-    found = described(request)
-    known = {entry.id: (entry, part) for entry, part in found.operations()}
+    api = described(request)
+    known = {entry.id: (entry, part) for entry, part in api.operations()}
     if operation not in known:
         raise NotFound.named("operation", operation, known)
     entry, part = known[operation]
     page = OperationPage(
         entry=entry,
         about=prose(part["description"]),
-        parameters=found.parameters(part),
-        bodies=found.bodies(part.get("requestBody", {}).get("content", {})),
-        answers=found.answers(part),
+        parameters=api.parameters(part),
+        bodies=api.bodies(part.get("requestBody", {}).get("content", {})),
+        answers=api.answers(part),
         failures=[BY_STATUS[int(status)] for status in part["responses"] if int(status) in BY_STATUS],
     )
     return render(request, "reference/operation.html", page)
@@ -260,10 +265,10 @@ def show_operation(request: Request, operation: str) -> Response:
 
 @router.get(f"{REFERENCE}/schemas/{{name}}", response_class=HTMLResponse)
 def show_schema(request: Request, name: str) -> Response:
-    found = described(request)
-    schemas = found.openapi["components"]["schemas"]
+    api = described(request)
+    schemas = api.openapi["components"]["schemas"]
     if name not in schemas:
         raise NotFound.named("schema", name, schemas)
     schema = schemas[name]
-    page = SchemaPage(name, prose(schema.get("description", "")), kind_of(schema), found.fields(schema))
+    page = SchemaPage(name, prose(schema.get("description", "")), kind_of(schema), api.fields(schema))
     return render(request, "reference/schema.html", page)

@@ -84,18 +84,18 @@ def figures(value: Any) -> Iterator[FigureView | DrawingView]:
             yield from figures(getattr(value, field.name))
 
 
-def chart_file(page: object, asked: str) -> Response:
+def chart_file(page: object, name: str) -> Response:
     """Answer with one chart of a page as SVG, PNG, CSV or JSON."""
     known = {f"{view.id}.{form}": view for view in figures(page) for form in forms(view)}
-    view = known.get(asked)
+    view = known.get(name)
     if view is None:
-        raise NotFound.named("chart", asked, known, PARAMETER)
-    form = asked.removeprefix(f"{view.id}.")
+        raise NotFound.named("chart", name, known, PARAMETER)
+    form = name.removeprefix(f"{view.id}.")
     content = drawn(view, form) if isinstance(view, DrawingView) else charted(view, form)
     return Response(
         content,
         media_type=TYPES[form],
-        headers={"Content-Disposition": f'inline; filename="{asked}"', **locale.VARIES},
+        headers={"Content-Disposition": f'inline; filename="{name}"', **locale.VARIES},
     )
 
 
@@ -116,8 +116,8 @@ def charted(view: FigureView, form: str) -> bytes:
 
     if form == "png":
         return still(view.figure, "png")
-    drawn = still(view.figure, "svg", title=view.caption)
-    return darkened(drawn) if form == DARK else drawn
+    image = still(view.figure, "svg", title=view.caption)
+    return darkened(image) if form == DARK else image
 
 
 def drawn(view: DrawingView, form: str) -> bytes:
@@ -152,8 +152,8 @@ def asset(pattern: str) -> str:
     not read from a browser's store.
     """
     root = beside("static")
-    found = sorted(root.glob(pattern))
-    path = found[-1].relative_to(root).as_posix() if found else pattern
+    files = sorted(root.glob(pattern))
+    path = files[-1].relative_to(root).as_posix() if files else pattern
     return f"/static/{path}" if path.startswith(VERSIONED) else f"/static/{path}?v={app.__version__}"
 
 
@@ -180,8 +180,8 @@ def headings(body: str) -> list[tuple[str, Markup]]:
     """
     # What is written is escaped already.
     return [
-        (found[1], Markup(TAG.sub("", found[2].partition('<a class="beside"')[0]).strip()))
-        for found in HEADING.finditer(body)
+        (match[1], Markup(TAG.sub("", match[2].partition('<a class="beside"')[0]).strip()))
+        for match in HEADING.finditer(body)
     ]
 
 
@@ -198,15 +198,15 @@ DOCUMENTS = {"methodology": "methodology", "accuracy": "accuracy.md"}
 @functools.cache
 def documents() -> Mapping[str, Path]:
     """Return the documents that are there, for the foot of every page."""
-    found = {name: beside("docs") / place for name, place in DOCUMENTS.items()}
-    return {name: path for name, path in found.items() if path.exists()}
+    folder = beside("docs")
+    return {name: path for name, file in DOCUMENTS.items() if (path := folder / file).exists()}
 
 
 @functools.cache
 def environment(language: str) -> Environment:
     """Return the templates in one language: strings through gettext, numbers through its voice."""
     speaker = voice(language)
-    made = Environment(
+    templates = Environment(
         loader=FileSystemLoader(beside("templates")),
         extensions=["jinja2.ext.i18n"],
         autoescape=True,
@@ -214,9 +214,9 @@ def environment(language: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.install_gettext_callables(speaker.gettext, speaker.ngettext, newstyle=True)  # type: ignore[attr-defined]
-    made.policies["ext.i18n.trimmed"] = True
-    made.filters |= {
+    templates.install_gettext_callables(speaker.gettext, speaker.ngettext, newstyle=True)  # type: ignore[attr-defined]
+    templates.policies["ext.i18n.trimmed"] = True
+    templates.filters |= {
         "say": speaker.say,
         "sentence": speaker.sentence,
         "count": speaker.count,
@@ -246,7 +246,7 @@ def environment(language: str) -> Environment:
         "legend_keys": legend_keys,
         "drawn": written,
     }
-    made.globals |= {
+    templates.globals |= {
         "asset": asset,
         "documents": documents,
         "glossary": GLOSSARY,
@@ -254,7 +254,7 @@ def environment(language: str) -> Environment:
         "languages": LANGUAGES,
         "version": app.__version__,
     }
-    return made
+    return templates
 
 
 def render(
@@ -303,8 +303,8 @@ def data_url(request: Request) -> str:
     path = getattr(request.scope.get("route"), "path", "")
     if request.method != "GET" or data_path(path) not in request.app.state.paths:
         return ""
-    asked = [entry for entry in request.query_params.multi_items() if entry[0] not in DISPLAY_PARAMS]
-    return data_path(request.url.path) + (f"?{urlencode(asked)}" if asked else "")
+    parameters = [entry for entry in request.query_params.multi_items() if entry[0] not in DISPLAY_PARAMS]
+    return data_path(request.url.path) + (f"?{urlencode(parameters)}" if parameters else "")
 
 
 def data_path(path: str) -> str:
@@ -322,8 +322,8 @@ def kept(lasting: LruCache[Any] | None, address: str, caller: Callable[[], Marku
 
 def reader_of(request: Request) -> Principal | None:
     """Return the person who is signed in; None without accounts, and for pages that are open to all."""
-    found: Principal | None = getattr(request.state, "principal", None)
-    return found if found is not None and found.account_id is not None else None
+    principal: Principal | None = getattr(request.state, "principal", None)
+    return principal if principal is not None and principal.account_id is not None else None
 
 
 def address_in(request: Request, language: str) -> str:

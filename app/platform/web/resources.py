@@ -33,14 +33,14 @@ def resource(
     """
 
     def register(load: Callable[Given, Shown]) -> Callable[Given, Shown]:
-        def page(request: Request, **given: Any) -> Response:
-            document = load(**given)  # type: ignore[call-arg]
+        def page(request: Request, **arguments: Any) -> Response:
+            document = load(**arguments)  # type: ignore[call-arg]
             return render(request, template, view(request, document), headers=headers)
 
         # FastAPI reads from the signature what a route depends on.
         signature = inspect.signature(load, eval_str=True)
         own = inspect.Parameter("request", inspect.Parameter.KEYWORD_ONLY, annotation=Request)
-        others = [one.replace(kind=own.kind) for one in signature.parameters.values()]
+        others = [parameter.replace(kind=own.kind) for parameter in signature.parameters.values()]
         page.__signature__ = inspect.Signature([own, *others])  # type: ignore[attr-defined]
         page.__name__, page.__doc__ = load.__name__, load.__doc__
         mark = needs(right, cost)

@@ -52,16 +52,16 @@ class ServerAccess:
         return self.public_url.startswith("https://")
 
     def trusts(self, address: str) -> bool:
-        found = plain_address(address)
-        return found is not None and not self.alone and any(found in one for one in self.proxies)
+        parsed = plain_address(address)
+        return parsed is not None and not self.alone and any(parsed in network for network in self.proxies)
 
     def is_stranger(self, scope: Scope) -> bool:
         """Tell whether a server for this machine alone is asked from another one."""
         client = scope.get("client")
         if not self.alone or client is None:
             return False
-        found = plain_address(client[0])
-        return found is None or not found.is_loopback
+        parsed = plain_address(client[0])
+        return parsed is None or not parsed.is_loopback
 
 
 class CurrentAccess:
@@ -96,10 +96,10 @@ STRANGERS_LOOK = 1.0
 def plain_address(text: str) -> IPv4Address | IPv6Address | None:
     """Return a network address; one of IPv4 in the dress of IPv6 as what it is."""
     try:
-        found = ip_address(text.strip().partition("%")[0])
+        parsed = ip_address(text.strip().partition("%")[0])
     except ValueError:
         return None
-    return (found.ipv4_mapped or found) if isinstance(found, IPv6Address) else found
+    return (parsed.ipv4_mapped or parsed) if isinstance(parsed, IPv6Address) else parsed
 
 
 def behind_proxy(scope: Scope, headers: Headers, reach: ServerAccess) -> Scope | None:
@@ -111,15 +111,15 @@ def behind_proxy(scope: Scope, headers: Headers, reach: ServerAccess) -> Scope |
     client = scope.get("client")
     if client is None or not reach.trusts(client[0]):
         return None
-    hops = [one.strip() for line in headers.getlist("x-forwarded-for") for one in line.split(",")]
+    hops = [part.strip() for line in headers.getlist("x-forwarded-for") for part in line.split(",")]
     if len(hops) > MOST_HOPS:
         return None
     address = client[0]
     for hop in reversed(hops):
-        found = plain_address(hop)
-        if found is None:
+        parsed = plain_address(hop)
+        if parsed is None:
             return None
-        address = str(found)
+        address = str(parsed)
         if not reach.trusts(address):
             break
     scheme = headers.get("x-forwarded-proto", scope["scheme"]).strip().lower()
@@ -157,8 +157,8 @@ def shed_stalled(listener: socket.socket) -> None:
     The system closes them (tcp(7)): no answer waits for them. Connections have this from the listener.
     """
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    stated = {"KEEPIDLE": STALLED // 2, "KEEPINTVL": 10, "KEEPCNT": 3, "USER_TIMEOUT": STALLED * 1000}
-    for name, value in stated.items():
+    options = {"KEEPIDLE": STALLED // 2, "KEEPINTVL": 10, "KEEPCNT": 3, "USER_TIMEOUT": STALLED * 1000}
+    for name, value in options.items():
         # Not every system has all of them.
         if (option := getattr(socket, f"TCP_{name}", None)) is not None:
             listener.setsockopt(socket.IPPROTO_TCP, option, value)
@@ -218,14 +218,14 @@ def in_time(receive: Receive) -> Receive:
         nonlocal left, whole
         if whole:
             return await receive()
-        begun = monotonic()
+        started = monotonic()
         try:
             message = await asyncio.wait_for(receive(), max(left, 0.0))
         except TimeoutError:
             raise HTTPException(
                 408, f"the body arrives too slowly: {BODY:g} s and one for every {RATE} bytes are given"
             ) from None
-        left += len(message.get("body", b"")) / RATE - (monotonic() - begun)
+        left += len(message.get("body", b"")) / RATE - (monotonic() - started)
         whole = not message.get("more_body", False)
         return message
 
@@ -367,8 +367,8 @@ def refused(scope: Scope, headers: Headers, limit: int, reach: ServerAccess) -> 
 
 def knows(host: str, reach: ServerAccess) -> bool:
     """Tell whether a Host header names this server, with any port."""
-    found = HOST.fullmatch(host)
-    return found is not None and found["name"].lower() in reach.hosts
+    match = HOST.fullmatch(host)
+    return match is not None and match["name"].lower() in reach.hosts
 
 
 def unreadable(scope: Scope) -> AppError | None:
@@ -405,10 +405,10 @@ def crosses_sites(headers: Headers, public_url: str = "") -> bool:
     # own word that it is one of ours decides, which no page can write.
     if origin is None or (origin == "null" and site == "same-origin"):
         return False
-    asked, own, public = urlsplit(origin), headers.get("host", "").lower(), urlsplit(public_url)
-    if asked.netloc.lower() != own:
+    source, own, public = urlsplit(origin), headers.get("host", "").lower(), urlsplit(public_url)
+    if source.netloc.lower() != own:
         return True
-    return own == public.netloc and public.scheme == "https" and asked.scheme != "https"
+    return own == public.netloc and public.scheme == "https" and source.scheme != "https"
 
 
 def too_large(limit: int) -> TooLarge:

@@ -49,4 +49,4 @@ def width(text: str) -> int:
 
 def printed(lines: Iterable[str]) -> str:
     """Return lines for a terminal, which must not take a name in them for an order of its own."""
-    return "\n".join("".join(one if one.isprintable() else "�" for one in line) for line in lines)
+    return "\n".join("".join(letter if letter.isprintable() else "�" for letter in line) for line in lines)

@@ -131,8 +131,8 @@ class Grouping:
     @classmethod
     def of(cls, amount: float, language: str, digits: int = 3) -> Grouping:
         """Return the largest unit an amount is counted in, with decimals for three digits."""
-        found = ((size, word) for size, word in GROUPS[language] if abs(amount) >= FROM.get(word, size))
-        size, word = next(found, (1.0, ""))
+        fitting = ((size, word) for size, word in GROUPS[language] if abs(amount) >= FROM.get(word, size))
+        size, word = next(fitting, (1.0, ""))
         decimals = decimals_of(amount / size, digits)
         if not word and abs(amount) >= 10.0**digits:
             decimals = digits - math.floor(math.log10(abs(amount))) - 1
@@ -141,8 +141,8 @@ class Grouping:
     def digits(self, amount: float, trim: bool = False) -> str:
         """Write an amount in this unit; trimmed of the zeros a round value ends on."""
         size = amount / self.size
-        known = round(size, self.decimals) if self.decimals < 0 else size
-        return f"{decimal(known, max(self.decimals, 0), trim)}{self.word}"
+        rounded = round(size, self.decimals) if self.decimals < 0 else size
+        return f"{decimal(rounded, max(self.decimals, 0), trim)}{self.word}"
 
 
 def compact(amount: float, currency: str, language: str) -> str:

@@ -109,9 +109,9 @@ def ending(character: str) -> tuple[bool, bool]:
     return character in CLOSED_LETTERS, character in LIQUID_LETTERS
 
 
-def choose(found: re.Match[str]) -> str:
+def choose(match: re.Match[str]) -> str:
     """Return the particle that fits the word it follows."""
-    before, closing, form = found.groups()
+    before, closing, form = match.groups()
     closed, liquid = ending(before)
     after_closed, after_open = PAIRS[form]
     # 로 follows ㄹ as it follows a vowel: 서울로, not 서울으로.
@@ -196,9 +196,9 @@ class Voice:
 
         One that begins with a value keeps it as it is; identifiers have no capitals.
         """
-        said = self.say(sentence)
+        text = self.say(sentence)
         template = sentence if isinstance(sentence, str) else template_of(sentence)
-        return said if template.startswith("{") else said[:1].upper() + said[1:]
+        return text if template.startswith("{") else text[:1].upper() + text[1:]
 
     def ended(self, sentence: str) -> str:
         return f"{sentence}{self.sign('.')}"
@@ -211,21 +211,21 @@ class Voice:
         """Write a large count as it is spoken: 174.6 B, 1,746억, or 1746亿."""
         return scales.Grouping.of(value, self.language, digits=4).digits(value)
 
-    def _placed(self, place: str, value: object) -> str:
+    def _placed(self, name: str, value: object) -> str:
         """Write the value of a place; in some places it is an identifier that stands for words."""
-        if place == "fields":
+        if name == "fields":
             return self._fields(value)
-        if place in NAMED and isinstance(value, Text | Message | Mapping):
-            return self.label(template_of(value), NAMED[place])
+        if name in NAMED and isinstance(value, Text | Message | Mapping):
+            return self.label(template_of(value), NAMED[name])
         return self._value(value)
 
     def _value(self, value: object) -> str:
         """Write one value of a sentence."""
         if isinstance(value, Text | Message | Mapping):
             if template_of(value) == MONEY:
-                stated: Mapping[str, Any] = value["values"] if isinstance(value, Mapping) else value.values
+                values: Mapping[str, Any] = value["values"] if isinstance(value, Mapping) else value.values
                 # Documents that were kept before have the rounded amount alone.
-                return self.value(stated.get("whole", stated["amount"]), stated["currency"])
+                return self.value(values.get("whole", values["amount"]), values["currency"])
             if self.language != "en" and template_of(value) in COUNT_WORDS:
                 counted: Mapping[str, Any] = value["values"] if isinstance(value, Mapping) else value.values
                 return scales.Grouping.of(counted["count"], self.language).digits(counted["count"], trim=True)
@@ -409,10 +409,10 @@ def written(value: JsonValue | Text, voice: Voice, place: str = "") -> str:
     if isinstance(value, Text):
         return voice.say(value)
     if isinstance(value, list):
-        return voice.sign(", ").join(written(one, voice) for one in value) or "–"
+        return voice.sign(", ").join(written(item, voice) for item in value) or "–"
     if isinstance(value, dict):
         return voice.sign(", ").join(
-            f"{voice.label(name)} {written(one, voice)}" for name, one in value.items()
+            f"{voice.label(name)} {written(item, voice)}" for name, item in value.items()
         )
     return voice.label(value, place)
 

@@ -111,13 +111,13 @@ def make_backup(store: Store, files: UploadFiles, target: Path) -> ArchiveSummar
 @contextmanager
 def draft_folder(parent: Path) -> Iterator[Path]:
     """Give a folder for what is not whole yet; those of backups that were killed go."""
-    for held in parent.glob(f"{DRAFT}*/{HELD}"):
-        with suppress(OSError), held.open("ab") as file:
+    for lock in parent.glob(f"{DRAFT}*/{HELD}"):
+        with suppress(OSError), lock.open("ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # The lock goes last: who is killed at this has it done by the next one.
-            for folder in held.parent.glob("*/"):
+            for folder in lock.parent.glob("*/"):
                 shutil.rmtree(folder)
-            shutil.rmtree(held.parent)
+            shutil.rmtree(lock.parent)
     with (
         tempfile.TemporaryDirectory(prefix=DRAFT, dir=parent) as made,
         (Path(made) / "new").open("wb") as file,
@@ -145,8 +145,8 @@ def write_archive(store: Store, files: UploadFiles, stream: BinaryIO, folder: Pa
             for table in tables_of(connection):
                 count = write_rows(archive, table, rows_of(connection, table))
                 tables.append(table.model_copy(update={"rows": count}))
-            named = named_files(connection)
-        for workspace, sha256 in sorted(named):
+            addresses = named_files(connection)
+        for workspace, sha256 in sorted(addresses):
             name = name_of(workspace, sha256)
             size, content = files.storage.size(name), files.storage.open(name)
             if size is None or content is None:
@@ -170,7 +170,7 @@ def write_archive(store: Store, files: UploadFiles, stream: BinaryIO, folder: Pa
     archive.add(MANIFEST, io.BytesIO(text), len(text))
     archive.close()
     summary.tables = {table.name: table.rows for table in tables}
-    summary.rows, summary.files = sum(summary.tables.values()), len(named)
+    summary.rows, summary.files = sum(summary.tables.values()), len(addresses)
     summary.schema_revision = revision
     return summary
 
@@ -203,8 +203,8 @@ def named_files(connection: sa.Connection) -> set[tuple[str, str]]:
     """Return workspace and address of every file that is named; tables of before files name none."""
     if not sa.inspect(connection).has_table("upload_file"):
         return set()
-    found = connection.execute(sa.text("SELECT DISTINCT workspace_id, sha256 FROM upload_file"))
-    return {(workspace, sha256) for workspace, sha256 in found}
+    rows = connection.execute(sa.text("SELECT DISTINCT workspace_id, sha256 FROM upload_file"))
+    return {(workspace, sha256) for workspace, sha256 in rows}
 
 
 @contextmanager

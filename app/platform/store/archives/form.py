@@ -242,7 +242,7 @@ def read_manifest(content: bytes) -> Manifest:
     try:
         return Manifest.model_validate_json(content)
     except ValidationError as error:
-        where = ".".join(str(one) for one in error.errors(include_url=False, include_input=False)[0]["loc"])
+        where = ".".join(str(part) for part in error.errors(include_url=False, include_input=False)[0]["loc"])
         raise damaged(f"its manifest cannot be read at {where or 'the beginning'}") from None
 
 

@@ -56,20 +56,20 @@ def restore_backup(
             version=manifest.engine_version[:40],
         )
     files = UploadFiles(data_dir / "uploads", storage)
-    begun, said = data_dir / BEGUN, hashlib.sha256(f"{url}\n{manifest}".encode()).hexdigest()
+    marker, digest = data_dir / BEGUN, hashlib.sha256(f"{url}\n{manifest}".encode()).hexdigest()
     # What is there may have been left by the same restore, which was killed.
-    if not (begun.is_file() and begun.read_text(encoding="ascii") == said):
+    if not (marker.is_file() and marker.read_text(encoding="ascii") == digest):
         check_no_uploads(files.storage)
     with ExitStack() as on_failure:
         with empty_database(url) as connection:
-            on_failure.callback(take_back, files.storage, begun)
-            begun.write_text(said, encoding="ascii")
+            on_failure.callback(take_back, files.storage, marker)
+            marker.write_text(digest, encoding="ascii")
             upgrade_to(connection, manifest.schema_revision)
             # Before the commit: rows that are kept have their files, and if it fails the files go again.
             summary = take_in(archive, manifest, connection, files)
             upgrade_to(connection, "head")
         on_failure.pop_all()
-    begun.unlink()
+    marker.unlink()
     summary.size = archive.stat().st_size
     return summary
 
@@ -113,11 +113,11 @@ def check_no_uploads(storage: FileStorage) -> None:
         raise Conflict(Message(message, {"directory": storage.place("")}))
 
 
-def take_back(storage: FileStorage, begun: Path) -> None:
+def take_back(storage: FileStorage, marker: Path) -> None:
     """Take away what a restore that failed has put where nothing was."""
     for name in list(storage.names()):
         storage.delete(name)
-    begun.unlink(missing_ok=True)
+    marker.unlink(missing_ok=True)
 
 
 def not_empty() -> Conflict:
@@ -176,24 +176,24 @@ def take_in(
 ) -> ArchiveSummary:
     """Read an archive that has been checked, and take in every part."""
     here = {table.name: table.columns for table in tables_of(connection)}
-    stated = {table.name: table for table in manifest.tables}
+    tables = {table.name: table for table in manifest.tables}
     for table in manifest.tables:
         if sorted(here.get(table.name, []), key=str) != sorted(table.columns, key=str):
             raise damaged(f"the table {table.name} is not that of its version")
     summary = ArchiveSummary(schema_revision=manifest.schema_revision)
     with opened(archive) as stream:
         for member in members(stream):
-            place = member.name.split("/")
+            path = member.name.split("/")
             if member.name == MANIFEST:
                 continue
-            if place[0] == "tables" and len(place) == 3 and place[1] in stated:
-                table = stated[place[1]]
+            if path[0] == "tables" and len(path) == 3 and path[1] in tables:
+                table = tables[path[1]]
                 with plainly():
                     rows = (values_of(line, table.columns) for line in member.lines())
                     count = put_rows(connection, table, rows)
                 summary.tables[table.name] = summary.tables.get(table.name, 0) + count
-            elif place[0] == "uploads" and len(place) == 4:
-                take_file(files, place, member)
+            elif path[0] == "uploads" and len(path) == 4:
+                take_file(files, path, member)
                 summary.files += 1
             else:
                 raise damaged("it holds a part that is none of a backup")
@@ -214,9 +214,9 @@ def plainly() -> Iterator[None]:
         raise (damaged("rows do not fit together") if reason is None else Unavailable(reason)) from None
 
 
-def take_file(files: UploadFiles, place: Sequence[str], member: ArchiveMember) -> None:
+def take_file(files: UploadFiles, path: Sequence[str], member: ArchiveMember) -> None:
     """Keep an uploaded file at the address it says it has."""
-    _, workspace, folder, sha256 = place
+    _, workspace, folder, sha256 = path
     content = b"".join(member.pieces())
     try:
         name = name_of(workspace, sha256)
@@ -233,13 +233,13 @@ def put_rows(connection: sa.Connection, table: ArchiveTable, rows: Iterator[list
     driver: Any = connection.connection.driver_connection
     count = 0
     if connection.dialect.name == "sqlite":
-        moments = [place for place, column in enumerate(table.columns) if column.kind == "moment"]
+        moments = [index for index, column in enumerate(table.columns) if column.kind == "moment"]
         statement = f"INSERT INTO {name} ({names}) VALUES ({', '.join('?' for _ in table.columns)})"
         while some := list(islice(rows, AT_ONCE)):
             for row in some:
-                for place in moments:
-                    if row[place] is not None:
-                        row[place] = row[place].strftime("%Y-%m-%d %H:%M:%S.%f")
+                for index in moments:
+                    if row[index] is not None:
+                        row[index] = row[index].strftime("%Y-%m-%d %H:%M:%S.%f")
             driver.executemany(statement, some)
             count += len(some)
         return count
@@ -254,8 +254,8 @@ def set_sequences(connection: sa.Connection) -> None:
     """Let numbers that the database gives go on behind the largest there is."""
     for table in reflected(connection):
         for column in table.primary_key.columns:
-            place = {"table": table.name, "column": column.name}
-            name = connection.scalar(sa.text("SELECT pg_get_serial_sequence(:table, :column)"), place)
+            target = {"table": table.name, "column": column.name}
+            name = connection.scalar(sa.text("SELECT pg_get_serial_sequence(:table, :column)"), target)
             if name is not None:
                 largest = connection.scalar(sa.select(sa.func.max(column)))
                 if largest is not None:
