@@ -50,6 +50,7 @@ def test_a_missing_value_is_a_dash() -> None:
 def test_counts_are_spoken() -> None:
     assert ENGLISH.count(174.6e9) == "174.6B"
     assert KOREAN.count(174.6e9) == "1,746억"
+    assert (ENGLISH.count(1e8), KOREAN.count(1e8)) == ("100M", "1억")
 
 
 def test_parts_that_vanish_say_so() -> None:
