@@ -307,7 +307,7 @@ def main() -> None:
     parser.add_argument("--documents", action="store_true", help="with documents of the usual size")
     parser.add_argument("--backup", action="store_true", help="also back up and restore")
     parser.add_argument("--estimates", type=int, default=100_000)
-    parser.add_argument("--requests", type=int, default=10)
+    parser.add_argument("--requests", type=int, default=20)
     parser.add_argument("--shown", type=int, default=40, help="how many of the slowest are printed")
     parser.add_argument("--only", default="", help="only addresses that contain this")
     given = parser.parse_args()
