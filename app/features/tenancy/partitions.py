@@ -9,7 +9,7 @@ from app.catalog.records import known_figure
 from app.engine.partition import fragmentation
 from app.engine.queueing import utilisation
 from app.errors import Message
-from app.estimating.documents import CheckWarning, Severity
+from app.estimating.documents import CheckWarning
 from app.estimating.hardware import known_id
 from app.estimating.schema import Quantity
 from app.estimating.trace import source_ref
@@ -81,8 +81,10 @@ def of_pods(
             "containers started by gc-docker use the host's network: each team can reach the ports and "
             "interfaces of the hosts and of other teams; partitions isolate only the IPUs"
         )
-        severity: Severity = "serious" if strict else "caution"
-        yield CheckWarning.of("gc_docker_host_network", severity, exposed, "orchestrator", "isolation")
+        if strict:
+            yield CheckWarning.of("gc_docker_host_network", "serious", exposed, "orchestrator", "isolation")
+        else:
+            yield CheckWarning.of("gc_docker_host_network", "caution", exposed, "orchestrator", "isolation")
     if strict and request.orchestrator == "none":
         hosts = Message(
             "partitions isolate the links between IPUs, not the hosts that programs run on; "
