@@ -240,11 +240,10 @@ def plan_text(plan: Mapping[str, Any]) -> str:
 def _add_or_drop(tree: dict[str, Any], knob: str, key: str | None, name: str, raw: KnobValue) -> None:
     if key is None:
         raise BadInput.at(name, "applies to one option: name it, as in {example}", example=f"{knob}.a")
-    if knob == DROP:
-        if raw not in (None, ""):
-            tree["options"].remove(_option(tree, key, name))
-        return
     if raw in (None, ""):
+        return
+    if knob == DROP:
+        tree["options"].remove(_option(tree, key, name))
         return
     if _option_in(tree, key) is not None:
         raise BadInput.at(name, "two options have the key “{key}”; use different keys", key=key)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -21,7 +21,6 @@ from app.features.studies.answering import State
 from app.features.studies.forms import address, pair_in, state_in, version_in
 from app.features.studies.frame import (
     OpenView,
-    frame_of,
     moved,
     open_view,
     place_estimate,
@@ -45,8 +44,10 @@ from app.features.studies.model import (
 )
 from app.features.studies.trace import StudyTrace, trace_figure
 from app.features.studies.views import (
+    AnsweredState,
     Clash,
     assumptions_page,
+    query_of,
     query_without,
     study_page,
     trace_page,
@@ -57,7 +58,6 @@ from app.platform.listing import USUAL_ITEMS, Page
 from app.platform.rates import CostClass
 from app.platform.web.deps import BenchDep, QueryDep, WorkspaceDep, workbench_of, workspace_of
 from app.platform.web.forms import FormDep, plain_number, typed, whole
-from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import FOR_GOOD, DeletePage, deleted, displayed, render
 from app.platform.web.resources import resource
@@ -67,50 +67,11 @@ from app.platform.workbench import Workbench
 router = page_router()
 
 
-@dataclass(frozen=True, slots=True)
-class AnsweredState:
-    state: State
-    answer: StudyAnswer
-    pair: Sequence[str] | None
-    """Options that are compared with each other; None for the best two."""
-
-
 def answered(
     bench: Workbench, workspace: str, identifier: str, query: QueryParams, *, strict: bool = True
 ) -> AnsweredState:
     state, pair = read_state(bench, workspace, identifier, query, plain=True), pair_in(query)
     return AnsweredState(state, states.answer_state(bench, workspace, state, pair, strict=strict), pair)
-
-
-def query_of(bench: Workbench, workspace: str, shown: AnsweredState) -> list[tuple[str, str]]:
-    return [*state_query(bench, workspace, shown.state), *(("pair", key) for key in shown.pair or ())]
-
-
-def render_study(
-    request: Request,
-    bench: Workbench,
-    workspace: str,
-    shown: AnsweredState,
-    *,
-    typed: Mapping[str, str] | None = None,
-    errors: Sequence[FieldError] = (),
-    previous: str | None = None,
-    clash: Clash | None = None,
-    status: int = 200,
-) -> Response:
-    page = study_page(
-        bench,
-        workspace,
-        shown.answer,
-        frame_of(bench, workspace, shown.state, "", voice_of(request)),
-        query_of(bench, workspace, shown),
-        voice_of(request),
-        typed=typed or {},
-        errors=errors,
-        previous=previous,
-        clash=clash,
-    )
-    return render(request, "studies/study.html", page, status=status)
 
 
 @router.get("/studies/{identifier}.json")
@@ -133,7 +94,7 @@ def show_study(
     canonical = query_of(bench, workspace, shown)
     if sorted(canonical) != sorted(query_without(request)):
         return RedirectResponse(address(identifier, [*canonical, *displayed(request)]), 303)
-    return render_study(request, bench, workspace, shown)
+    return render(request, "studies/study.html", study_page(request, bench, workspace, shown))
 
 
 def refused(request: Request, bench: Workbench, workspace: str, identifier: str, error: AppError) -> Response:
@@ -146,7 +107,7 @@ def refused(request: Request, bench: Workbench, workspace: str, identifier: str,
         shown = answered(bench, workspace, identifier, state_in(previous))
     except (AppError, ValidationError):
         shown = answered(bench, workspace, identifier, QueryParams(""), strict=False)
-    return render_study(
+    page = study_page(
         request,
         bench,
         workspace,
@@ -154,8 +115,8 @@ def refused(request: Request, bench: Workbench, workspace: str, identifier: str,
         typed={name: text[:200] for name, text in request.query_params.multi_items()},
         errors=error.errors or (FieldError("", error.message),),
         previous=previous,
-        status=error.status,
     )
+    return render(request, "studies/study.html", page, status=error.status)
 
 
 HEADINGS = ("name", "customer", "owner", "notes")
@@ -200,8 +161,8 @@ def clashed(request: Request, bench: Workbench, workspace: str, error: Conflict,
     own = State(studies.get_study(bench, workspace, study.id), state.turned, state.views)
     apply_url = address(study.id, state_query(bench, workspace, own))
     clash = Clash(error.message, with_names(changes, bench), apply_url)
-    shown = AnsweredState(state, answer, None)
-    return render_study(request, bench, workspace, shown, clash=clash, status=409)
+    page = study_page(request, bench, workspace, AnsweredState(state, answer, None), clash=clash)
+    return render(request, "studies/study.html", page, status=409)
 
 
 @resource(router, "/studies/{identifier}/assumptions", "studies/study_assumptions.html", assumptions_page)

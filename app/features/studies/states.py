@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from app.errors import FieldError, Message, NotFound
@@ -50,11 +50,7 @@ class StoredState:
 
 def store_state(bench: Workbench, workspace_id: str, identifier: str, state: StoredState) -> str:
     """Store a state under a short hash of its content; return the hash."""
-    document = {
-        "version": state.version,
-        "knobs": dict(state.knobs),
-        "views": {view: dict(fields) for view, fields in state.views.items()},
-    }
+    document = asdict(state)
     content = json.dumps(document, sort_keys=True, ensure_ascii=False).encode()
     token = base64.b32encode(hashlib.sha256(content).digest())[:10].decode().lower()
     with bench.store.transaction(workspace_id) as repository:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -16,6 +16,7 @@ from app.features.catalogue.views import StatementView, statement_view
 from app.features.comparisons.model import BasisCost
 from app.features.price_books.service import list_books
 from app.features.studies import charts as drawn
+from app.features.studies.answering import State
 from app.features.studies.charts import MatrixCell
 from app.features.studies.forms import (
     AMOUNT,
@@ -29,7 +30,7 @@ from app.features.studies.forms import (
     knob_label,
     without,
 )
-from app.features.studies.frame import StudyFrame
+from app.features.studies.frame import StudyFrame, frame_of, state_query
 from app.features.studies.model import (
     AssumptionRow,
     Metric,
@@ -141,22 +142,35 @@ class StudyPage:
     warnings: Sequence[WarningGroup]
 
 
+@dataclass(frozen=True, slots=True)
+class AnsweredState:
+    state: State
+    answer: StudyAnswer
+    pair: Sequence[str] | None
+    """Options that are compared with each other; None for the best two."""
+
+
+def query_of(bench: Workbench, workspace: str, shown: AnsweredState) -> list[tuple[str, str]]:
+    return [*state_query(bench, workspace, shown.state), *(("pair", key) for key in shown.pair or ())]
+
+
 def study_page(
+    request: Request,
     bench: Workbench,
     workspace: str,
-    answer: StudyAnswer,
-    frame: StudyFrame,
-    query: Sequence[tuple[str, str]],
-    voice: Voice,
+    shown: AnsweredState,
     *,
-    typed: Mapping[str, str],
-    errors: Sequence[FieldError],
-    previous: str | None,
-    clash: Clash | None,
+    typed: Mapping[str, str] | None = None,
+    errors: Sequence[FieldError] = (),
+    previous: str | None = None,
+    clash: Clash | None = None,
 ) -> StudyPage:
+    answer, voice = shown.answer, voice_of(request)
+    frame = frame_of(bench, workspace, shown.state, "", voice)
+    query = query_of(bench, workspace, shown)
     books = [Choice(book.id, book.name) for book in list_books(bench, workspace, OFFERED_BOOKS, None).items]
-    panel = KnobPanel(bench, answer, form_of(answer, typed, errors), voice, query, books)
-    columns = _columns(panel, frame)
+    panel = KnobPanel(bench, answer, form_of(answer, typed or {}, errors), voice, query, books)
+    columns = list(_columns(panel, frame))
     shared, add = panel.shared(), panel.add()
     in_columns = [knob for column in columns for knob in column.knobs.values()]
     in_groups = [knob for group in shared for knob in group.knobs]
@@ -215,11 +229,10 @@ def cost_terms(answer: StudyAnswer, voice: Voice) -> str:
     return terms
 
 
-def _columns(panel: KnobPanel, frame: StudyFrame) -> list[OptionColumn]:
+def _columns(panel: KnobPanel, frame: StudyFrame) -> Iterator[OptionColumn]:
     answer, query = panel.answer, panel.query
     times = figures.range_bars([option.time for option in answer.options])
     costs = figures.range_bars([option.cost for option in answer.options])
-    columns = []
     for option, time_bar, cost_bar in zip(answer.options, times, costs, strict=True):
         memory = option.estimate.memory if option.estimate else None
         added = f"add.{option.key}" in answer.knobs
@@ -232,22 +245,19 @@ def _columns(panel: KnobPanel, frame: StudyFrame) -> list[OptionColumn]:
         else:
             pin = [*query, ("baseline", "" if pinned else option.key)]
         trace = [*query, ("option", option.key), ("figure", "")]
-        columns.append(
-            OptionColumn(
-                option=option,
-                knobs=panel.column(option),
-                time_bar=time_bar,
-                cost_bar=cost_bar,
-                memory=figures.memory_bar(memory) if memory else None,
-                drop_url=address(answer.id, others) if len(answer.options) > 1 else "",
-                pin_url=address(answer.id, pin),
-                detail_url=frame.url("details", option=option.key),
-                trace_url=address(answer.id, trace, "/trace"),
-                own_cost=own,
-                lines={line.item: line for line in own.lines} if own else {},
-            )
+        yield OptionColumn(
+            option=option,
+            knobs=panel.column(option),
+            time_bar=time_bar,
+            cost_bar=cost_bar,
+            memory=figures.memory_bar(memory) if memory else None,
+            drop_url=address(answer.id, others) if len(answer.options) > 1 else "",
+            pin_url=address(answer.id, pin),
+            detail_url=frame.url("details", option=option.key),
+            trace_url=address(answer.id, trace, "/trace"),
+            own_cost=own,
+            lines={line.item: line for line in own.lines} if own else {},
         )
-    return columns
 
 
 def with_names(changes: Sequence[StudyChange], bench: Workbench) -> list[StudyChange]:
