@@ -74,7 +74,7 @@ class State:
         return self.turned.content
 
 
-def answered(
+def study_answer(
     state: State,
     requests: Requests,
     outcomes: Outcomes,

@@ -45,21 +45,21 @@ def _result(
     sentences = []
     if limits.deadline_s is not None or limits.budget is not None:
         meeting = [option for option in able if (option.meets or 0.0) >= wanted(limits)]
-        sentences.append(_within(able, meeting, limits))
+        sentences.append(_against_limits(able, meeting, limits))
         if 0 < len(meeting) < len(able):
             failing = [option for option in able if option not in meeting]
-            sentences += [_alone(option, only=False) for option in meeting[:MOST_OTHERS]]
+            sentences += [_summary(option, only=False) for option in meeting[:MOST_OTHERS]]
             sentences += [_failing(option, limits, spent[option.key]) for option in failing[:MOST_OTHERS]]
             return sentences
     if len(able) == 1:
-        return [*sentences, _alone(able[0], only=len(options) > 1)]
+        return [*sentences, _summary(able[0], only=len(options) > 1)]
     ranked = {*best["time"], *best["cost"]}
     others = [option for option in able if option.key not in ranked][:MOST_OTHERS] if len(able) > 2 else []
     return [
         *sentences,
         _ranking({option.key: option for option in able}, best, contests),
         *_unpriced(able, best, others),
-        *(_alone(option, only=False) for option in others),
+        *(_summary(option, only=False) for option in others),
     ]
 
 
@@ -88,7 +88,7 @@ def wanted(limits: StudyLimits) -> float:
     return limits.probability or USUAL_PROBABILITY
 
 
-def _alone(option: StudyOptionAnswer, *, only: bool) -> Message:
+def _summary(option: StudyOptionAnswer, *, only: bool) -> Message:
     values = _values(option)
     if only and option.cost is not None:
         return Message("Only {option} can run this training: {time} and {cost} per run.", values)
@@ -114,8 +114,8 @@ def _ranking(
         return _by_time(options, fastest, contests)
     if len(fastest) == 1 and len(cheapest) == 1:
         if fastest == cheapest:
-            return _both(options, fastest[0])
-        return _trade(options, cheapest[0], fastest[0], contests)
+            return _clear_winner(options, fastest[0])
+        return _trade_off(options, cheapest[0], fastest[0], contests)
     values = {
         "fast": _names(options, fastest),
         "cheap": _names(options, cheapest),
@@ -177,7 +177,7 @@ def _by_time(
         "other": second.label,
         "ratio": significant(_time(second) / _time(first)),
     }
-    sure = _sure(contests, first.key, second.key)
+    sure = _certainty(contests, first.key, second.key)
     if sure is None:
         return Message("{fast} is fastest at {time}; {other} takes {ratio} times as long.", values)
     return Message(
@@ -186,7 +186,7 @@ def _by_time(
     )
 
 
-def _both(options: Mapping[str, StudyOptionAnswer], key: str) -> Message:
+def _clear_winner(options: Mapping[str, StudyOptionAnswer], key: str) -> Message:
     first = options[key]
     priced = [option for option in options.values() if option is not first and option.cost is not None]
     values = _values(first)
@@ -206,7 +206,7 @@ def _both(options: Mapping[str, StudyOptionAnswer], key: str) -> Message:
     )
 
 
-def _trade(
+def _trade_off(
     options: Mapping[str, StudyOptionAnswer], cheapest: str, fastest: str, contests: Sequence[Contest]
 ) -> Message:
     cheap, fast = options[cheapest], options[fastest]
@@ -223,7 +223,7 @@ def _trade(
             values,
         )
     values["dearer"] = significant(fast.cost.value / cheap.cost.value)
-    sure = _sure(contests, fastest, cheapest)
+    sure = _certainty(contests, fastest, cheapest)
     if sure is None:
         return Message(
             "{cheap} is cheapest at {cost} per run; {fast} takes {less} % less time at {dearer} times the "
@@ -237,7 +237,7 @@ def _trade(
     )
 
 
-def _sure(contests: Sequence[Contest], first: str, second: str) -> Message | None:
+def _certainty(contests: Sequence[Contest], first: str, second: str) -> Message | None:
     """Return the probability that one option is faster than another; None if neither has a range."""
     pairs = {(contest.first, contest.second): contest for contest in contests if contest.metric == "time"}
     probability = pairs[first, second].probability
@@ -260,7 +260,7 @@ def _failing(option: StudyOptionAnswer, limits: StudyLimits, spent: float | None
     return Message("{option} may keep the limits, but that is only {chance} certain.", values)
 
 
-def _within(
+def _against_limits(
     able: Sequence[StudyOptionAnswer], meeting: Sequence[StudyOptionAnswer], limits: StudyLimits
 ) -> Message:
     certainty = chance(wanted(limits))

@@ -169,12 +169,12 @@ def changes_between(before: StudyContent, after: StudyContent) -> list[StudyChan
     """Return every field that differs, first those shared by all options."""
     old, new = tree_of(before), tree_of(after)
     changes = [
-        _change(name, None, old.get(name), new.get(name))
+        _field_change(name, None, old.get(name), new.get(name))
         for name in ("name", "customer", "owner", "tags", "notes", "baseline")
         if (old.get(name) or "") != (new.get(name) or "")
     ]
-    changes += _within({"limits": old.get("limits", {})}, {"limits": new.get("limits", {})}, None)
-    changes += _within(old["base"], new["base"], None)
+    changes += _field_changes({"limits": old.get("limits", {})}, {"limits": new.get("limits", {})}, None)
+    changes += _field_changes(old["base"], new["base"], None)
     old_views, new_views = old.get("views", {}), new.get("views", {})
     for view in {**old_views, **new_views}:
         if old_views.get(view) != new_views.get(view):
@@ -185,36 +185,36 @@ def changes_between(before: StudyContent, after: StudyContent) -> list[StudyChan
     news = {option["key"]: option for option in new["options"]}
     for key in {**olds, **news}:
         if key not in news:
-            changes.append(_whole(key, olds[key], removed=True))
+            changes.append(_option_change(key, olds[key], removed=True))
         elif key not in olds:
-            changes.append(_whole(key, news[key], removed=False))
+            changes.append(_option_change(key, news[key], removed=False))
         else:
-            changes += _within(olds[key], news[key], key)
+            changes += _field_changes(olds[key], news[key], key)
     if [key for key in olds if key in news] != [key for key in news if key in olds]:
         text = Message("options reordered: {order}", {"order": ", ".join(news)})
         changes.append(_study_change("options", None, None, list(olds), list(news), text))
     return changes
 
 
-def _within(old: Mapping[str, Any], new: Mapping[str, Any], key: str | None) -> Iterator[StudyChange]:
+def _field_changes(old: Mapping[str, Any], new: Mapping[str, Any], key: str | None) -> Iterator[StudyChange]:
     """Yield the fields of the base or of one option that differ."""
     plans = [tree.get("plan") or {} for tree in (old, new)]
     if plans[0] != plans[1]:
-        yield _plan_changed(key, *plans)
+        yield _plan_change(key, *plans)
     flat_old, flat_new = (
         dict(leaves({name: part for name, part in tree.items() if name != "plan"})) for tree in (old, new)
     )
     for path in {**flat_old, **flat_new}:
         before, after = flat_old.get(path), flat_new.get(path)
         if before != after and path != "key":
-            yield _change(path, key, before, after)
+            yield _field_change(path, key, before, after)
 
 
 USUAL = (1, "none", False)
 """Values of a plan that need not be named."""
 
 
-def _plan_changed(key: str | None, old: Mapping[str, Any], new: Mapping[str, Any]) -> StudyChange:
+def _plan_change(key: str | None, old: Mapping[str, Any], new: Mapping[str, Any]) -> StudyChange:
     """Return the change of a plan, whose sentence leaves out equal and usual values."""
     changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
 
@@ -223,11 +223,11 @@ def _plan_changed(key: str | None, old: Mapping[str, Any], new: Mapping[str, Any
         unusual = {name: value for name, value in values.items() if value not in USUAL}
         return plan_text(unusual or values).replace(";", ", ")
 
-    change = _change("plan", key, written(old), written(new))
+    change = _field_change("plan", key, written(old), written(new))
     return change.model_copy(update={"before": plan_text(old), "after": plan_text(new)})
 
 
-def _whole(key: str, option: Mapping[str, Any], *, removed: bool) -> StudyChange:
+def _option_change(key: str, option: Mapping[str, Any], *, removed: bool) -> StudyChange:
     system = (option.get("system") or {}).get("id") or option.get("label") or key
     template = "option {option} removed: {system}" if removed else "option {option} added: {system}"
     text = Message(template, {"option": f"“{key}”", "system": system})
@@ -236,8 +236,12 @@ def _whole(key: str, option: Mapping[str, Any], *, removed: bool) -> StudyChange
     return _study_change(f"options.{key}", key, knob, before, after, text)
 
 
-def _change(path: str, key: str | None, before: JsonValue, after: JsonValue) -> StudyChange:
-    values: dict[str, object] = {"fields": path, "before": _shown(path, before), "after": _shown(path, after)}
+def _field_change(path: str, key: str | None, before: JsonValue, after: JsonValue) -> StudyChange:
+    values: dict[str, object] = {
+        "fields": path,
+        "before": _written(path, before),
+        "after": _written(path, after),
+    }
     template = "{fields}: {before} → {after}"
     if key is not None:
         template = "option {option}, {fields}: {before} → {after}"
@@ -255,7 +259,7 @@ def _study_change(
     )
 
 
-def _shown(path: str, value: JsonValue) -> object:
+def _written(path: str, value: JsonValue) -> object:
     if value is None or value == "":
         return NONE if path.startswith(BESIDE) else NOTHING
     if path == "limits.deadline_s" and isinstance(value, int | float):

@@ -246,7 +246,7 @@ class KnobPanel:
         if option is not None and (shared := shown(self.answer.content, name)):
             return shared
         options = self.answer.options if option is None else [option]
-        estimates = [answered.estimate for answered in options if answered.estimate]
+        estimates = [other.estimate for other in options if other.estimate]
         values = {self._estimate_default(estimate, name) for estimate in estimates} - {""}
         if option is not None and name == "count" and not values and estimates:
             return str(estimates[0].system.count)

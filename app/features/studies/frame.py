@@ -251,7 +251,7 @@ def question_of(bench: Workbench, workspace: str, state: State, key: str) -> Stu
 Suits = Callable[[Workbench, StudyOption], bool]
 
 
-def estimated(_: Workbench, option: StudyOption) -> bool:
+def is_estimate(_: Workbench, option: StudyOption) -> bool:
     return option.system is not None
 
 
@@ -294,7 +294,7 @@ def open_view(
     workspace: str,
     identifier: str,
     name: str,
-    suits: Suits | None = estimated,
+    suits: Suits | None = is_estimate,
     part_of: str = "",
 ) -> OpenView:
     """Return a view of a study; without ``suits`` it shows no option in particular.
@@ -332,7 +332,7 @@ def study_view(
     usual: Callable[[StudyQuestion], Mapping[str, str]],
     answer: Callable[[StudyQuestion, Body], Result],
     page: Callable[[Request, OpenView, Answered[Result] | None], object],
-    suits: Suits | None = estimated,
+    suits: Suits | None = is_estimate,
     asked: Callable[[Mapping[str, str]], bool] = bool,
     cost: CostClass | None = None,
     part_of: str = "",
@@ -359,7 +359,7 @@ def study_view(
         view = open_view(request, bench, workspace, identifier, name, suits, part_of)
         question = view.question
         if question is None:
-            raise unsuited()
+            raise no_suited_option()
         fields, _ = fields_of(view, question)
         return answer(question, form.request(fields))
 
@@ -485,6 +485,6 @@ def place_estimate(bench: Workbench, workspace: str, fields: Mapping[str, str], 
     return study_of(request, get_estimate(bench, workspace, identifier).label), fields
 
 
-def unsuited() -> NotFound:
+def no_suited_option() -> NotFound:
     message = Message("no option of this study suits this view")
     return NotFound(message, [FieldError("option", message)])

@@ -178,7 +178,7 @@ def free_keys(used: set[Any]) -> Iterator[str]:
                 yield key
 
 
-def keyed(options: Any) -> Any:
+def with_keys(options: Any) -> Any:
     """Assign a key to each option without one."""
     if not isinstance(options, list) or not all(isinstance(option, dict) for option in options):
         return options
@@ -186,7 +186,7 @@ def keyed(options: Any) -> Any:
     return [option if "key" in option else {"key": next(keys), **option} for option in options]
 
 
-StudyOptions = Annotated[list[StudyOption], BeforeValidator(keyed)]
+StudyOptions = Annotated[list[StudyOption], BeforeValidator(with_keys)]
 
 
 class StudyContent(Schema):

@@ -22,11 +22,11 @@ from app.features.studies.forms import address, pair_in, state_in, version_in
 from app.features.studies.frame import (
     OpenView,
     moved,
+    no_suited_option,
     open_view,
     place_estimate,
     read_state,
     state_query,
-    unsuited,
     view_address,
 )
 from app.features.studies.model import (
@@ -67,7 +67,7 @@ from app.platform.workbench import Workbench
 router = page_router()
 
 
-def answered(
+def answered_state(
     bench: Workbench, workspace: str, identifier: str, query: QueryParams, *, strict: bool = True
 ) -> AnsweredState:
     state, pair = read_state(bench, workspace, identifier, query, plain=True), pair_in(query)
@@ -78,7 +78,7 @@ def answered(
 def show_study_data(
     bench: BenchDep, workspace: WorkspaceDep, identifier: str, query: QueryDep
 ) -> StudyAnswer:
-    return answered(bench, workspace, identifier, query).answer
+    return answered_state(bench, workspace, identifier, query).answer
 
 
 @router.get("/studies/{identifier}", response_class=HTMLResponse)
@@ -88,25 +88,27 @@ def show_study(
     """Show a study in the state of the address, after a redirect to the one address of that state."""
     studies.get_study(bench, workspace, identifier)
     try:
-        shown = answered(bench, workspace, identifier, query)
+        shown = answered_state(bench, workspace, identifier, query)
     except (AppError, ValidationError) as error:
-        return refused(request, bench, workspace, identifier, as_app_error(error))
+        return refused_page(request, bench, workspace, identifier, as_app_error(error))
     canonical = query_of(bench, workspace, shown)
     if sorted(canonical) != sorted(query_without(request)):
         return RedirectResponse(address(identifier, [*canonical, *displayed(request)]), 303)
     return render(request, "studies/study.html", study_page(request, bench, workspace, shown))
 
 
-def refused(request: Request, bench: Workbench, workspace: str, identifier: str, error: AppError) -> Response:
+def refused_page(
+    request: Request, bench: Workbench, workspace: str, identifier: str, error: AppError
+) -> Response:
     """Return the page with errors beside its knobs and the answer of the previous state.
 
     If that cannot be answered either, the page shows the newest version as far as possible.
     """
     previous = request.query_params.get("previous", "")
     try:
-        shown = answered(bench, workspace, identifier, state_in(previous))
+        shown = answered_state(bench, workspace, identifier, state_in(previous))
     except (AppError, ValidationError):
-        shown = answered(bench, workspace, identifier, QueryParams(""), strict=False)
+        shown = answered_state(bench, workspace, identifier, QueryParams(""), strict=False)
     page = study_page(
         request,
         bench,
@@ -136,7 +138,7 @@ def save_study(
     try:
         states.save_state(bench, workspace, state, heading, whole(fields.get("expected", "")))
     except Conflict as error:
-        return clashed(request, bench, workspace, error, state)
+        return clash_page(request, bench, workspace, error, state)
     view = fields.get("view", "")
     return RedirectResponse(view_address(identifier, view if view in VIEWS else "", []), 303)
 
@@ -153,7 +155,7 @@ def first_values(form: FormData) -> dict[str, str]:
     return {name: values[0] for name, values in typed(form).items()}
 
 
-def clashed(request: Request, bench: Workbench, workspace: str, error: Conflict, state: State) -> Response:
+def clash_page(request: Request, bench: Workbench, workspace: str, error: Conflict, state: State) -> Response:
     """Return the page in the reader's own state, with what somebody else has changed."""
     study = state.study
     answer = states.answer_state(bench, workspace, state, strict=False)
@@ -182,7 +184,7 @@ def show_trace_data(
     option: str = "",
     figure: str = "time_to_train",
 ) -> StudyTrace:
-    answer = answered(bench, workspace, identifier, query).answer
+    answer = answered_state(bench, workspace, identifier, query).answer
     return trace_figure(bench, answer, option[:20] or answer.options[0].key, figure)
 
 
@@ -200,12 +202,12 @@ def show_trace(
     return render(request, f"studies/{'_study_trace' if page.panel else 'study_trace'}.html", page)
 
 
-def detailed(
+def detailed_view(
     request: Request, bench: Workbench, workspace: str, identifier: str
 ) -> tuple[OpenView, Estimate]:
     view = open_view(request, bench, workspace, identifier, "details")
     if view.question is None or view.question.request is None:
-        raise unsuited()
+        raise no_suited_option()
     return view, studies.estimate_option(bench, workspace, view.question.request)
 
 
@@ -213,13 +215,13 @@ def detailed(
 def show_details_data(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
 ) -> Estimate:
-    return detailed(request, bench, workspace, identifier)[1]
+    return detailed_view(request, bench, workspace, identifier)[1]
 
 
 @router.get("/studies/{identifier}/details", response_class=HTMLResponse)
 def show_details(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show the estimate of an option down to its formulas."""
-    view, estimate = detailed(request, bench, workspace, identifier)
+    view, estimate = detailed_view(request, bench, workspace, identifier)
     return render(request, "estimates/estimate.html", estimate_page(request, estimate, view.frame))
 
 
@@ -353,7 +355,7 @@ def add_figure(
     except ValidationError as error:
         raise as_app_error(error) from None
     except Conflict as error:
-        return clashed(request, bench, workspace, error, state)
+        return clash_page(request, bench, workspace, error, state)
     return RedirectResponse(address(identifier, list(state.turned.knobs.items())), 303)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from app.errors import FieldError, Message, NotFound
 from app.features.comparisons.model import Comparison, ComparisonRequest
 from app.features.comparisons.service import keep_comparison
-from app.features.studies.answering import State, answered, assumption_rows, rows_of
+from app.features.studies.answering import State, assumption_rows, rows_of, study_answer
 from app.features.studies.knobs import Turned, turn
 from app.features.studies.model import (
     ComparisonOfState,
@@ -107,13 +107,13 @@ def answer_state(
 ) -> StudyAnswer:
     """Answer a state; unless ``strict``, an option that cannot be estimated gets the reason instead."""
     requests, outcomes = estimates_of(bench, workspace_id, state.content, state.turned.knobs, strict=strict)
-    return answered(state, requests, outcomes, bench.context(workspace_id), pair)
+    return study_answer(state, requests, outcomes, bench.context(workspace_id), pair)
 
 
 def assumptions_of(bench: Workbench, workspace_id: str, state: State) -> StudyAssumptions:
     content = state.content
     requests, outcomes = estimates_of(bench, workspace_id, content, state.turned.knobs, strict=False)
-    options = answered(state, requests, outcomes, bench.context(workspace_id)).options
+    options = study_answer(state, requests, outcomes, bench.context(workspace_id)).options
     estimates = [option.estimate for option in options if option.estimate is not None]
     texts = {text.message: text for estimate in estimates for text in estimate.model.assumptions}
     return StudyAssumptions(

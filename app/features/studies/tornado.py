@@ -21,7 +21,7 @@ from app.features.studies.model import Metric, StudyContent, StudyOptionAnswer, 
 Amounts = dict[str, float]
 """Time or cost by key of the option."""
 
-Assumed = tuple[str, str | None, Collection[str], Callable[[str, float], float]]
+AssumedInput = tuple[str, str | None, Collection[str], Callable[[str, float], float]]
 """Assumed input, its option, the options that it affects, and the amount of one for a factor on the input."""
 
 RUNNING = {"power", "space", "staff", "electricity", "storage", "egress"}
@@ -105,7 +105,7 @@ def _lead_samples(central: Amounts, samples: Mapping[str, Floats], best: str) ->
 
 def _assumed_times(
     content: StudyContent, amounts: Amounts, samples: Mapping[str, Floats]
-) -> Iterator[Assumed]:
+) -> Iterator[AssumedInput]:
     """Yield the assumed inputs of times and thus of costs: stated times and how they scale."""
     for key in amounts:
         if key not in samples:
@@ -143,7 +143,7 @@ def _followers(key: str, content: StudyContent) -> set[str]:
     return followers - {key}
 
 
-def _assumed_costs(options: Sequence[StudyOptionAnswer], amounts: Amounts) -> Iterator[Assumed]:
+def _assumed_costs(options: Sequence[StudyOptionAnswer], amounts: Amounts) -> Iterator[AssumedInput]:
     """Yield the assumed inputs of costs alone: prices, the tariff, staff and utilisation."""
     costs = {
         option.key: option.estimate.cost for option in options if option.estimate and option.estimate.cost

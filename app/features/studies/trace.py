@@ -185,7 +185,7 @@ def trace_figure(bench: Workbench, answer: StudyAnswer, key: str, name: str) -> 
         steps = [other for other in earlier if other.name.startswith(prefixes)]
         claims = _claims(bench, option.estimate, [*steps, *([step] if step else [])], name)
     elif name == "time_to_train":
-        step, value = _stated(answer, option), option.time
+        step, value = _stated_time(answer, option), option.time
     return StudyTrace(
         id=answer.id,
         version=answer.version,
@@ -207,7 +207,7 @@ def _steps_before(name: str, steps: list[TraceStep]) -> list[TraceStep]:
     return steps[: names.index(name) if name in names else None]
 
 
-def _stated(answer: StudyAnswer, option: StudyOptionAnswer) -> TraceStep | None:
+def _stated_time(answer: StudyAnswer, option: StudyOptionAnswer) -> TraceStep | None:
     """Return the step of a stated figure, which may be scaled from another option."""
     figure = next(stated.figure for stated in answer.content.options if stated.key == option.key)
     if figure is None:
