@@ -1,4 +1,4 @@
-"""Studies: a customer's question with its options, in versions, answered in any of its states."""
+"""Studies in the API: a customer's question with its options, in versions, answered in any state."""
 
 from __future__ import annotations
 
@@ -35,15 +35,7 @@ from app.platform.web.api import (
     read_tag,
     write_tag,
 )
-from app.platform.web.deps import (
-    ID,
-    BenchDep,
-    CustomerQuery,
-    KeyHeader,
-    ListDep,
-    ModelQuery,
-    WorkspaceDep,
-)
+from app.platform.web.deps import ID, BenchDep, CustomerQuery, KeyHeader, ListDep, ModelQuery, WorkspaceDep
 from app.platform.web.examples import (
     STUDY,
     STUDY_COPY,
@@ -124,9 +116,9 @@ def get_study(
     version: VersionQuery = None,
 ) -> Study:
     """Return the content of a study; use the ETag in If-Match to change it."""
-    found = studies.get_study(bench, workspace, identifier, version)
-    response.headers["ETag"] = write_tag(found.latest)
-    return found
+    study = studies.get_study(bench, workspace, identifier, version)
+    response.headers["ETag"] = write_tag(study.latest)
+    return study
 
 
 @router.patch("/{id}", summary="Update a study", responses={**ASK, **CHANGED})
@@ -140,9 +132,9 @@ def change_study(
     tag: MatchHeader = None,
 ) -> Study:
     """Store a new version; omitted fields are unchanged. A conflict names what the other edit changed."""
-    found = studies.change_study(bench, workspace, identifier, body, read_tag(tag))
-    response.headers["ETag"] = write_tag(found.latest)
-    return found
+    study = studies.change_study(bench, workspace, identifier, body, read_tag(tag))
+    response.headers["ETag"] = write_tag(study.latest)
+    return study
 
 
 @router.get("/{id}/versions", summary="List versions of a study", responses=READ)

@@ -1,4 +1,4 @@
-"""Figures of a study: where the time goes over its options, what would change the best, how sure that is."""
+"""Figures of a study: parts of the time of each option, sensitivity of the best, and probabilities."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice
 
 SHADES = (0.97, 0.9, 0.75, 0.6)
-"""Probabilities from which a cell is shaded, the surest first."""
+"""Least probability of each shade, the strongest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixCell:
-    """One cell of the matrix: a probability and its shade, 0 the strongest; none where there is none."""
+    """One cell of the matrix: a probability, if known, and its shade, from 0 for the strongest."""
 
     probability: float | None
     shade: int | None
 
 
 def cell(probability: float | None) -> MatrixCell:
-    """Return a probability with its shade; one half and less has none."""
     if probability is None:
         return MatrixCell(None, None)
     shade = next((index for index, least in enumerate(SHADES) if probability >= least), None)
@@ -34,9 +33,9 @@ def cell(probability: float | None) -> MatrixCell:
 def parts(
     rows: Sequence[PartAcross], options: Sequence[StudyOptionAnswer], scale: Scale, voice: Voice
 ) -> Figure:
-    """Return the parts of the time to train of each option, stacked, with its range at the end."""
+    """Draw the parts of the time to train of each option, stacked, with its range at the end."""
     shown = [option for option in options if any(option.key in row.seconds for row in rows)]
-    places = range(len(shown))
+    indices = range(len(shown))
     traces = []
     by_name = {row.part: row for row in rows}
     for part, style in figures.PARTS.items():
@@ -45,18 +44,18 @@ def parts(
             continue
         seconds, name = [row.seconds.get(option.key, 0.0) for option in shown], voice.label(part, "part")
         texts = [
-            f"{voice.value(one, 's', exact=False)} ({voice.share(row.share.get(option.key, 0.0))})"
-            for one, option in zip(seconds, shown, strict=True)
+            f"{voice.value(value, 's', exact=False)} ({voice.share(row.share.get(option.key, 0.0))})"
+            for value, option in zip(seconds, shown, strict=True)
         ]
-        traces.append(figures.bar(name, [one / scale.size for one in seconds], places, style, texts))
+        traces.append(figures.bar(name, [value / scale.size for value in seconds], indices, style, texts))
     if shown and traces:
         times = [option.time for option in shown]
         traces.append(
             figures.points(
-                [one.value / scale.size if one else None for one in times],
-                places,
+                [time.value / scale.size if time else None for time in times],
+                indices,
                 {"size": 1, "color": figures.GUIDE},
-                [voice.quantity(one, scale) for one in times],
+                [voice.quantity(time, scale) for time in times],
                 name=voice.gettext("Training time"),
                 showlegend=False,
                 error_x=figures.whiskers(times, scale.size),
@@ -68,20 +67,20 @@ def parts(
     return figures.stacked(traces, [option.label for option in shown], across)
 
 
-def tornado(found: Tornado, voice: Voice) -> Figure:
-    """Return what each input alone does to the lead of the best option; at one it is overtaken."""
+def tornado(answer: Tornado, voice: Voice) -> Figure:
+    """Draw the effect of each input alone on the lead of the best option, which is overtaken at 1."""
 
     def side(name: str, ends: Sequence[float]) -> tuple[str, Sequence[float], Sequence[str]]:
         return name, ends, [voice.ratio(end) for end in ends]
 
     return figures.tornado(
-        found.lead,
+        answer.lead,
         1.0,
         [
-            side(voice.gettext("input lower"), [swing.low for swing in found.swings]),
-            side(voice.gettext("input higher"), [swing.high for swing in found.swings]),
+            side(voice.gettext("input lower"), [swing.low for swing in answer.swings]),
+            side(voice.gettext("input higher"), [swing.high for swing in answer.swings]),
         ],
-        [swing_name(swing, voice) for swing in found.swings],
+        [swing_name(swing, voice) for swing in answer.swings],
         lambda ends: axis(
             voice.gettext("Lead of first over second place"), [1.0, *ends], voice.number, unit="×"
         ),
@@ -90,6 +89,6 @@ def tornado(found: Tornado, voice: Voice) -> Figure:
 
 
 def swing_name(swing: Swing, voice: Voice) -> str:
-    """Return what an input is called beside its bar, with the key of its option."""
+    """Return the label of an input, with the key of its option."""
     name = voice.label(swing.input)
     return name if swing.option is None else f"{name} ({swing.option})"

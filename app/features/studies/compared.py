@@ -1,4 +1,4 @@
-"""Comparisons as studies: their rows become options, and their pages those of an unsaved study."""
+"""Comparisons shown as unsaved studies, their rows as options."""
 
 from __future__ import annotations
 
@@ -27,56 +27,47 @@ from app.platform.workbench import Workbench
 router = page_router()
 
 RENAMED = {"term_years": "years"}
-"""Name in the address of a comparison → knob of a study."""
+"""Query parameter of a comparison → knob of a study."""
 
 
-def study_of_rows(asked_rows: AskedRows) -> StudyContent:
-    """Return the study that asks what the rows of a comparison ask.
-
-    What all estimates state alike is the base; where their models differ, each has its own.
-    """
-    estimates = [one for one in asked_rows.rows.values() if isinstance(one, EstimateRequest)]
+def study_of_rows(comparison: AskedRows) -> StudyContent:
+    """Return the study of a comparison; fields that all estimates share are its base."""
+    estimates = [request for request in comparison.rows.values() if isinstance(request, EstimateRequest)]
     workload, assumptions = (
-        shared([getattr(one, part) for one in estimates]) for part in ("workload", "assumptions")
+        shared([getattr(request, part) for request in estimates]) for part in ("workload", "assumptions")
     )
-    models = [stated(one.model) for one in estimates]
-    model = models[0] if models else {}
-    software = {one.software for one in estimates}
+    model = stated(estimates[0].model) if estimates else {}
+    software = {request.software for request in estimates}
     base: dict[str, Any] = {"model": model, "workload": workload, "assumptions": assumptions}
-    base |= {"currency": asked_rows.currency}
+    base["currency"] = comparison.currency
     if len(software) == 1:
         base["software"] = software.pop()
-    keys = dict(zip(asked_rows.rows, free_keys(set()), strict=False))
+    keys = dict(zip(comparison.rows, free_keys(set()), strict=False))
     options = []
-    for label, asked in asked_rows.rows.items():
+    for label, request in comparison.rows.items():
         option: dict[str, Any] = {"key": keys[label], "label": label}
-        if isinstance(asked, PublishedFigure):
-            figure = {name: value for name, value in stated(asked).items() if name != "label"}
-            if asked.scaled_from is not None:
-                figure["scaled_from"] = keys[asked.scaled_from]
+        if isinstance(request, PublishedFigure):
+            figure = {name: value for name, value in stated(request).items() if name != "label"}
+            if request.scaled_from is not None:
+                figure["scaled_from"] = keys[request.scaled_from]
             options.append({**option, "figure": figure})
             continue
-        option |= {"system": stated(asked.system), "plan": stated(asked.plan)}
-        option["workload"] = without(asked.workload, workload)
-        option["assumptions"] = without(asked.assumptions, assumptions)
-        if stated(asked.model) != model:
-            option["model"] = stated(asked.model)
-        if "software" not in base and asked.software:
-            option["software"] = asked.software
+        option |= {"system": stated(request.system), "plan": stated(request.plan)}
+        option["workload"] = without(request.workload, workload)
+        option["assumptions"] = without(request.assumptions, assumptions)
+        if stated(request.model) != model:
+            option["model"] = stated(request.model)
+        if "software" not in base and request.software:
+            option["software"] = request.software
         options.append(option)
-    return StudyContent.model_validate(
-        {"name": asked_rows.title[:NAME_LENGTH], "base": base, "options": options}
-    )
+    content = {"name": comparison.title[:NAME_LENGTH], "base": base, "options": options}
+    return StudyContent.model_validate(content)
 
 
 def shared(parts: Iterable[Schema]) -> dict[str, Any]:
-    """Return the fields that all parts of requests state alike."""
+    """Return the fields that are equal in all parts of requests."""
     first, *others = [stated(part) for part in parts] or [{}]
-    return {
-        name: value
-        for name, value in first.items()
-        if all(name in other and other[name] == value for other in others)
-    }
+    return {name: value for name, value in first.items() if all(other.get(name) == value for other in others)}
 
 
 def without(part: Schema, known: dict[str, Any]) -> dict[str, Any]:
@@ -90,7 +81,7 @@ def show_comparisons(request: Request) -> Response:
 
 
 def study_of_comparison(bench: Workbench, workspace: str, identifier: str) -> Study:
-    """Return the unsaved study of a comparison, another one once its rows have changed."""
+    """Return the unsaved study of a comparison, which is a new one after its rows have changed."""
     content = study_of_rows(get_rows(bench, workspace, identifier))
     return unsaved_study(bench, workspace, f"/comparisons/{identifier}", content)
 
@@ -109,7 +100,7 @@ def show_comparison_scaling(
 def show_comparison(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, query: QueryDep
 ) -> Response:
-    """Show a comparison as the study that asks the same; what is turned there leads into the study."""
+    """Show a comparison as its study; knobs in the address redirect to the study."""
     study = study_of_comparison(bench, workspace, identifier)
     knobs = [(RENAMED.get(name, name), value) for name, value in query.multi_items()]
     return show_study(request, bench, workspace, study.id, QueryParams(knobs))

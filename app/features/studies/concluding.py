@@ -1,4 +1,4 @@
-"""What a study comes to in sentences that can be read aloud, and whether its options meet the limits."""
+"""Conclusion of a study in sentences, and whether its options meet the limits."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def conclusion(
 ) -> list[Text]:
     """Return the result of a study: who is fastest and cheapest, by how much, and who meets the limits.
 
-    ``spent`` is what each option takes of the budget. It ends with the way to pay that costs stand on, and
+    ``spent`` is the amount that each option takes of the budget. The last sentences name the way to pay, and
     what another way would cost.
     """
-    ways = [Text.of(said) for said in ways_to_pay({option.label: option.costs for option in options})]
-    return [*_result(options, best, contests, limits, spent), *ways]
+    ways = ways_to_pay({option.label: option.costs for option in options})
+    return [Text.of(sentence) for sentence in (*_result(options, best, contests, limits, spent), *ways)]
 
 
 def _result(
@@ -38,36 +38,33 @@ def _result(
     contests: Sequence[Contest],
     limits: StudyLimits,
     spent: Mapping[str, float | None],
-) -> list[Text]:
+) -> list[Message]:
     able = [option for option in options if option.time is not None]
     if not able:
-        return [Text.of(Message("No option can run this training; see what each of them lacks."))]
+        return [Message("No option can run this training; see what each of them lacks.")]
     sentences = []
     if limits.deadline_s is not None or limits.budget is not None:
         meeting = [option for option in able if (option.meets or 0.0) >= wanted(limits)]
-        sentences.append(_within(able, meeting, limits))
+        sentences.append(_against_limits(able, meeting, limits))
         if 0 < len(meeting) < len(able):
-            sentences += [_alone(option, only=False) for option in meeting[:MOST_OTHERS]]
-            failing = [option for option in able if option not in meeting][:MOST_OTHERS]
-            sentences += [_failing(option, limits, spent.get(option.key)) for option in failing]
-            return [Text.of(sentence) for sentence in sentences]
-    by_key = {option.key: option for option in able}
+            failing = [option for option in able if option not in meeting]
+            sentences += [_summary(option, only=False) for option in meeting[:MOST_OTHERS]]
+            sentences += [_failing(option, limits, spent[option.key]) for option in failing[:MOST_OTHERS]]
+            return sentences
     if len(able) == 1:
-        sentences.append(_alone(able[0], only=len(options) > 1))
-    else:
-        sentences.append(_ranking(by_key, best, contests))
-        named = {*best["time"], *best["cost"]}
-        others = _others(able, [option for option in able if option.key in named])
-        sentences += _unpriced(able, best, others) + [_alone(option, only=False) for option in others]
-    return [Text.of(sentence) for sentence in sentences]
+        return [*sentences, _summary(able[0], only=len(options) > 1)]
+    ranked = {*best["time"], *best["cost"]}
+    others = [option for option in able if option.key not in ranked][:MOST_OTHERS] if len(able) > 2 else []
+    return [
+        *sentences,
+        _ranking({option.key: option for option in able}, best, contests),
+        *_unpriced(able, best, others),
+        *(_summary(option, only=False) for option in others),
+    ]
 
 
 MOST_OTHERS = 3
-
-
-def _others(able: Sequence[StudyOptionAnswer], said: Sequence[StudyOptionAnswer]) -> list[StudyOptionAnswer]:
-    """Return the options that get a sentence of their own, as no other tells of them."""
-    return [option for option in able if option not in said][:MOST_OTHERS] if len(able) > 2 else []
+"""Most options that get a sentence of their own."""
 
 
 def _unpriced(
@@ -75,10 +72,10 @@ def _unpriced(
     best: Mapping[Metric, Sequence[str]],
     others: Sequence[StudyOptionAnswer],
 ) -> list[Message]:
-    """Say which options the lowest cost is told without, unless their own sentence does."""
+    """Name the options without a price, unless another sentence does."""
     one_each = len(best["time"]) == len(best["cost"]) == 1
-    told = [*(option.key for option in others), *(best["time"] if one_each else ())]
-    missing = [option.label for option in able if option.cost is None and option.key not in told]
+    named = [*(option.key for option in others), *(best["time"] if one_each else ())]
+    missing = [option.label for option in able if option.cost is None and option.key not in named]
     if not missing or not best["cost"]:
         return []
     return [
@@ -87,12 +84,11 @@ def _unpriced(
 
 
 def wanted(limits: StudyLimits) -> float:
-    """Return the certainty with which limits have to be met."""
+    """Return the probability with which limits have to be met."""
     return limits.probability or USUAL_PROBABILITY
 
 
-def _alone(option: StudyOptionAnswer, *, only: bool) -> Message:
-    """Say what one option comes to: the only one, or the only one that can run."""
+def _summary(option: StudyOptionAnswer, *, only: bool) -> Message:
     values = _values(option)
     if only and option.cost is not None:
         return Message("Only {option} can run this training: {time} and {cost} per run.", values)
@@ -102,11 +98,10 @@ def _alone(option: StudyOptionAnswer, *, only: bool) -> Message:
 
 
 def _values(option: StudyOptionAnswer) -> dict[str, object]:
-    assert option.time is not None
-    found: dict[str, object] = {"option": option.label, "time": duration(option.time.value)}
+    values: dict[str, object] = {"option": option.label, "time": duration(_time(option))}
     if option.cost is not None:
-        found["cost"] = money(option.cost.value, option.cost.unit)
-    return found
+        values["cost"] = _cost(option)
+    return values
 
 
 def _ranking(
@@ -119,8 +114,8 @@ def _ranking(
         return _by_time(options, fastest, contests)
     if len(fastest) == 1 and len(cheapest) == 1:
         if fastest == cheapest:
-            return _both(options, fastest[0])
-        return _trade(options, cheapest[0], fastest[0], contests)
+            return _clear_winner(options, fastest[0])
+        return _trade_off(options, cheapest[0], fastest[0], contests)
     values = {
         "fast": _names(options, fastest),
         "cheap": _names(options, cheapest),
@@ -144,9 +139,7 @@ def _ranking(
             "{fast} is fastest at {time}; {cheap} tie as the cheapest at about {cost} per run.", values
         )
     if set(fastest) == set(cheapest):
-        first = options[fastest[0]]
-        assert first.cost is not None, "it ties for the lowest cost"
-        values["cost"] = _cost(first)
+        values["cost"] = _cost(options[fastest[0]])
         return Message("{fast} tie in both time and cost: about {time} and {cost} per run.", values)
     return Message(
         "{fast} tie as the fastest at about {time}; {cheap} tie as the cheapest at about {cost} per run.",
@@ -177,14 +170,14 @@ def _by_time(
             "{fast} tie as the fastest at about {time}.",
             {"fast": _names(options, fastest), "time": duration(_time(first))},
         )
-    second = min((one for one in options.values() if one is not first), key=_time)
+    second = min((option for option in options.values() if option is not first), key=_time)
     values = {
         "fast": first.label,
         "time": duration(_time(first)),
         "other": second.label,
         "ratio": significant(_time(second) / _time(first)),
     }
-    sure = _sure(contests, "time", first.key, second.key)
+    sure = _certainty(contests, first.key, second.key)
     if sure is None:
         return Message("{fast} is fastest at {time}; {other} takes {ratio} times as long.", values)
     return Message(
@@ -193,9 +186,9 @@ def _by_time(
     )
 
 
-def _both(options: Mapping[str, StudyOptionAnswer], key: str) -> Message:
+def _clear_winner(options: Mapping[str, StudyOptionAnswer], key: str) -> Message:
     first = options[key]
-    priced = [one for one in options.values() if one is not first and one.cost is not None]
+    priced = [option for option in options.values() if option is not first and option.cost is not None]
     values = _values(first)
     if not priced:
         return Message("{option} is both fastest and cheapest: {time} and {cost} per run.", values)
@@ -213,7 +206,7 @@ def _both(options: Mapping[str, StudyOptionAnswer], key: str) -> Message:
     )
 
 
-def _trade(
+def _trade_off(
     options: Mapping[str, StudyOptionAnswer], cheapest: str, fastest: str, contests: Sequence[Contest]
 ) -> Message:
     cheap, fast = options[cheapest], options[fastest]
@@ -230,7 +223,7 @@ def _trade(
             values,
         )
     values["dearer"] = significant(fast.cost.value / cheap.cost.value)
-    sure = _sure(contests, "time", fastest, cheapest)
+    sure = _certainty(contests, fastest, cheapest)
     if sure is None:
         return Message(
             "{cheap} is cheapest at {cost} per run; {fast} takes {less} % less time at {dearer} times the "
@@ -244,25 +237,22 @@ def _trade(
     )
 
 
-def _sure(contests: Sequence[Contest], metric: Metric, first: str, second: str) -> Message | None:
-    """Return how sure it is that one option beats another; None where neither has a range."""
-    for contest in contests:
-        if (contest.metric, contest.first, contest.second) == (metric, first, second):
-            return None if contest.probability is None else chance(contest.probability)
-    return None
+def _certainty(contests: Sequence[Contest], first: str, second: str) -> Message | None:
+    """Return the probability that one option is faster than another; None if neither has a range."""
+    pairs = {(contest.first, contest.second): contest for contest in contests if contest.metric == "time"}
+    probability = pairs[first, second].probability
+    return None if probability is None else chance(probability)
 
 
 def _failing(option: StudyOptionAnswer, limits: StudyLimits, spent: float | None) -> Message:
-    """Say which limit an option does not keep."""
+    """Return the sentence on the limit that an option does not meet."""
     values: dict[str, object] = {"option": option.label, "time": duration(_time(option))}
     if limits.deadline_s is not None and _time(option) > limits.deadline_s:
         values["deadline"] = duration(limits.deadline_s)
         return Message("{option} takes {time}, longer than the {deadline} allowed.", values)
     if limits.budget is not None and option.cost is not None and spent is not None and spent > limits.budget:
-        values |= {
-            name: money(value, option.cost.unit)
-            for name, value in (("spent", spent), ("budget", limits.budget))
-        }
+        currency = option.cost.unit
+        values |= {"spent": money(spent, currency), "budget": money(limits.budget, currency)}
         return Message("{option} needs {spent}, more than the budget of {budget}.", values)
     if limits.budget is not None and spent is None:
         return Message("{option} takes {time}; no price is known for it.", values)
@@ -270,7 +260,7 @@ def _failing(option: StudyOptionAnswer, limits: StudyLimits, spent: float | None
     return Message("{option} may keep the limits, but that is only {chance} certain.", values)
 
 
-def _within(
+def _against_limits(
     able: Sequence[StudyOptionAnswer], meeting: Sequence[StudyOptionAnswer], limits: StudyLimits
 ) -> Message:
     certainty = chance(wanted(limits))
@@ -308,23 +298,22 @@ def _within(
 
 
 def _excess(option: StudyOptionAnswer, limits: StudyLimits) -> float:
-    """Return by what factor an option is past the deadline, or past the budget of its run."""
-    past = [_time(option) / limits.deadline_s] if limits.deadline_s else []
+    """Return the larger of time over deadline and cost of the run over budget."""
+    ratios = [_time(option) / limits.deadline_s] if limits.deadline_s else []
     if limits.budget and option.cost is not None:
-        past.append(option.cost.value / limits.budget)
-    return max(past, default=0.0)
+        ratios.append(option.cost.value / limits.budget)
+    return max(ratios, default=0.0)
 
 
 def probability_within(time: Amount | None, money_spent: Amount | None, limits: StudyLimits) -> float | None:
-    """Return the share of samples in which an option meets the limits; None where there are none.
+    """Return the share of samples in which an option meets the limits; None if there are no limits.
 
-    What has no time or no price meets no limit that is held against it.
+    An option without a time meets no deadline, and one without a price no budget.
     """
     if limits.deadline_s is None and limits.budget is None:
         return None
-    held = [(time, limits.deadline_s), (money_spent, limits.budget)]
     met: np.ndarray = np.ones(1, dtype=bool)
-    for amount, limit in held:
+    for amount, limit in ((time, limits.deadline_s), (money_spent, limits.budget)):
         if limit is None:
             continue
         if amount is None:

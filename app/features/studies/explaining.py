@@ -1,4 +1,4 @@
-"""What differs between two versions of a study, field by field."""
+"""Differences in time between options, and changes between versions of a study."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.errors import Message
 from app.estimating.documents import Text
 from app.estimating.ranges import duration, significant
 from app.estimating.schema import Quantity
-from app.features.studies.knobs import BESIDE, knob_at, plan_text
+from app.features.studies.knobs import ADD, BESIDE, DROP, knob_at, plan_text
 from app.features.studies.model import (
     VIEWS,
     PartAcross,
@@ -41,28 +41,27 @@ PARTS: Mapping[str, Message] = {
     "failures": Message("failures and restarts"),
     "evaluation": Message("evaluations"),
 }
-"""What a part is called inside a sentence."""
+"""Names of parts inside a sentence."""
 
 SHOWN = 5
-"""Parts that are told in sentences; all of them are in the table."""
+"""Most parts that get a sentence; the table has all of them."""
 
 LEAST_SHARE = 0.01
-"""Share of the difference below which a part is not told in a sentence."""
+"""Share of the difference below which a part gets no sentence."""
 
 
 def parts_across(options: Sequence[StudyOptionAnswer]) -> list[PartAcross]:
     """Return the parts of the time to train over all options, the largest first."""
-    columns = {option.key: _parts(option) for option in options if _parts(option)}
+    columns = {option.key: parts for option in options if (parts := _parts(option))}
     totals = {key: sum(parts.values()) for key, parts in columns.items()}
-    names = dict.fromkeys(name for parts in columns.values() for name in parts)
-    found = []
-    for name in names:
+    rows = []
+    for name in dict.fromkeys(name for parts in columns.values() for name in parts):
         seconds = {key: parts.get(name, 0.0) for key, parts in columns.items()}
         if not any(seconds.values()):
             continue
         share = {key: value / totals[key] for key, value in seconds.items()}
-        found.append(PartAcross(part=name, seconds=seconds, share=share))
-    return sorted(found, key=lambda row: -max(row.share.values()))
+        rows.append(PartAcross(part=name, seconds=seconds, share=share))
+    return sorted(rows, key=lambda row: -max(row.share.values()))
 
 
 def _parts(option: StudyOptionAnswer) -> dict[str, float]:
@@ -82,21 +81,25 @@ def explain(first: StudyOptionAnswer, second: StudyOptionAnswer) -> Why:
 
 
 def _differences(first: StudyOptionAnswer, second: StudyOptionAnswer) -> list[WhyPart]:
-    mine, theirs = _parts(first), _parts(second)
-    if not mine or not theirs:
+    first_parts, second_parts = _parts(first), _parts(second)
+    if not first_parts or not second_parts:
         return []
-    apart = {name: theirs.get(name, 0.0) - mine.get(name, 0.0) for name in {**mine, **theirs}}
-    ordered = sorted((name for name in apart if apart[name]), key=lambda name: -abs(apart[name]))
-    return [
+    pairs = {
+        name: (first_parts.get(name, 0.0), second_parts.get(name, 0.0))
+        for name in {**first_parts, **second_parts}
+    }
+    differences = [
         WhyPart(
             part=name,
-            first=mine.get(name, 0.0),
-            second=theirs.get(name, 0.0),
-            difference=apart[name],
-            text=Text.of(_part_sentence(name, apart[name], second.label)),
+            first=own,
+            second=other,
+            difference=other - own,
+            text=Text.of(_part_sentence(name, other - own, second.label)),
         )
-        for name in ordered
+        for name, (own, other) in pairs.items()
+        if other - own
     ]
+    return sorted(differences, key=lambda part: -abs(part.difference))
 
 
 def _part_sentence(name: str, difference: float, label: str) -> Message:
@@ -119,21 +122,20 @@ def _sentences(
             )
             return [Text.of(message)]
     assert first.time is not None and second.time is not None
-    found = [Text.of(_times(first.time, second.time, names))]
+    sentences = [Text.of(_times(first.time, second.time, names))]
     stated = [option.label for option in (first, second) if option.estimate is None]
     if stated and not differences:
-        found.append(
-            Text.of(Message("{options}: a stated figure without a breakdown", {"options": ", ".join(stated)}))
-        )
-    whole = sum(abs(part.difference) for part in differences) or 1.0
-    found += [part.text for part in differences if abs(part.difference) >= LEAST_SHARE * whole][:SHOWN]
+        message = Message("{options}: a stated figure without a breakdown", {"options": ", ".join(stated)})
+        sentences.append(Text.of(message))
+    total = sum(abs(part.difference) for part in differences)
+    sentences += [part.text for part in differences if abs(part.difference) >= LEAST_SHARE * total][:SHOWN]
     if first.cost is not None and second.cost is not None:
-        found.append(Text.of(_costs(first, second, names)))
-    return found
+        sentences.append(Text.of(_costs(first, second, names)))
+    return sentences
 
 
-def _times(one: Quantity, other: Quantity, names: dict[str, str]) -> Message:
-    more = other.value - one.value
+def _times(first: Quantity, second: Quantity, names: dict[str, str]) -> Message:
+    more = second.value - first.value
     if more == 0:
         return Message("{first} and {second} take equally long", names)
     template = (
@@ -141,7 +143,7 @@ def _times(one: Quantity, other: Quantity, names: dict[str, str]) -> Message:
         if more > 0
         else "{second} takes {ratio} times as long as {first}: {time} less"
     )
-    ratio = significant(other.value / one.value)
+    ratio = significant(second.value / first.value)
     return Message(template, {**names, "ratio": ratio, "time": duration(abs(more))})
 
 
@@ -160,108 +162,104 @@ def _costs(first: StudyOptionAnswer, second: StudyOptionAnswer, names: dict[str,
 NOTHING, NONE = Message("the default"), Message("none")
 
 LONGEST = 120
-"""Characters of a value that a sentence shows; the value itself is kept whole."""
+"""Most characters of a value in a sentence."""
 
 
 def changes_between(before: StudyContent, after: StudyContent) -> list[StudyChange]:
-    """Return every field that differs, those all options share first."""
+    """Return every field that differs, first those shared by all options."""
     old, new = tree_of(before), tree_of(after)
-    found = [
-        _change(name, None, old.get(name), new.get(name))
+    changes = [
+        _field_change(name, None, old.get(name), new.get(name))
         for name in ("name", "customer", "owner", "tags", "notes", "baseline")
         if (old.get(name) or "") != (new.get(name) or "")
     ]
-    limits = [{"limits": tree.get("limits", {})} for tree in (old, new)]
-    found += _within(limits[0], limits[1], None)
-    found += _within(old["base"], new["base"], None)
-    views = (old.get("views", {}), new.get("views", {}))
-    for view in {**views[0], **views[1]}:
-        if views[0].get(view) != views[1].get(view):
-            found.append(_view_changed(view, *(one.get(view) for one in views)))
+    changes += _field_changes({"limits": old.get("limits", {})}, {"limits": new.get("limits", {})}, None)
+    changes += _field_changes(old["base"], new["base"], None)
+    old_views, new_views = old.get("views", {}), new.get("views", {})
+    for view in {**old_views, **new_views}:
+        if old_views.get(view) != new_views.get(view):
+            text = Message("inputs of “{view}” changed", {"view": VIEWS.get(view, Message(view))})
+            values = old_views.get(view), new_views.get(view)
+            changes.append(_study_change(f"views.{view}", None, None, *values, text))
     olds = {option["key"]: option for option in old["options"]}
     news = {option["key"]: option for option in new["options"]}
-    for key in [*olds, *(key for key in news if key not in olds)]:
+    for key in {**olds, **news}:
         if key not in news:
-            found.append(_whole(key, olds[key], gone=True))
+            changes.append(_option_change(key, olds[key], removed=True))
         elif key not in olds:
-            found.append(_whole(key, news[key], gone=False))
+            changes.append(_option_change(key, news[key], removed=False))
         else:
-            found += _within(olds[key], news[key], key)
+            changes += _field_changes(olds[key], news[key], key)
     if [key for key in olds if key in news] != [key for key in news if key in olds]:
-        order = ", ".join(news)
-        text = Message("options reordered: {order}", {"order": order})
-        found.append(_made("options", None, None, list(olds), list(news), text))
-    return found
+        text = Message("options reordered: {order}", {"order": ", ".join(news)})
+        changes.append(_study_change("options", None, None, list(olds), list(news), text))
+    return changes
 
 
-def _within(old: Mapping[str, Any], new: Mapping[str, Any], key: str | None) -> Iterator[StudyChange]:
-    """Give the fields of the base or of one option that differ."""
+def _field_changes(old: Mapping[str, Any], new: Mapping[str, Any], key: str | None) -> Iterator[StudyChange]:
+    """Yield the fields of the base or of one option that differ."""
     plans = [tree.get("plan") or {} for tree in (old, new)]
     if plans[0] != plans[1]:
-        yield _plan_changed(key, *plans)
+        yield _plan_change(key, *plans)
     flat_old, flat_new = (
         dict(leaves({name: part for name, part in tree.items() if name != "plan"})) for tree in (old, new)
     )
     for path in {**flat_old, **flat_new}:
         before, after = flat_old.get(path), flat_new.get(path)
         if before != after and path != "key":
-            yield _change(path, key, before, after)
+            yield _field_change(path, key, before, after)
 
 
 USUAL = (1, "none", False)
-"""Values of a plan that go without saying."""
+"""Values of a plan that need not be named."""
 
 
-def _plan_changed(key: str | None, old: Mapping[str, Any], new: Mapping[str, Any]) -> StudyChange:
-    """Tell of the fields of a plan that differ, without those that divide or change nothing."""
-    apart = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+def _plan_change(key: str | None, old: Mapping[str, Any], new: Mapping[str, Any]) -> StudyChange:
+    """Return the change of a plan, whose sentence leaves out equal and usual values."""
+    changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
 
-    def said(plan: Mapping[str, Any]) -> str:
-        differing = {name: plan[name] for name in apart if name in plan}
-        telling = {name: value for name, value in differing.items() if value not in USUAL}
-        return plan_text(telling or differing).replace(";", ", ")
+    def written(plan: Mapping[str, Any]) -> str:
+        values = {name: plan[name] for name in changed if name in plan}
+        unusual = {name: value for name, value in values.items() if value not in USUAL}
+        return plan_text(unusual or values).replace(";", ", ")
 
-    change = _change("plan", key, said(old), said(new))
+    change = _field_change("plan", key, written(old), written(new))
     return change.model_copy(update={"before": plan_text(old), "after": plan_text(new)})
 
 
-def _view_changed(view: str, before: JsonValue, after: JsonValue) -> StudyChange:
-    text = Message("inputs of “{view}” changed", {"view": VIEWS.get(view, Message(view))})
-    return _made(f"views.{view}", None, None, before, after, text)
-
-
-def quoted(key: str) -> str:
-    """Return the key of an option as a sentence has it: a letter alone might be taken for a unit."""
-    return f"“{key}”"
-
-
-def _whole(key: str, option: Mapping[str, Any], *, gone: bool) -> StudyChange:
+def _option_change(key: str, option: Mapping[str, Any], *, removed: bool) -> StudyChange:
     system = (option.get("system") or {}).get("id") or option.get("label") or key
-    template = "option {option} removed: {system}" if gone else "option {option} added: {system}"
-    text = Message(template, {"option": quoted(key), "system": system})
-    before, after = (dict(option), None) if gone else (None, dict(option))
-    return _made(f"options.{key}", key, f"{'drop' if gone else 'add'}.{key}", before, after, text)
+    template = "option {option} removed: {system}" if removed else "option {option} added: {system}"
+    text = Message(template, {"option": f"“{key}”", "system": system})
+    before, after = (dict(option), None) if removed else (None, dict(option))
+    knob = f"{DROP if removed else ADD}.{key}"
+    return _study_change(f"options.{key}", key, knob, before, after, text)
 
 
-def _change(path: str, key: str | None, before: JsonValue, after: JsonValue) -> StudyChange:
-    values: dict[str, object] = {"fields": path, "before": _shown(path, before), "after": _shown(path, after)}
+def _field_change(path: str, key: str | None, before: JsonValue, after: JsonValue) -> StudyChange:
+    values: dict[str, object] = {
+        "fields": path,
+        "before": _written(path, before),
+        "after": _written(path, after),
+    }
     template = "{fields}: {before} → {after}"
     if key is not None:
         template = "option {option}, {fields}: {before} → {after}"
-        values["option"] = quoted(key)
-    return _made(path, key, knob_at(path, key), before, after, Message(template, values))
+        # Quotes keep a single letter from being read as a unit.
+        values["option"] = f"“{key}”"
+    return _study_change(path, key, knob_at(path, key), before, after, Message(template, values))
 
 
-def _made(
-    field: str, option: str | None, knob: str | None, before: JsonValue, after: JsonValue, text: Message
+def _study_change(
+    field: str, option: str | None, knob: str | None, before: JsonValue, after: JsonValue, message: Message
 ) -> StudyChange:
-    told = Text.of(text)
+    text = Text.of(message)
     return StudyChange(
-        field=field, option=option, knob=knob, before=before, after=after, message=told.message, text=told
+        field=field, option=option, knob=knob, before=before, after=after, message=text.message, text=text
     )
 
 
-def _shown(path: str, value: JsonValue) -> object:
+def _written(path: str, value: JsonValue) -> object:
     if value is None or value == "":
         return NONE if path.startswith(BESIDE) else NOTHING
     if path == "limits.deadline_s" and isinstance(value, int | float):

@@ -1,8 +1,8 @@
-"""Knobs of a study on its page: from the address to values, and from values to fields and addresses."""
+"""Knobs of a study on its page: read from addresses, and shown as fields and links."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
@@ -21,36 +21,35 @@ from app.platform.wording.voice import Voice, written
 from app.platform.workbench import Workbench
 
 UNDO = "undo"
-"""Names a knob of a state that is to stand as in the version again."""
+"""Query parameter that resets a knob to its value in the version."""
 
 NOT_KNOBS = (*DISPLAY_PARAMS, "version", "state", UNDO, "pair", "previous", "option", "figure")
-"""Names of a query that are no knobs."""
+"""Query parameters that are no knobs."""
 
 LONGEST_QUERY = 120
-"""Letters of the knobs of an address; what takes more is stored under a short name."""
+"""Most characters of the knobs in an address; longer ones are stored under a short name."""
 
 LONGEST_STATE = 4_000
-"""Letters of a state that a form sends along."""
+"""Most characters of a state in a form."""
 
 PRECISIONS = ("bf16", "fp16", "fp8", "mxfp8", "nvfp4", "tf32", "fp32", "fp16.16")
 
 OPTION_ROWS = ("count", "fabric", "software", "batch", "precision", "utilisation", "price")
-"""Knobs of a column; a rented system has the price of an hour in place of that of the system."""
+"""Knobs of an option; a rented system has an hourly price instead of a purchase price."""
 
 AMOUNT = ("target", "tokens", "samples", "epochs", "dataset", "length", "image")
-"""Knobs of what is trained, of which those are shown that the study states."""
+"""Knobs of the training that are shown only if the study states them."""
 
 PRICES = ("utilisation", "years", "electricity", "currency")
 
 
-def address(identifier: str, query: Iterable[tuple[str, str]], place: str = "") -> str:
-    """Return the address of a state; ``place`` is what follows the address of the study."""
-    state = urlencode(list(query))
-    return f"/studies/{identifier}{place}" + (f"?{state}" if state else "")
+def address(identifier: str, query: Sequence[tuple[str, str]], suffix: str = "") -> str:
+    """Return the address of a state; ``suffix`` follows the address of the study."""
+    return f"/studies/{identifier}{suffix}" + (f"?{urlencode(query)}" if query else "")
 
 
 def without(query: Sequence[tuple[str, str]], knob: str) -> list[tuple[str, str]]:
-    """Return the query of a state with a knob set back, and with it those of an option it added."""
+    """Return the query of a state with a knob reset, and with it the knobs of an option that it added."""
     if any(name == "state" for name, _ in query):
         return [*query, (UNDO, knob)]
     added = knob.partition(".")[2] if split(knob)[0] == ADD else ""
@@ -58,24 +57,24 @@ def without(query: Sequence[tuple[str, str]], knob: str) -> list[tuple[str, str]
 
 
 def state_in(text: str) -> QueryParams:
-    """Return the state that a form sends along as the query of its address."""
+    """Return the query of the state in a form."""
     return QueryParams(parse_qsl(text[:LONGEST_STATE], keep_blank_values=True))
 
 
 def knobs_in(query: QueryParams) -> dict[str, str]:
-    """Return the knobs of an address: numbers as people write them become plain ones."""
-    found: dict[str, str] = {}
+    """Return the knobs of an address, with numbers in plain notation."""
+    knobs: dict[str, str] = {}
     for name, text in query.multi_items():
         if name in NOT_KNOBS:
             continue
         knob, _ = split(name)
-        word = knob in {ADD, DROP} or (knob in KNOBS and KNOBS[knob].kind == "word")
-        found[name[:60]] = text.strip() if word else plain_number(text.strip())
-    return found
+        is_word = knob in {ADD, DROP} or (knob in KNOBS and KNOBS[knob].kind == "word")
+        knobs[name[:60]] = text.strip() if is_word else plain_number(text.strip())
+    return knobs
 
 
 def version_in(query: QueryParams) -> int | None:
-    """Return the version an address names; the newest where it names none."""
+    """Return the version in an address; None for the newest."""
     text = query.get("version", "").strip()
     version = whole(text)
     if text and not version:
@@ -84,7 +83,7 @@ def version_in(query: QueryParams) -> int | None:
 
 
 def pair_in(query: QueryParams) -> list[str] | None:
-    """Return the two options an address holds against each other; the best two where it names none."""
+    """Return the two options to compare with each other; None for the best two."""
     pair = [key[:20] for key in query.getlist("pair") if key]
     if pair and (len(pair) != 2 or pair[0] == pair[1]):
         raise BadInput.at("pair", "choose two different options")
@@ -92,7 +91,7 @@ def pair_in(query: QueryParams) -> list[str] | None:
 
 
 def form_of(answer: StudyAnswer, typed: Mapping[str, str], errors: Sequence[FieldError]) -> Form:
-    """Return the fields of the page as they stand, with what was typed where it was refused."""
+    """Return the fields of the page with their values, or with the rejected input."""
     names = [*KNOBS, *(f"{knob}.{option.key}" for option in answer.options for knob in KNOBS)]
     values = {name: value for name in names if (value := shown(answer.content, name))} | dict(typed)
     return Form({name: [value] for name, value in values.items()}, errors)
@@ -104,49 +103,41 @@ def knob_label(name: str, voice: Voice) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KnobView:
-    """One knob as it is drawn."""
-
     name: str
     id: str
     label: str
     value: str
-    taken: str
-    """What is taken where the field is empty."""
+    default: str
+    """Value that is used if the field is empty."""
     changed: bool
     """Whether it differs from the version."""
     choices: Sequence[Choice] = ()
     unit: str = ""
     less_url: str = ""
-    """Address of the state with one less; empty where there is none."""
+    """Address of the state with one less; empty if there is none."""
     more_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class KnobGroup:
-    """Knobs under one heading."""
-
     name: str
     knobs: Sequence[KnobView]
 
 
 @dataclass(frozen=True, slots=True)
 class KnobPanel:
-    """Everything that can be turned on the page of an answer."""
+    """All knobs on the page of an answer."""
 
     bench: Workbench
     answer: StudyAnswer
     form: Form
     voice: Voice
     query: Sequence[tuple[str, str]]
-    """Of the state that is shown."""
+    """Query of the state shown."""
     books: Sequence[Choice]
-    """Price books to choose from."""
 
     def shared(self) -> list[KnobGroup]:
-        """Return the knobs that turn all options.
-
-        The efficiency of scaling is one where a figure is scaled, the price book where there is one.
-        """
+        """Return the knobs of all options."""
         linear = any(option.kind == "linear" for option in self.answer.options)
         estimated = any(option.estimate for option in self.answer.options)
         trained = [*(name for name in AMOUNT if self.form.get(name)), "batch", "precision"]
@@ -165,10 +156,10 @@ class KnobPanel:
         ]
 
     def column(self, option: StudyOptionAnswer) -> dict[str, KnobView]:
-        """Return the knobs of one option by the row they stand in."""
-        stated = next(one.figure for one in self.answer.content.options if one.key == option.key)
-        if stated is not None:
-            count = "hours" if stated.scaled_from is None else "factor"
+        """Return the knobs of one option by row."""
+        figure = next(stated.figure for stated in self.answer.content.options if stated.key == option.key)
+        if figure is not None:
+            count = "hours" if figure.scaled_from is None else "factor"
             return {"label": self._view("label", option), "count": self._view(count, option)}
         cost = option.estimate.cost if option.estimate else None
         rented = cost is not None and cost.basis.get("acquisition") == "rent"
@@ -176,7 +167,7 @@ class KnobPanel:
         return {row: self._view(name, option) for row, name in names.items()}
 
     def add(self) -> KnobView | None:
-        """Return the field that adds an option; none where there are as many as there may be."""
+        """Return the field that adds an option; None if the study has the most allowed."""
         key = unused_key(self.answer.content, self.answer.knobs)
         if not key:
             return None
@@ -185,33 +176,30 @@ class KnobPanel:
 
     def _view(self, name: str, option: StudyOptionAnswer | None = None) -> KnobView:
         full = name if option is None else f"{name}.{option.key}"
-        offered = self._offered(name, option)
-        taken = self._taken(name, option)
-        taken = next((one.name for one in offered if one.id == taken), taken)
+        items = self._choices(name, option)
+        default = self._default(name, option)
+        default = next((choice.name for choice in items if choice.id == default), default)
         less = more = ""
         if name == "count" and option is not None and option.estimate is not None:
             count = option.estimate.system.count
-            less = self._address(full, count - 1) if count > 1 else ""
-            more = self._address(full, count + 1)
+            others = [(other, value) for other, value in self.query if other != full]
+            less = address(self.answer.id, [*others, (full, str(count - 1))]) if count > 1 else ""
+            more = address(self.answer.id, [*others, (full, str(count + 1))])
         return KnobView(
             name=full,
             id=f"knob-{full.replace('.', '-')}",
             label=knob_label(name, self.voice),
             value=self.form.get(full),
-            taken=taken,
+            default=default,
             changed=full in self.answer.knobs,
-            choices=offered,
+            choices=items,
             unit=self._unit(name),
             less_url=less,
             more_url=more,
         )
 
-    def _address(self, name: str, count: int) -> str:
-        rest = [(other, value) for other, value in self.query if other != name]
-        return address(self.answer.id, [*rest, (name, str(count))])
-
-    def _offered(self, name: str, option: StudyOptionAnswer | None) -> Sequence[Choice]:
-        """Return what there is to choose from; nothing where a number is typed."""
+    def _choices(self, name: str, option: StudyOptionAnswer | None) -> Sequence[Choice]:
+        """Return the choices of a knob; none for one that is typed."""
         if name == "precision":
             return [Choice(precision, precision.upper()) for precision in PRECISIONS]
         if name == "currency":
@@ -245,8 +233,8 @@ class KnobPanel:
         }
         return units.get(name, "")
 
-    def _taken(self, name: str, option: StudyOptionAnswer | None) -> str:
-        """Return what an empty field stands for: what the base states, or the default an estimate took."""
+    def _default(self, name: str, option: StudyOptionAnswer | None) -> str:
+        """Return the value of an empty field: that of the base, or the default of the estimates."""
         if name in {"price", "rent", "price_book"}:
             estimate = None if option is None else option.estimate
             unpriced = name == "price" and estimate is not None and estimate.fits and estimate.cost is None
@@ -258,13 +246,13 @@ class KnobPanel:
         if option is not None and (shared := shown(self.answer.content, name)):
             return shared
         options = self.answer.options if option is None else [option]
-        estimates = [one.estimate for one in options if one.estimate]
-        values = {self._default(estimate, name) for estimate in estimates} - {""}
+        estimates = [other.estimate for other in options if other.estimate]
+        values = {self._estimate_default(estimate, name) for estimate in estimates} - {""}
         if option is not None and name == "count" and not values and estimates:
             return str(estimates[0].system.count)
         return values.pop() if len(values) == 1 else "" if not values else self.voice.gettext("by option")
 
-    def _default(self, estimate: Estimate, name: str) -> str:
+    def _estimate_default(self, estimate: Estimate, name: str) -> str:
         knob = KNOBS[name]
         value = next((default.value for default in estimate.defaults if default.field == knob.field), None)
         if knob.kind == "share" and isinstance(value, int | float):

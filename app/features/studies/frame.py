@@ -1,7 +1,6 @@
-"""The frame around the views of a study: its state in the address, its menu, and the option they are about.
+"""Frame around the views of a study: its state in the address, its menu, and the option shown.
 
-A view adds fields of its own to the question. They are kept with the state, so that no address is long and
-nothing is asked again when the reader comes back.
+Fields that a view adds are stored with the state, so that addresses stay short and inputs are remembered.
 """
 
 from __future__ import annotations
@@ -36,20 +35,20 @@ from app.platform.web.rendering import DISPLAY_PARAMS, data_path, displayed, ren
 from app.platform.wording.voice import Voice, written
 from app.platform.workbench import Workbench
 
-Asked = TypeVar("Asked", bound=BaseModel)
+Body = TypeVar("Body", bound=BaseModel)
 
-Shown = TypeVar("Shown")
+Result = TypeVar("Result")
 
-OF_FRAME = (*DISPLAY_PARAMS, "state", "option", "previous")
-"""Names of a query of a view that are not the view's own."""
+FRAME_PARAMS = (*DISPLAY_PARAMS, "state", "option", "previous")
+"""Query parameters of the frame rather than of a view."""
 
 
 def read_state(
     bench: Workbench, workspace: str, identifier: str, query: QueryParams, *, plain: bool
 ) -> State:
-    """Return the state that an address names, with the knobs it turns beside, where it may.
+    """Return the state of an address; only a ``plain`` one may also hold knobs and a version.
 
-    ``undo=count.a`` sets a knob back; that of an added option takes the option's other knobs with it.
+    ``undo=count.a`` resets a knob; undoing an added option resets all of its knobs.
     """
     token = query.get("state", "")[:16]
     stored = stored_state(bench, workspace, identifier, token) if token else StoredState()
@@ -70,7 +69,7 @@ def read_state(
 def state_query(
     bench: Workbench, workspace: str, state: State, *, plain: bool = True
 ) -> list[tuple[str, str]]:
-    """Return what names a state in an address: its knobs where they are few, else a short name."""
+    """Return the query that names a state: its knobs if they are short, otherwise a token."""
     study = state.study
     knobs = list(state.turned.knobs.items())
     if study.version != study.latest:
@@ -85,14 +84,12 @@ def state_query(
     try:
         return [("state", store_state(bench, workspace, study.id, stored))]
     except Unavailable:
-        # Nothing can be written now: the page is shown all the same, and its links name what they can.
+        # Nothing can be stored now: links of the page carry the knobs alone.
         return knobs
 
 
 @dataclass(frozen=True, slots=True)
 class Tab:
-    """One entry of a menu of the study."""
-
     name: str
     url: str
     current: bool
@@ -100,25 +97,23 @@ class Tab:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyFrame:
-    """What stands around every view of a study."""
+    """What surrounds every view of a study."""
 
     state: State
     query: Sequence[tuple[str, str]]
-    """Names the state in the addresses of the views."""
+    """Query that names the state."""
     view: str
     option: str
-    """Key of the option the view is about; empty where it is about none."""
+    """Key of the option shown; empty if none is."""
     label: str
-    """What the option is called."""
     question: Sequence[str]
     """What is trained and how, in words."""
     tabs: Sequence[Tab]
     options: Sequence[Tab]
-    """Options that the view can be about."""
+    """Options that the view can show."""
 
     @property
     def base(self) -> str:
-        """Address of the study."""
         return f"/studies/{self.state.study.id}"
 
     @property
@@ -131,22 +126,22 @@ class StudyFrame:
         return view_address(self.state.study.id, view, [*self.query, *more.items()])
 
     def here(self, **more: str) -> str:
-        """Return the address of the view about the same option."""
-        kept = option_query(self.state.content, self.option)
-        return view_address(self.state.study.id, self.view, [*self.query, *kept, *more.items()])
+        """Return the address of the view of the same option."""
+        option = option_query(self.state.content, self.option)
+        return view_address(self.state.study.id, self.view, [*self.query, *option, *more.items()])
 
     def turned(self, knobs: Mapping[str, str]) -> str:
-        """Return the address of the study with knobs turned beside those of the state."""
+        """Return the address of the study with more knobs than those of the state."""
         return address(self.state.study.id, [*self.query, *knobs.items()])
 
     def added(self, system: str, count: int, **knobs: str) -> str:
-        """Return the address of the study with one more option; empty where there is no room for it."""
+        """Return the address of the study with one more option; empty if it has the most allowed."""
         key = unused_key(self.state.content, self.state.turned.knobs)
-        asked = {"add": system, "count": str(count), **knobs}
-        return self.turned({f"{name}.{key}": text for name, text in asked.items()}) if key else ""
+        knobs = {"add": system, "count": str(count), **knobs}
+        return self.turned({f"{name}.{key}": text for name, text in knobs.items()}) if key else ""
 
     def key_of(self, system: str, count: int) -> str:
-        """Return the key of the option that is so many of a system; empty where none is."""
+        """Return the key of the option with a system in this number; empty if there is none."""
         for option in self.state.content.options:
             if option.system is not None and (option.system.id, option.system.count) == (system, count):
                 return option.key
@@ -158,7 +153,7 @@ def view_address(identifier: str, view: str, query: Sequence[tuple[str, str]]) -
 
 
 def option_query(content: StudyContent, key: str) -> list[tuple[str, str]]:
-    """Return what names an option in an address; the first need not be named."""
+    """Return the query that names an option; empty for the first, which is the default."""
     return [("option", key)] if key and key != content.options[0].key else []
 
 
@@ -172,11 +167,11 @@ def frame_of(
     key: str = "",
     suited: Sequence[str] = (),
 ) -> StudyFrame:
-    """Return the frame of a view about an option, one of those that suit it."""
+    """Return the frame of a view of the option ``key``, one of the ``suited``."""
     study, content = state.study, state.content
     query = state_query(bench, workspace, state, plain=False)
     labels = labels_of(content, bench.sizing.catalog)
-    kept = option_query(content, key)
+    option = option_query(content, key)
     return StudyFrame(
         state=state,
         query=query,
@@ -186,7 +181,9 @@ def frame_of(
         question=question_words(bench, workspace, content, voice),
         tabs=[
             Tab(
-                voice.say(name), view_address(study.id, path, [*query, *(kept if path else [])]), path == view
+                voice.say(name),
+                view_address(study.id, path, [*query, *option] if path else query),
+                path == view,
             )
             for path, name in VIEWS.items()
         ],
@@ -198,7 +195,7 @@ def frame_of(
 
 
 def question_words(bench: Workbench, workspace: str, content: StudyContent, voice: Voice) -> list[str]:
-    """Return what a study trains, with the amount, batch, length and precision that it states."""
+    """Return the model of a study, with the amount, batch, length and precision that it states."""
     base, workload = content.base, content.base.workload
     model = base.model
     if model.preset:
@@ -227,16 +224,15 @@ def question_words(bench: Workbench, workspace: str, content: StudyContent, voic
 
 @dataclass(frozen=True, slots=True)
 class StudyQuestion:
-    """What a view of a study is asked: a state, and the option it is about."""
+    """Question that a view answers: a state of a study and one of its options."""
 
     bench: Workbench
     workspace: str
     state: State
     option: StudyOption
     label: str
-    """What the option is called."""
     request: EstimateRequest | None
-    """What the option asks; None for a stated figure."""
+    """Estimate request of the option; None for a stated figure."""
 
     @property
     def content(self) -> StudyContent:
@@ -245,53 +241,51 @@ class StudyQuestion:
 
 def question_of(bench: Workbench, workspace: str, state: State, key: str) -> StudyQuestion:
     content = state.content
-    option = next(one for one in content.options if one.key == key)
-    asked = request_of(content, option)
+    option = next(option for option in content.options if option.key == key)
     label = labels_of(content, bench.sizing.catalog)[key]
-    request = None if isinstance(asked, PublishedFigure) else asked
-    return StudyQuestion(bench, workspace, state, option, label, request)
+    request = request_of(content, option)
+    estimate = None if isinstance(request, PublishedFigure) else request
+    return StudyQuestion(bench, workspace, state, option, label, estimate)
 
 
 Suits = Callable[[Workbench, StudyOption], bool]
 
 
-def estimated(_: Workbench, option: StudyOption) -> bool:
-    """Tell whether an option is an estimate rather than a stated figure."""
+def is_estimate(_: Workbench, option: StudyOption) -> bool:
     return option.system is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenView:
-    """A view of a study as its address asks for it."""
+    """A view of a study in the state and with the fields of its address."""
 
     bench: Workbench
     workspace: str
     state: State
     name: str
     question: StudyQuestion | None
-    """None where no option suits the view."""
+    """None if no option suits the view."""
     frame: StudyFrame
     typed: Mapping[str, str]
-    """Fields of the view in the address; none where it names the state alone."""
+    """Fields of the view in the address."""
     stored: Mapping[str, str]
-    """Fields of the view that the state holds."""
+    """Fields of the view in the state."""
 
     def kept(self, fields: Mapping[str, str]) -> RedirectResponse:
-        """Return the way to the short address of the view with its fields in the state."""
+        """Redirect to the short address of the view, with its fields stored in the state."""
         state, study = self.state, self.state.study
-        views = {name: one for name, one in state.views.items() if name != self.name}
+        views = {name: stored for name, stored in state.views.items() if name != self.name}
         if dict(fields) != dict(study.content.views.get(self.name, {})):
             views[self.name] = dict(fields)
         query = state_query(self.bench, self.workspace, State(study, state.turned, views), plain=False)
-        return self.way(query)
+        return self.redirect(query)
 
-    def way(self, query: Sequence[tuple[str, str]]) -> RedirectResponse:
-        """Return the way to the page of the view in a state, to its own part of the page where it is one."""
+    def redirect(self, query: Sequence[tuple[str, str]]) -> RedirectResponse:
+        """Redirect to the view in a state, or to its section of the page that it is part of."""
         tab = self.frame.view
-        found = view_address(
-            self.state.study.id, tab, [*query, *option_query(self.state.content, self.frame.option)]
-        )
-        return RedirectResponse(found if self.name == tab else f"{found}#{self.name}-title", 303)
+        option = option_query(self.state.content, self.frame.option)
+        url = view_address(self.state.study.id, tab, [*query, *option])
+        return RedirectResponse(url if self.name == tab else f"{url}#{self.name}-title", 303)
 
 
 def open_view(
@@ -300,23 +294,22 @@ def open_view(
     workspace: str,
     identifier: str,
     name: str,
-    suits: Suits | None = estimated,
+    suits: Suits | None = is_estimate,
     part_of: str = "",
 ) -> OpenView:
-    """Return a view of a study; without ``suits`` it is about no option in particular.
+    """Return a view of a study; without ``suits`` it shows no option in particular.
 
-    A view that is part of another stands on its page, under its tab.
+    A view that is ``part_of`` another appears on the page and under the tab of that one.
     """
     query = request.query_params
     state = read_state(bench, workspace, identifier, query, plain=False)
-    suited = [one.key for one in state.content.options if suits is not None and suits(bench, one)]
-    asked = query.get("option", "")
-    key = asked if asked in suited else next(iter(suited), "")
+    suited = [option.key for option in state.content.options if suits is not None and suits(bench, option)]
+    key = query.get("option", "")
+    if key not in suited:
+        key = next(iter(suited), "")
     frame = frame_of(bench, workspace, state, part_of or name, voice_of(request), key=key, suited=suited)
     subject = key or state.content.options[0].key
     question = question_of(bench, workspace, state, subject) if key or suits is None else None
-    typed = {field: text for field, text in query.items() if field not in OF_FRAME and field != UNDO}
-    stored = state.content.views.get(name, {})
     return OpenView(
         bench=bench,
         workspace=workspace,
@@ -324,8 +317,8 @@ def open_view(
         name=name,
         question=question,
         frame=frame,
-        typed=typed,
-        stored=stored,
+        typed={field: text for field, text in query.items() if field not in (*FRAME_PARAMS, UNDO)},
+        stored=state.content.views.get(name, {}),
     )
 
 
@@ -333,46 +326,44 @@ def study_view(
     router: APIRouter,
     name: str,
     template: str,
-    form: QueryForm[Asked],
+    form: QueryForm[Body],
     document: Any,
     *,
     usual: Callable[[StudyQuestion], Mapping[str, str]],
-    answer: Callable[[StudyQuestion, Asked], Shown],
-    page: Callable[[Request, OpenView, Answered[Shown] | None], object],
-    suits: Suits | None = estimated,
+    answer: Callable[[StudyQuestion, Body], Result],
+    page: Callable[[Request, OpenView, Answered[Result] | None], object],
+    suits: Suits | None = is_estimate,
     asked: Callable[[Mapping[str, str]], bool] = bool,
     cost: CostClass | None = None,
     part_of: str = "",
-    files: Mapping[str, Callable[[Request, Shown], Response]] | None = None,
-) -> Callable[[OpenView], Answered[Shown]]:
+    files: Mapping[str, Callable[[Request, Result], Response]] | None = None,
+) -> Callable[[OpenView], Answered[Result]]:
     """Serve a view of a study whose form holds a request: as a page, and its answer as JSON.
 
-    ``usual`` gives the fields that the study fills in; only what differs from them is kept. A page gets no
-    answer where no option of the study suits the view, and one without result until ``asked`` finds in the
-    fields what only the reader can say.
+    ``usual`` returns the fields that the study fills in; only differences from them are stored. A page gets
+    no answer if no option of the study suits the view, and one without a result until ``asked`` tells that
+    the fields hold what only the reader can state.
 
-    A view that is ``part_of`` another has a form and data of its own and stands on the other's page. That
-    page gets its answer from the function that is returned: the answer to what the state holds of the view.
-    ``files`` write the answer in other forms, by the ending of their address.
+    A view that is ``part_of`` another has its own form and data and appears on the page of the other, which
+    gets its answer, for the fields in the state, from the returned function. ``files`` write the answer in
+    other formats, by the extension of their address.
     """
     path = f"/studies/{{identifier}}/{name}"
 
     def fields_of(view: OpenView, question: StudyQuestion) -> tuple[dict[str, str], dict[str, str]]:
-        """Return the fields that are asked now and those that were before."""
-        start = dict(usual(question))
-        before = {**start, **view.stored}
-        now = {**before, **view.typed}
-        return form.filled(now), form.filled(before)
+        """Return the fields with those of the address, and without."""
+        before = {**usual(question), **view.stored}
+        return form.filled({**before, **view.typed}), form.filled(before)
 
     def show_data(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Any:
         view = open_view(request, bench, workspace, identifier, name, suits, part_of)
         question = view.question
         if question is None:
-            raise unsuited()
+            raise no_suited_option()
         fields, _ = fields_of(view, question)
         return answer(question, form.request(fields))
 
-    def file_of(write: Callable[[Request, Shown], Response]) -> Callable[..., Response]:
+    def file_of(write: Callable[[Request, Result], Response]) -> Callable[..., Response]:
         def save(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
             return write(request, show_data(request, bench, workspace, identifier))
 
@@ -382,22 +373,21 @@ def study_view(
         view = open_view(request, bench, workspace, identifier, name, suits, part_of)
         question = view.question
         if part_of and (question is None or not view.typed):
-            return view.way(view.frame.query)
+            return view.redirect(view.frame.query)
         if question is None:
             return render(request, template, page(request, view, None))
         fields, before = fields_of(view, question)
         if not asked(fields):
             return render(request, template, page(request, view, Answered(form.form(fields), None, "")))
-        found = form.answer(fields, before, lambda body: answer(question, body))
-        if view.typed and not found.stale:
+        answered = form.answer(fields, before, lambda body: answer(question, body))
+        if view.typed and not answered.stale:
             start = usual(question)
             return view.kept({name: text for name, text in fields.items() if text != start.get(name, "")})
-        # Who only opens the view has asked nothing wrong.
-        return render(
-            request, template, page(request, view, found), status=found.status if view.typed else 200
-        )
+        # Without fields in the address, errors are not those of the reader.
+        status = answered.status if view.typed else 200
+        return render(request, template, page(request, view, answered), status=status)
 
-    def settled(view: OpenView) -> Answered[Shown]:
+    def answer_stored(view: OpenView) -> Answered[Result]:
         question = view.question
         assert question is not None, "no option of the study suits the view"
         fields = form.filled({**usual(question), **view.state.content.views.get(name, {})})
@@ -408,7 +398,7 @@ def study_view(
     for ending, write in (files or {}).items():
         router.add_api_route(f"{path}.{ending}", mark(file_of(write)), response_class=Response)
     router.add_api_route(path, mark(show), response_class=HTMLResponse)
-    return settled
+    return answer_stored
 
 
 def old_address(
@@ -419,12 +409,12 @@ def old_address(
     *,
     endings: Sequence[str] = ("", ".json"),
 ) -> None:
-    """Send readers of a page that stood on its own to the view that took its place.
+    """Redirect a page of its own to the view that replaced it.
 
-    ``content`` makes of the fields of the old address a study and the fields of the view. The study is not
-    saved, and the same question leads to the same study for as long as a repeated request does.
+    ``content`` turns the fields of the old address into a study and the fields of the view. The study is
+    unsaved; the same question leads to the same study for as long as a repeated request does.
     """
-    moved(router, path, view, lambda _, __, given, ___: content(given), endings=endings)
+    moved(router, path, view, lambda _, __, fields, ___: content(fields), endings=endings)
 
 
 Placed = tuple[Mapping[str, Any], Mapping[str, str]]
@@ -440,23 +430,20 @@ def moved(
     endings: Sequence[str] = ("", ".json"),
     strict: bool = True,
 ) -> None:
-    """Send readers of an address into a view; ``place`` gets its fields and the identifier in its path."""
+    """Redirect an address to a view; ``place`` gets its fields and the identifier in its path."""
 
-    def go(request: Request, bench: Workbench, workspace: str, ending: str) -> Response:
-        query = request.query_params
-        given = {name: ",".join(query.getlist(name)) for name in query if name not in DISPLAY_PARAMS}
-        placed = place(bench, workspace, given, request.path_params.get("identifier", ""))
-        return led(request, bench, workspace, view, ending, placed, strict=strict)
-
-    def to(ending: str) -> Callable[..., Response]:
+    def redirect_to(ending: str) -> Callable[..., Response]:
         def show(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
-            return go(request, bench, workspace, ending)
+            query = request.query_params
+            fields = {name: ",".join(query.getlist(name)) for name in query if name not in DISPLAY_PARAMS}
+            placed = place(bench, workspace, fields, request.path_params.get("identifier", ""))
+            return led(request, bench, workspace, view, ending, placed, strict=strict)
 
         return show
 
     mark = needs(cost=CostClass.SEARCH)
     for ending in endings:
-        router.add_api_route(f"{path}{ending}", mark(to(ending)), response_class=HTMLResponse)
+        router.add_api_route(f"{path}{ending}", mark(redirect_to(ending)), response_class=HTMLResponse)
 
 
 def led(
@@ -469,39 +456,35 @@ def led(
     study: str | None = None,
     strict: bool = True,
 ) -> RedirectResponse:
-    """Return the way to a view of a study: the one that is named, else one that is made and not saved.
+    """Redirect to a view of ``study`` or, if it is None or deleted, of a new unsaved study.
 
-    A strict one is refused where an option cannot be estimated.
+    A ``strict`` study is refused if an option cannot be estimated.
     """
     body, fields = placed
-    if study is None or not is_there(bench, workspace, study):
+    if study is not None:
+        try:
+            get_study(bench, workspace, study)
+        except NotFound:
+            study = None
+    if study is None:
         study = unsaved_study(bench, workspace, "unsaved", checked(StudyContent, body), strict=strict).id
-    asked = [*fields.items(), *displayed(request)]
-    return RedirectResponse(address(study, asked, f"/{view}{ending}" if view else ending), 303)
-
-
-def is_there(bench: Workbench, workspace: str, study: str) -> bool:
-    """Tell whether a study has not been deleted."""
-    try:
-        get_study(bench, workspace, study)
-    except NotFound:
-        return False
-    return True
+    query = [*fields.items(), *displayed(request)]
+    return RedirectResponse(address(study, query, f"/{view}{ending}" if view else ending), 303)
 
 
 def study_of(request: EstimateRequest, name: str) -> dict[str, Any]:
-    """Return the study that asks what an estimate asked."""
-    asked = request.model_dump(mode="json", exclude_unset=True)
-    option = {part: asked.pop(part) for part in ("label", "system", "plan") if asked.get(part)}
-    return {"name": name[:NAME_LENGTH], "base": asked, "options": [option]}
+    """Return a study with the request of an estimate as its only option."""
+    base = request.model_dump(mode="json", exclude_unset=True)
+    option = {part: base.pop(part) for part in ("label", "system", "plan") if base.get(part)}
+    return {"name": name[:NAME_LENGTH], "base": base, "options": [option]}
 
 
-def place_estimate(bench: Workbench, workspace: str, given: Mapping[str, str], identifier: str) -> Placed:
-    """Return the study that asks what a kept estimate asked, and the fields as they are given."""
-    asked = get_estimate_request(bench, workspace, identifier)
-    return study_of(asked, get_estimate(bench, workspace, identifier).label), given
+def place_estimate(bench: Workbench, workspace: str, fields: Mapping[str, str], identifier: str) -> Placed:
+    """Return the study of a stored estimate, with the fields unchanged."""
+    request = get_estimate_request(bench, workspace, identifier)
+    return study_of(request, get_estimate(bench, workspace, identifier).label), fields
 
 
-def unsuited() -> NotFound:
+def no_suited_option() -> NotFound:
     message = Message("no option of this study suits this view")
     return NotFound(message, [FieldError("option", message)])

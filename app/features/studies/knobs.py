@@ -1,4 +1,4 @@
-"""From a study to what its options ask: one estimate request or stated figure per option."""
+"""Knobs of a study, and the estimate request or stated figure of each of its options."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ Kind = Literal["whole", "number", "share", "days", "word", "plan"]
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """What a knob turns; a knob without a path in the base exists per option only, and the reverse."""
+    """Field that a knob sets: its path in the base and in an option, if it exists there."""
 
     kind: Kind
     base: str | None = None
     option: str | None = None
     figure: bool | None = False
-    """Whether it belongs to stated figures rather than to estimates; None for both."""
+    """Whether it applies to stated figures rather than to estimates; None for both."""
 
     @property
     def field(self) -> str:
-        """Field of an estimate request, whose default an estimate names."""
+        """Path of the field in an estimate request."""
         return self.option or self.base or ""
 
 
@@ -83,22 +83,21 @@ KNOBS: Mapping[str, Knob] = {
     "hours": Knob("number", option="figure.hours", figure=True),
     "factor": Knob("number", option="figure.factor", figure=True),
 }
-"""Name in the address → what it turns."""
 
 BESIDE = ("limits.", "baseline")
-"""Paths beside the base of a study."""
+"""Beginnings of paths outside the base of a study."""
 
 MOST_DAYS = 100_000
 
 LONGEST, LONGEST_PLAN = 100, 400
-"""Letters that a knob may be turned to."""
+"""Most characters of a value and of a plan."""
 
 ADD, DROP = "add", "drop"
-"""``add.d=bow-pod16`` adds an option with the key d; ``drop.b=1`` leaves option b out."""
+"""``add.d=bow-pod16`` adds an option with the key d; ``drop.b=1`` removes option b."""
 
 
 def split(name: str) -> tuple[str, str | None]:
-    """Return a knob's name and the key of its option.
+    """Return the knob and the key of its option.
 
     >>> split("count.a"), split("batch")
     (('count', 'a'), ('batch', None))
@@ -108,12 +107,9 @@ def split(name: str) -> tuple[str, str | None]:
 
 
 def shown(content: StudyContent, name: str) -> str:
-    """Return what a knob stands at as its field shows it: shares in percent, empty where unstated.
-
-    Of the base a default is shown too; an option takes what it does not state from the base.
-    """
+    """Return the value of a knob as its field shows it, with defaults for the base but not for an option."""
     knob, key = split(name)
-    kind, path = KNOBS[knob].kind, KNOBS[knob].base if key is None else KNOBS[knob].option
+    path = KNOBS[knob].base if key is None else KNOBS[knob].option
     value: Any = content if beside_base(path) else content.base
     if key is not None:
         value = next((option for option in content.options if option.key == key), None)
@@ -121,11 +117,11 @@ def shown(content: StudyContent, name: str) -> str:
         if value is None or (key is not None and part not in value.model_fields_set):
             return ""
         value = getattr(value, part, None)
-    return "" if value is None else written_in_field(value, kind)
+    return "" if value is None else written_in_field(value, KNOBS[knob].kind)
 
 
 def unused_key(content: StudyContent, knobs: Mapping[str, KnobValue]) -> str:
-    """Return the key of an option that may be added; empty where there are as many as there may be."""
+    """Return a key for one more option; empty if the study has the most allowed."""
     if len(content.options) >= MAX_OPTIONS:
         return ""
     dropped = {name.partition(".")[2] for name in knobs if split(name)[0] == DROP}
@@ -144,85 +140,81 @@ def written_in_field(value: object, kind: Kind) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Turned:
-    """A study with its knobs turned, and the knobs that made a difference."""
+    """A study with knobs applied, and the knobs that changed it."""
 
     content: StudyContent
     knobs: Mapping[str, str]
-    """As an address holds them, in the order of the knobs."""
+    """As written in an address, in the order of ``KNOBS``."""
 
 
 def turn(content: StudyContent, knobs: Mapping[str, KnobValue]) -> Turned:
-    """Return a study with knobs turned; what a knob leaves as it was is not among those returned."""
+    """Apply knobs to a study; the result leaves out those that change nothing."""
     before = tree_of(content)
     tree = copy.deepcopy(before)
-    wrong: list[FieldError] = []
+    errors: list[FieldError] = []
     statuses: set[int] = set()
     ordered = sorted(knobs, key=_order)
     for name in ordered:
         try:
             _turn(tree, name, knobs[name])
         except AppError as error:
-            wrong += error.errors or [FieldError("knobs", error.message)]
+            errors += error.errors or [FieldError("knobs", error.message)]
             statuses.add(error.status)
-    if not tree["options"] and not wrong:
+    if not tree["options"] and not errors:
         message = Message("a study needs at least one option; drop fewer")
-        wrong += [FieldError(name, message) for name in ordered if split(name)[0] == DROP]
-    if wrong:
+        errors += [FieldError(name, message) for name in ordered if split(name)[0] == DROP]
+    if errors:
         kind = BadInput if statuses <= {BadInput.status} else Unprocessable
-        raise kind(_whole(wrong), wrong)
+        message = Message("{count} fields are invalid", {"count": len(errors)})
+        raise kind(errors[0].message if len(errors) == 1 else message, errors)
     try:
         turned = StudyContent.model_validate(tree)
-    except ValidationError as error:
-        refused, keys = as_app_error(error), [option["key"] for option in tree["options"]]
-        refused.errors = tuple(
-            FieldError(field_of_knobs(one.field, keys, knobs), one.message) for one in refused.errors
+    except ValidationError as invalid:
+        refusal, keys = as_app_error(invalid), [option["key"] for option in tree["options"]]
+        refusal.errors = tuple(
+            FieldError(field_of_knobs(error.field, keys, knobs), error.message) for error in refusal.errors
         )
-        raise refused from None
-    return Turned(turned, {name: kept for name in ordered if (kept := _kept(name, before, tree)) is not None})
-
-
-def _whole(wrong: list[FieldError]) -> Message:
-    if len(wrong) == 1:
-        return wrong[0].message
-    return Message("{count} fields are invalid", {"count": len(wrong)})
+        raise refusal from None
+    texts = {name: _changed_to(name, before, tree) for name in ordered}
+    return Turned(turned, {name: text for name, text in texts.items() if text is not None})
 
 
 def _order(name: str) -> tuple[int, int, str]:
-    """Adding comes before turning and dropping last; others in the order of the knobs."""
+    """Return the sort key: added options first, dropped ones last, others in the order of ``KNOBS``."""
     knob, key = split(name)
     return {ADD: 0, DROP: 2}.get(knob, 1), [*KNOBS, knob].index(knob), key or ""
 
 
-def _turn(tree: dict[str, Any], name: str, given: KnobValue) -> None:
+def _turn(tree: dict[str, Any], name: str, raw: KnobValue) -> None:
     knob, key = split(name)
     if knob in {ADD, DROP}:
-        _add_or_drop(tree, knob, key, name, given)
+        _add_or_drop(tree, knob, key, name, raw)
         return
     if knob not in KNOBS:
         raise NotFound.named("setting", knob, KNOBS, name)
-    what = KNOBS[knob]
-    part, path = _shared_part(tree, what), what.base
+    target = KNOBS[knob]
+    part, path = _shared_part(tree, target), target.base
     if key is not None:
-        part, path = _option(tree, key, name), what.option
+        part, path = _option(tree, key, name), target.option
     if path is None:
         template = "applies to one option: name it, as in {example}"
         if key is not None:
             template = "applies to all options; leave the option out, as in {example}"
         raise BadInput.at(name, template, example=f"{knob}.a" if key is None else knob)
-    if key is not None and what.figure not in (None, "figure" in part):
+    if key is not None and target.figure not in (None, "figure" in part):
         raise BadInput.at(name, "option {key} has no such setting; it is a different kind of option", key=key)
-    value = _value(what.kind, name, given)
+    value = _value(target.kind, name, raw)
     *above, last = path.split(".")
     for field in above:
         part = part.setdefault(field, {})
     if value is None:
         part.pop(last, None)
     else:
-        part[last] = plan_in(str(value), name) if what.kind == "plan" else value
+        part[last] = plan_in(str(value), name) if target.kind == "plan" else value
 
 
 def plan_in(text: str, field: str) -> dict[str, Any]:
-    """Return the plan that a text states.
+    """Return the plan that a knob states.
 
     >>> plan_in("tensor=8;pipeline=4", "plan.a")
     {'tensor': 8, 'pipeline': 4}
@@ -245,20 +237,19 @@ def plan_text(plan: Mapping[str, Any]) -> str:
     return ";".join(f"{name}={str(value).lower()}" for name, value in plan.items() if value is not None)
 
 
-def _add_or_drop(tree: dict[str, Any], knob: str, key: str | None, name: str, given: KnobValue) -> None:
+def _add_or_drop(tree: dict[str, Any], knob: str, key: str | None, name: str, raw: KnobValue) -> None:
     if key is None:
         raise BadInput.at(name, "applies to one option: name it, as in {example}", example=f"{knob}.a")
-    if knob == DROP:
-        if given not in (None, ""):
-            tree["options"].remove(_option(tree, key, name))
+    if raw in (None, ""):
         return
-    if given in (None, ""):
+    if knob == DROP:
+        tree["options"].remove(_option(tree, key, name))
         return
     if _option_in(tree, key) is not None:
         raise BadInput.at(name, "two options have the key “{key}”; use different keys", key=key)
     if len(tree["options"]) >= MAX_OPTIONS:
         raise BadInput.at(name, "a study has at most {most} options", most=MAX_OPTIONS)
-    tree["options"].append({"key": key, "system": {"id": str(given)}})
+    tree["options"].append({"key": key, "system": {"id": str(raw)}})
 
 
 def _option(tree: dict[str, Any], key: str, name: str) -> dict[str, Any]:
@@ -268,9 +259,9 @@ def _option(tree: dict[str, Any], key: str, name: str) -> dict[str, Any]:
     return option
 
 
-def _value(kind: Kind, name: str, given: KnobValue) -> KnobValue:
-    """Return a value as a request states it; text is read strictly."""
-    text = str(given).strip() if given is not None else ""
+def _value(kind: Kind, name: str, raw: KnobValue) -> KnobValue:
+    """Return a value as a request states it."""
+    text = str(raw).strip() if raw is not None else ""
     if not text:
         return None
     longest = LONGEST_PLAN if kind == "plan" else LONGEST
@@ -304,17 +295,17 @@ def _value(kind: Kind, name: str, given: KnobValue) -> KnobValue:
 
 
 def beside_base(path: str | None) -> bool:
-    """Tell whether a path leads past the base, to the limits or the baseline."""
+    """Tell whether a path is outside the base: in the limits, or the baseline."""
     return path is not None and path.startswith(BESIDE)
 
 
 def _shared_part(tree: Mapping[str, Any], knob: Knob) -> Any:
-    """Return what a knob of all options turns: the base, or what stands beside it."""
+    """Return the part of a study in which a knob of all options sets its field."""
     return tree if beside_base(knob.base) else tree["base"]
 
 
 def _read(tree: Mapping[str, Any], name: str) -> Any:
-    """Return what a knob points at; None where nothing was stated, as a tree holds no nulls."""
+    """Return the value at a knob; None if none is stated, because a tree holds no nulls."""
     knob, key = split(name)
     part, path = _shared_part(tree, KNOBS[knob]), KNOBS[knob].base
     if key is not None:
@@ -328,15 +319,15 @@ def _option_in(tree: Mapping[str, Any], key: str | None) -> Any:
     return next((option for option in tree["options"] if option["key"] == key), None)
 
 
-def _kept(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
-    """Return a knob as an address holds it; None where it changed nothing."""
+def _changed_to(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
+    """Return the value of a knob as written in an address; None if it changed nothing."""
     knob, key = split(name)
-    had, has = _option_in(before, key), _option_in(after, key)
+    option = _option_in(after, key)
     if knob in {ADD, DROP}:
-        if (had is None) == (has is None):
+        if (_option_in(before, key) is None) == (option is None):
             return None
-        return "1" if has is None else str(has["system"]["id"])
-    if key is not None and has is None:
+        return "1" if option is None else str(option["system"]["id"])
+    if key is not None and option is None:
         return None
     old, new = _read(before, name), _read(after, name)
     numbers = isinstance(old, int | float) and isinstance(new, int | float)
@@ -356,7 +347,7 @@ def _written(value: Any) -> str:
 
 
 def knob_at(path: str, key: str | None) -> str | None:
-    """Return the knob that turns a field; None where there is none.
+    """Return the knob that sets a field; None if there is none.
 
     >>> knob_at("workload.global_batch", "a"), knob_at("workload.global_batch", None), knob_at("notes", None)
     ('batch.a', 'batch', None)
@@ -368,16 +359,16 @@ def knob_at(path: str, key: str | None) -> str | None:
 
 
 def field_of_knobs(field: str, keys: Sequence[str], turned: Collection[str]) -> str:
-    """Return the knob at which an error of a study is shown, the field itself where there is none.
+    """Return the knob at which an error of a field is shown, or the field itself if none sets it.
 
-    Options are known by their place: ``keys`` are those of all of them.
+    A field names an option by its index in ``keys``.
     """
     parts = field.split(".")
     if parts[0] == "options" and len(parts) > 2 and parts[1].isdecimal():
-        number, path = int(parts[1]), ".".join(parts[2:])
-        if number >= len(keys):
+        index, path = int(parts[1]), ".".join(parts[2:])
+        if index >= len(keys):
             return field
-        key = keys[number]
+        key = keys[index]
         own, shared = knob_at(path, key), knob_at(path, None)
         if shared in turned and own not in turned:
             return shared or field
@@ -388,20 +379,20 @@ def field_of_knobs(field: str, keys: Sequence[str], turned: Collection[str]) -> 
 
 
 def check(content: StudyContent, catalog: Catalog) -> None:
-    """Refuse what contradicts itself before anything is estimated."""
+    """Refuse a contradictory study before anything is estimated."""
     keys = [option.key for option in content.options]
-    for place, option in enumerate(content.options):
-        here = f"options.{place}"
-        if option.key in keys[:place]:
+    for index, option in enumerate(content.options):
+        path = f"options.{index}"
+        if option.key in keys[:index]:
             raise BadInput.at(
-                f"{here}.key", "two options have the key “{key}”; use different keys", key=option.key
+                f"{path}.key", "two options have the key “{key}”; use different keys", key=option.key
             )
         if (option.system is None) == (option.figure is None):
-            raise Unprocessable.at(here, "enter exactly one: a system to estimate or a stated figure")
+            raise Unprocessable.at(path, "enter exactly one: a system to estimate or a stated figure")
         if option.system is not None:
-            known_id(catalog, "system", option.system.id, f"{here}.system.id")
+            known_id(catalog, "system", option.system.id, f"{path}.system.id")
         if option.figure is not None:
-            _check_figure(option.figure, option, keys, here, catalog)
+            _check_figure(option.figure, option, keys, path, catalog)
     if content.baseline is not None and content.baseline not in keys:
         raise NotFound.named("option", content.baseline, keys, "baseline")
     labels = [option.label for option in content.options if option.label]
@@ -413,39 +404,31 @@ def check(content: StudyContent, catalog: Catalog) -> None:
 
 
 def _check_figure(
-    figure: StatedFigure, option: StudyOption, keys: list[str], here: str, catalog: Catalog
+    figure: StatedFigure, option: StudyOption, keys: list[str], path: str, catalog: Catalog
 ) -> None:
     parts = (option.workload, option.plan, option.assumptions)
     if option.software is not None or any(part.model_dump() != type(part)().model_dump() for part in parts):
-        raise BadInput.at(here, "a stated figure cannot have a workload, plan, software or assumptions")
+        raise BadInput.at(path, "a stated figure cannot have a workload, plan, software or assumptions")
     if figure.system is not None:
-        known_id(catalog, "system", figure.system, f"{here}.figure.system")
+        known_id(catalog, "system", figure.system, f"{path}.figure.system")
     if figure.scaled_from is not None and figure.scaled_from not in keys:
-        raise NotFound.named("option", figure.scaled_from, keys, f"{here}.figure.scaled_from")
+        raise NotFound.named("option", figure.scaled_from, keys, f"{path}.figure.scaled_from")
     if figure.kind == "linear" and figure.scaled_from is not None:
         if figure.factor is None:
             raise Unprocessable.at(
-                f"{here}.figure.factor", "enter a factor for a figure that is scaled from another"
+                f"{path}.figure.factor", "enter a factor for a figure that is scaled from another"
             )
     elif figure.hours is None:
         raise Unprocessable.at(
-            f"{here}.figure.hours", "enter hours for a figure that is not scaled from an option"
+            f"{path}.figure.hours", "enter hours for a figure that is not scaled from an option"
         )
 
 
 def request_of(content: StudyContent, option: StudyOption) -> EstimateRequest | PublishedFigure:
     if option.figure is not None:
-        figure = option.figure
-        return PublishedFigure(
-            label=option.key,
-            hours=figure.hours,
-            kind=figure.kind,
-            scaled_from=figure.scaled_from,
-            factor=figure.factor,
-            system=figure.system,
-        )
+        return PublishedFigure(label=option.key, **dict(option.figure))
     base = content.base
-    asked = {
+    parts = {
         "model": stated(option.model or base.model),
         "workload": merged(base.workload, option.workload),
         "system": stated(option.system) if option.system else {},
@@ -454,26 +437,25 @@ def request_of(content: StudyContent, option: StudyOption) -> EstimateRequest | 
         "software": option.software or base.software,
         "currency": base.currency,
     }
-    return EstimateRequest.model_validate({name: part for name, part in asked.items() if part is not None})
+    return EstimateRequest.model_validate({name: part for name, part in parts.items() if part is not None})
 
 
 def labels_of(content: StudyContent, catalog: Catalog) -> dict[str, str]:
-    """Return the name of each option by its key; those without one are named after count and system."""
-    found: dict[str, str] = {}
-    stated = {option.label for option in content.options if option.label}
+    """Return the label of each option by its key; an option without one is called by count and system."""
+    labels: dict[str, str] = {}
+    own_labels = {option.label for option in content.options}
     for option in content.options:
-        name = option.label or _made(option, catalog)
-        if option.label is None and (name in found.values() or name in stated):
-            name = f"{name} ({option.key})"
-        found[option.key] = name
-    return found
+        label = option.label or _usual_label(option, catalog)
+        if option.label is None and (label in labels.values() or label in own_labels):
+            label = f"{label} ({option.key})"
+        labels[option.key] = label
+    return labels
 
 
-def _made(option: StudyOption, catalog: Catalog) -> str:
+def _usual_label(option: StudyOption, catalog: Catalog) -> str:
     if option.system is not None:
         name = catalog.items[option.system.id].name
         return name if option.system.count == 1 else f"{option.system.count} × {name}"
-    figure = option.figure
-    if figure is not None and figure.system is not None:
-        return catalog.items[figure.system].name
+    if option.figure is not None and option.figure.system is not None:
+        return catalog.items[option.figure.system].name
     return option.key

@@ -1,4 +1,4 @@
-"""What is answered about a study: one document for any of its states."""
+"""Documents of studies: what is stated, and what is answered about any of their states."""
 
 from __future__ import annotations
 
@@ -28,16 +28,10 @@ from app.estimating.schema import DEPRECATED, Document, Quantity
 from app.features.comparisons.model import LEAST_SHARE, MOST_HOURS, MOST_TIMES, BasisCost, ClaimKind, OneBasis
 
 MAX_OPTIONS = 8
-
 MAX_KNOBS = 120
-
 MAX_NOTES = 10_000
 
 Tag = Annotated[str, Field(min_length=1, max_length=40)]
-
-FORMAT = "rackline-study"
-
-FORMAT_VERSION = 1
 
 Key = Annotated[
     str,
@@ -112,17 +106,14 @@ VIEWS: Mapping[str, Message] = {
     "runs": Message("Measured runs"),
     "proposal": Message("Proposal"),
 }
-"""Views of a study in the order of its menu: last part of the address → what it is called."""
+"""Views of a study in the order of its menu: last part of the address → name."""
 
 ViewFields = Annotated[
     dict[Annotated[str, Field(max_length=60)], Annotated[str, Field(max_length=2_000)]],
     Field(max_length=MAX_KNOBS),
 ]
 
-Views = Annotated[
-    dict[Annotated[str, Field(pattern=r"^[a-z-]{1,20}$")], ViewFields],
-    Field(max_length=20),
-]
+Views = Annotated[dict[Annotated[str, Field(pattern=r"^[a-z-]{1,20}$")], ViewFields], Field(max_length=20)]
 
 
 class StatedFigure(Schema):
@@ -148,7 +139,7 @@ class StatedFigure(Schema):
 
 
 def omissible_key(schema: dict[str, Any]) -> None:
-    """Say of the schema of an option that its key is assigned where it is omitted."""
+    """Mark the key of an option as optional in its schema, because it is assigned if omitted."""
     schema["required"].remove("key")
     if not schema["required"]:
         del schema["required"]
@@ -178,24 +169,24 @@ class StudyOption(Schema):
     """A stated time to train, instead of an estimate."""
 
 
-def free_keys(taken: set[Any]) -> Iterator[str]:
-    """Return keys that no option has: a, b, c … then a1, b1 …"""
+def free_keys(used: set[Any]) -> Iterator[str]:
+    """Yield keys that are not in use: a, b, c … then a1, b1 …"""
     for number in itertools.count():
         for letter in string.ascii_lowercase:
             key = letter if number == 0 else f"{letter}{number}"
-            if key not in taken:
+            if key not in used:
                 yield key
 
 
-def keyed(options: Any) -> Any:
-    """Give a key to each option that has none."""
+def with_keys(options: Any) -> Any:
+    """Assign a key to each option without one."""
     if not isinstance(options, list) or not all(isinstance(option, dict) for option in options):
         return options
-    fresh = free_keys({option.get("key") for option in options if isinstance(option.get("key"), str)})
-    return [option if "key" in option else {"key": next(fresh), **option} for option in options]
+    keys = free_keys({option.get("key") for option in options if isinstance(option.get("key"), str)})
+    return [option if "key" in option else {"key": next(keys), **option} for option in options]
 
 
-StudyOptions = Annotated[list[StudyOption], BeforeValidator(keyed)]
+StudyOptions = Annotated[list[StudyOption], BeforeValidator(with_keys)]
 
 
 class StudyContent(Schema):
@@ -300,26 +291,30 @@ class StudyFile(Schema):
 
 
 def tree_of(content: StudyContent) -> dict[str, Any]:
-    """Return a study as nested JSON with only what was stated, options as a list with their keys."""
+    """Return a study as nested JSON of its stated fields only."""
     tree: dict[str, Any] = _stated(content.model_dump(mode="json", exclude_unset=True))
     return tree
 
 
-OWN = {"config", "transformer", "layers"}
-"""Models of the customer's own, in which a null may mean something."""
+CUSTOM_MODELS = {"config", "transformer", "layers"}
+"""Fields of the customer's own models, in which a null may have a meaning."""
 
 
 def _stated(value: Any) -> Any:
-    """Return a JSON value without nulls: a field that is null has not been stated."""
+    """Return a JSON value without the fields that are null, which have not been stated."""
     if isinstance(value, dict):
-        return {name: one if name in OWN else _stated(one) for name, one in value.items() if one is not None}
+        return {
+            name: part if name in CUSTOM_MODELS else _stated(part)
+            for name, part in value.items()
+            if part is not None
+        }
     if isinstance(value, list):
-        return [_stated(one) for one in value]
+        return [_stated(item) for item in value]
     return value
 
 
 def leaves(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, JsonValue]]:
-    """Give dotted paths and values; models of the customer's own are one value each."""
+    """Yield dotted paths with their values; a model of the customer's own is one value."""
     for name, value in tree.items():
         path = f"{above}{name}"
         if isinstance(value, Mapping) and path not in {"model.config", "model.transformer"}:
@@ -329,7 +324,7 @@ def leaves(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Json
 
 
 def merged(base: Schema, change: Schema) -> dict[str, Any]:
-    """Return the stated fields of one with those of another on top."""
+    """Return the stated fields of ``base``, overridden by those of ``change``."""
     return {**stated(base), **stated(change)}
 
 
@@ -338,7 +333,7 @@ AMOUNTS = ("tokens", "samples", "epochs", "target")
 
 
 def training_of(content: StudyContent) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return model and workload of a study; its first system says what its base leaves open."""
+    """Return model and workload of a study; its first estimated option fills in what its base omits."""
     base = content.base
     model, workload = stated(base.model), stated(base.workload)
     first = next((option for option in content.options if option.system is not None), None)
@@ -350,9 +345,9 @@ def training_of(content: StudyContent) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def stated(part: Schema) -> dict[str, Any]:
-    """Return the fields of a part of a request that were stated; null states nothing."""
-    found: Mapping[str, Any] = part.model_dump(exclude_unset=True)
-    return {name: value for name, value in found.items() if value is not None}
+    """Return the fields of a part of a request that were stated and are not null."""
+    fields = part.model_dump(exclude_unset=True)
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 Metric = Literal["time", "cost"]
@@ -485,8 +480,7 @@ class Tornado(Document):
         description="Ratio of the runner-up to the best option; at 1, the best option is overtaken."
     )
     low: float | None = Field(
-        None,
-        description="10th percentile of the lead, from paired samples; null if nothing has a range.",
+        None, description="10th percentile of the lead, from paired samples; null if nothing has a range."
     )
     high: float | None = Field(None, description="90th percentile.")
     share: float = Field(description="Share by which each assumed input is varied.")

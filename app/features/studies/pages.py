@@ -1,8 +1,8 @@
-"""Studies as pages: their list, the workspace in any of its states, and what is done with whole studies."""
+"""Pages of studies: their list, a study in any of its states, and changes to whole studies."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -21,13 +21,12 @@ from app.features.studies.answering import State
 from app.features.studies.forms import address, pair_in, state_in, version_in
 from app.features.studies.frame import (
     OpenView,
-    frame_of,
     moved,
+    no_suited_option,
     open_view,
     place_estimate,
     read_state,
     state_query,
-    unsuited,
     view_address,
 )
 from app.features.studies.model import (
@@ -45,8 +44,10 @@ from app.features.studies.model import (
 )
 from app.features.studies.trace import StudyTrace, trace_figure
 from app.features.studies.views import (
+    AnsweredState,
     Clash,
     assumptions_page,
+    query_of,
     query_without,
     study_page,
     trace_page,
@@ -57,7 +58,6 @@ from app.platform.listing import USUAL_ITEMS, Page
 from app.platform.rates import CostClass
 from app.platform.web.deps import BenchDep, QueryDep, WorkspaceDep, workbench_of, workspace_of
 from app.platform.web.forms import FormDep, plain_number, typed, whole
-from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import FOR_GOOD, DeletePage, deleted, displayed, render
 from app.platform.web.resources import resource
@@ -67,88 +67,49 @@ from app.platform.workbench import Workbench
 router = page_router()
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A state of a study with its answer, as an address asks for it."""
-
-    state: State
-    answer: StudyAnswer
-    pair: Sequence[str] | None
-    """Options that are held against each other; None for the best two."""
-
-
-def answered(
+def answered_state(
     bench: Workbench, workspace: str, identifier: str, query: QueryParams, *, strict: bool = True
-) -> Shown:
+) -> AnsweredState:
     state, pair = read_state(bench, workspace, identifier, query, plain=True), pair_in(query)
-    return Shown(state, states.answer_state(bench, workspace, state, pair, strict=strict), pair)
-
-
-def query_of(bench: Workbench, workspace: str, shown: Shown) -> list[tuple[str, str]]:
-    return [*state_query(bench, workspace, shown.state), *(("pair", key) for key in shown.pair or ())]
-
-
-def render_study(
-    request: Request,
-    bench: Workbench,
-    workspace: str,
-    shown: Shown,
-    *,
-    typed: Mapping[str, str] | None = None,
-    errors: Sequence[FieldError] = (),
-    previous: str | None = None,
-    clash: Clash | None = None,
-    status: int = 200,
-) -> Response:
-    page = study_page(
-        bench,
-        workspace,
-        shown.answer,
-        frame_of(bench, workspace, shown.state, "", voice_of(request)),
-        query_of(bench, workspace, shown),
-        voice_of(request),
-        typed=typed or {},
-        errors=errors,
-        previous=previous,
-        clash=clash,
-    )
-    return render(request, "studies/study.html", page, status=status)
+    return AnsweredState(state, states.answer_state(bench, workspace, state, pair, strict=strict), pair)
 
 
 @router.get("/studies/{identifier}.json")
 def show_study_data(
     bench: BenchDep, workspace: WorkspaceDep, identifier: str, query: QueryDep
 ) -> StudyAnswer:
-    return answered(bench, workspace, identifier, query).answer
+    return answered_state(bench, workspace, identifier, query).answer
 
 
 @router.get("/studies/{identifier}", response_class=HTMLResponse)
 def show_study(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, query: QueryDep
 ) -> Response:
-    """Show a study in the state of the address; every state has one address."""
+    """Show a study in the state of the address, after a redirect to the one address of that state."""
     studies.get_study(bench, workspace, identifier)
     try:
-        shown = answered(bench, workspace, identifier, query)
+        shown = answered_state(bench, workspace, identifier, query)
     except (AppError, ValidationError) as error:
-        return refused(request, bench, workspace, identifier, as_app_error(error))
+        return refused_page(request, bench, workspace, identifier, as_app_error(error))
     canonical = query_of(bench, workspace, shown)
     if sorted(canonical) != sorted(query_without(request)):
         return RedirectResponse(address(identifier, [*canonical, *displayed(request)]), 303)
-    return render_study(request, bench, workspace, shown)
+    return render(request, "studies/study.html", study_page(request, bench, workspace, shown))
 
 
-def refused(request: Request, bench: Workbench, workspace: str, identifier: str, error: AppError) -> Response:
-    """Return the page with what is wrong beside its knobs and the result of the state before.
+def refused_page(
+    request: Request, bench: Workbench, workspace: str, identifier: str, error: AppError
+) -> Response:
+    """Return the page with errors beside its knobs and the answer of the previous state.
 
-    Where that cannot be answered either, it is the newest version as far as it can be.
+    If that cannot be answered either, the page shows the newest version as far as possible.
     """
     previous = request.query_params.get("previous", "")
     try:
-        shown = answered(bench, workspace, identifier, state_in(previous))
+        shown = answered_state(bench, workspace, identifier, state_in(previous))
     except (AppError, ValidationError):
-        shown = answered(bench, workspace, identifier, QueryParams(""), strict=False)
-    return render_study(
+        shown = answered_state(bench, workspace, identifier, QueryParams(""), strict=False)
+    page = study_page(
         request,
         bench,
         workspace,
@@ -156,12 +117,11 @@ def refused(request: Request, bench: Workbench, workspace: str, identifier: str,
         typed={name: text[:200] for name, text in request.query_params.multi_items()},
         errors=error.errors or (FieldError("", error.message),),
         previous=previous,
-        status=error.status,
     )
+    return render(request, "studies/study.html", page, status=error.status)
 
 
 HEADINGS = ("name", "customer", "owner", "notes")
-"""Fields of a study that stand around its question."""
 
 
 @router.post("/studies/{identifier}/save", response_class=HTMLResponse)
@@ -169,7 +129,7 @@ HEADINGS = ("name", "customer", "owner", "notes")
 def save_study(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep
 ) -> Response:
-    """Keep a study in the state that is shown, unless somebody else has changed it meanwhile."""
+    """Save a study in the state shown, unless somebody else has changed it since."""
     fields = first_values(form)
     state = sent_state(bench, workspace, identifier, fields)
     heading: dict[str, Any] = {name: fields[name] for name in HEADINGS if name in fields}
@@ -178,13 +138,13 @@ def save_study(
     try:
         states.save_state(bench, workspace, state, heading, whole(fields.get("expected", "")))
     except Conflict as error:
-        return clashed(request, bench, workspace, error, state)
+        return clash_page(request, bench, workspace, error, state)
     view = fields.get("view", "")
     return RedirectResponse(view_address(identifier, view if view in VIEWS else "", []), 303)
 
 
 def sent_state(bench: Workbench, workspace: str, identifier: str, fields: Mapping[str, str]) -> State:
-    """Return the state that a form sends along, of the version that its page showed."""
+    """Return the state in the fields of a form, of the version that its page showed."""
     query = state_in(fields.get("state", ""))
     if "state" not in query and "version" not in query and (version := whole(fields.get("version", ""))):
         query = QueryParams([*query.multi_items(), ("version", str(version))])
@@ -195,18 +155,16 @@ def first_values(form: FormData) -> dict[str, str]:
     return {name: values[0] for name, values in typed(form).items()}
 
 
-def clashed(request: Request, bench: Workbench, workspace: str, error: Conflict, state: State) -> Response:
-    """Return the reader's own state, with what the other has changed and how to go on."""
+def clash_page(request: Request, bench: Workbench, workspace: str, error: Conflict, state: State) -> Response:
+    """Return the page in the reader's own state, with what somebody else has changed."""
     study = state.study
     answer = states.answer_state(bench, workspace, state, strict=False)
-    since = studies.changes_since(bench, workspace, study.id, study.version)
-    mine = State(studies.get_study(bench, workspace, study.id), state.turned, state.views)
-    clash = Clash(
-        error.message,
-        with_names(since, bench),
-        address(study.id, state_query(bench, workspace, mine)),
-    )
-    return render_study(request, bench, workspace, Shown(state, answer, None), clash=clash, status=409)
+    changes = studies.changes_since(bench, workspace, study.id, study.version)
+    own = State(studies.get_study(bench, workspace, study.id), state.turned, state.views)
+    apply_url = address(study.id, state_query(bench, workspace, own))
+    clash = Clash(error.message, with_names(changes, bench), apply_url)
+    page = study_page(request, bench, workspace, AnsweredState(state, answer, None), clash=clash)
+    return render(request, "studies/study.html", page, status=409)
 
 
 @resource(router, "/studies/{identifier}/assumptions", "studies/study_assumptions.html", assumptions_page)
@@ -226,7 +184,7 @@ def show_trace_data(
     option: str = "",
     figure: str = "time_to_train",
 ) -> StudyTrace:
-    answer = answered(bench, workspace, identifier, query).answer
+    answer = answered_state(bench, workspace, identifier, query).answer
     return trace_figure(bench, answer, option[:20] or answer.options[0].key, figure)
 
 
@@ -244,12 +202,12 @@ def show_trace(
     return render(request, f"studies/{'_study_trace' if page.panel else 'study_trace'}.html", page)
 
 
-def detailed(
+def detailed_view(
     request: Request, bench: Workbench, workspace: str, identifier: str
 ) -> tuple[OpenView, Estimate]:
     view = open_view(request, bench, workspace, identifier, "details")
     if view.question is None or view.question.request is None:
-        raise unsuited()
+        raise no_suited_option()
     return view, studies.estimate_option(bench, workspace, view.question.request)
 
 
@@ -257,13 +215,13 @@ def detailed(
 def show_details_data(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
 ) -> Estimate:
-    return detailed(request, bench, workspace, identifier)[1]
+    return detailed_view(request, bench, workspace, identifier)[1]
 
 
 @router.get("/studies/{identifier}/details", response_class=HTMLResponse)
 def show_details(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show the estimate of an option down to its formulas."""
-    view, estimate = detailed(request, bench, workspace, identifier)
+    view, estimate = detailed_view(request, bench, workspace, identifier)
     return render(request, "estimates/estimate.html", estimate_page(request, estimate, view.frame))
 
 
@@ -279,7 +237,10 @@ class StudyVersionsPage:
 def versions_page(request: Request, versions: StudyVersions) -> StudyVersionsPage:
     bench = workbench_of(request)
     study = studies.get_study(bench, workspace_of(request), versions.id)
-    items = [one.model_copy(update={"changes": with_names(one.changes, bench)}) for one in versions.items]
+    items = [
+        version.model_copy(update={"changes": with_names(version.changes, bench)})
+        for version in versions.items
+    ]
     return StudyVersionsPage(study=study, versions=versions.model_copy(update={"items": items}))
 
 
@@ -290,27 +251,25 @@ def show_versions(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudiesPage:
-    """The list of studies."""
-
-    found: Page[StudySummary]
-    sought: str
+    studies: Page[StudySummary]
+    search: str
     archived: bool
     unsaved: bool
     next_url: str
-    """Address of the next stretch; empty at the end."""
+    """Address of the next page; empty on the last."""
     error: AppError | None
-    """What is wrong with a file that was to be imported."""
+    """Why a file could not be imported."""
 
 
-def studies_page(request: Request, found: Page[StudySummary], error: AppError | None = None) -> StudiesPage:
+def studies_page(request: Request, listed: Page[StudySummary], error: AppError | None = None) -> StudiesPage:
     query = QueryParams("") if error else request.query_params
-    kept = {name: query[name] for name in ("search", "archived", "unsaved") if query.get(name)}
+    filters = {name: query[name] for name in ("search", "archived", "unsaved") if query.get(name)}
     return StudiesPage(
-        found=found,
-        sought=query.get("search", "")[:200],
+        studies=listed,
+        search=query.get("search", "")[:200],
         archived=query.get("archived", "") == "1",
         unsaved=query.get("unsaved", "") == "1",
-        next_url=f"/studies?{urlencode({**kept, 'cursor': found.next})}" if found.next else "",
+        next_url=f"/studies?{urlencode({**filters, 'cursor': listed.next})}" if listed.next else "",
         error=error,
     )
 
@@ -324,20 +283,20 @@ def show_studies(bench: BenchDep, workspace: WorkspaceDep, query: QueryDep) -> P
 
 
 MAX_FILE = 1_000_000
-"""Bytes of a file that is imported."""
+"""Most bytes of an imported file."""
 
 
 @router.post("/studies/import", response_class=HTMLResponse)
 @needs(Right.MAKE, CostClass.SEARCH)
 def import_file(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
-    """Keep the study of a file, or say what is wrong with it beside the field."""
+    """Store the study of a file, or show its errors beside the field."""
     try:
-        made = studies.import_study(bench, workspace, study_file(form))
+        study = studies.import_study(bench, workspace, study_file(form))
     except (AppError, ValidationError) as error:
         refusal = as_app_error(error)
         page = studies_page(request, show_studies(bench, workspace, QueryParams("")), refusal)
         return render(request, "studies/studies.html", page, status=refusal.status)
-    return RedirectResponse(f"/studies/{made.id}", 303)
+    return RedirectResponse(f"/studies/{study.id}", 303)
 
 
 def study_file(form: FormData) -> StudyFile:
@@ -364,8 +323,8 @@ def export_file(bench: BenchDep, workspace: WorkspaceDep, identifier: str, query
 def duplicate(bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
     state = sent_state(bench, workspace, identifier, first_values(form))
     copy = DuplicateRequest(knobs=dict(state.turned.knobs), version=state.study.version)
-    made = states.duplicate_study(bench, workspace, identifier, copy)
-    return RedirectResponse(f"/studies/{made.id}", 303)
+    study = states.duplicate_study(bench, workspace, identifier, copy)
+    return RedirectResponse(f"/studies/{study.id}", 303)
 
 
 @router.post("/studies/{identifier}/archive")
@@ -387,7 +346,7 @@ def restore(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Respon
 def add_figure(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep
 ) -> Response:
-    """Keep one more option, a stated figure, as a new version."""
+    """Add a stated figure as an option, in a new version."""
     values = first_values(form)
     state = sent_state(bench, workspace, identifier, values)
     try:
@@ -396,7 +355,7 @@ def add_figure(
     except ValidationError as error:
         raise as_app_error(error) from None
     except Conflict as error:
-        return clashed(request, bench, workspace, error, state)
+        return clash_page(request, bench, workspace, error, state)
     return RedirectResponse(address(identifier, list(state.turned.knobs.items())), 303)
 
 
@@ -409,8 +368,8 @@ def figure_patch(content: StudyContent, values: Mapping[str, str]) -> StudyPatch
         figure["scaled_from"] = values["figure.scaled_from"]
     option = {"label": values.get("figure.label") or None, "figure": figure}
     tree = tree_of(content)
-    made = StudyContent.model_validate({**tree, "options": [*tree["options"], option]})
-    return StudyPatch(options=made.options)
+    changed = StudyContent.model_validate({**tree, "options": [*tree["options"], option]})
+    return StudyPatch(options=changed.options)
 
 
 @router.get("/studies/{identifier}/delete", response_class=HTMLResponse)
@@ -421,7 +380,7 @@ def ask_about_study(request: Request, bench: BenchDep, workspace: WorkspaceDep, 
 @router.post("/studies/{identifier}/delete", response_class=HTMLResponse)
 @needs(Right.MAKE)
 def delete_study(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Delete an archived study and go to the list of those put away."""
+    """Delete an archived study and redirect to the list of archived ones."""
     return deleted(
         request,
         lambda: studies.delete_study(bench, workspace, identifier),

@@ -1,4 +1,4 @@
-"""Fewer and more systems of each option of a study: time, efficiency and cost over their number."""
+"""Scaling of the options of a study: time, efficiency and cost over the number of systems."""
 
 from __future__ import annotations
 
@@ -34,63 +34,47 @@ router = page_router()
 STEPS = (0.25, 0.5, 1, 2, 4)
 """Sizes of the curves, as multiples of the count of the option."""
 
-Curves = Mapping[str, Sequence[Estimate]]
-"""Estimates of an option, the smallest size first, by its key or by what it is called."""
-
 
 def curves_of(bench: Workbench, workspace: str, state: State) -> dict[str, list[Estimate]]:
-    """Return estimates of each modelled option at fewer and more systems; refused sizes are left out."""
+    """Return estimates of each modelled option at fewer and more systems, without refused sizes."""
     content = state.content
     curves: dict[str, list[Estimate]] = {}
     for option in content.options:
-        asked = request_of(content, option)
-        if isinstance(asked, PublishedFigure):
+        request = request_of(content, option)
+        if isinstance(request, PublishedFigure):
             continue
-        for count in sorted({round(asked.system.count * step) for step in STEPS} - {0}):
+        for count in sorted({round(request.system.count * step) for step in STEPS} - {0}):
             with suppress(AppError):
-                curves.setdefault(option.key, []).extend(scale_estimate(bench, workspace, asked, [count]))
+                curves.setdefault(option.key, []).extend(scale_estimate(bench, workspace, request, [count]))
     return curves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScalingPage:
-    """Time to train over the number of systems."""
-
     frame: StudyFrame
     figures: Sequence[FigureView]
     without: Sequence[tuple[str, int]]
     """Options with the counts at which the model does not fit."""
 
 
-def scaling_page(frame: StudyFrame, curves: Curves, voice: Voice) -> ScalingPage:
-    """Return the scaling curves of a study; efficiency is against the smallest size that fits."""
-    fitting = {label: [one for one in curve if one.time_to_train] for label, curve in curves.items()}
-    return ScalingPage(
-        frame=frame,
-        figures=scaling_figures(fitting, voice),
-        without=[
-            (label, one.system.count)
-            for label, curve in curves.items()
-            for one in curve
-            if not one.time_to_train
-        ],
-    )
-
-
 def scaling_figures(curves: Mapping[str, Sequence[Estimate]], voice: Voice) -> list[FigureView]:
-    """Return the three figures; without a price there is none of cost."""
+    """Draw time, cost if prices are known, and efficiency against the smallest size that fits."""
     times, efficiencies, costs = [], [], []
     currency = ""
     for label, curve in curves.items():
-        systems = [one.system for one in curve]
-        sizes = [one.count for one in systems], [one.devices for one in systems], [*map(idle_devices, curve)]
-        times.append(Series(label, *sizes, [one.time_to_train for one in curve if one.time_to_train]))
-        found = [efficiency(curve[0], one) for one in curve]
-        efficiencies.append(Series(label, *sizes, [one for one in found if one is not None]))
-        priced = [one.cost.run for one in curve if one.cost]
-        if len(priced) == len(curve):
-            costs.append(Series(label, *sizes, priced))
-            currency = next((cost.unit for cost in priced), currency)
+        sizes = (
+            [estimate.system.count for estimate in curve],
+            [estimate.system.devices for estimate in curve],
+            [*map(idle_devices, curve)],
+        )
+        seconds = [estimate.time_to_train for estimate in curve]
+        times.append(Series(label, *sizes, [quantity for quantity in seconds if quantity]))
+        shares = [efficiency(curve[0], estimate) for estimate in curve]
+        efficiencies.append(Series(label, *sizes, [share for share in shares if share is not None]))
+        prices = [estimate.cost.run for estimate in curve if estimate.cost]
+        if len(prices) == len(curve):
+            costs.append(Series(label, *sizes, prices))
+            currency = next((price.unit for price in prices), currency)
     views = scaling_views(
         estimates_charts.scaling(times, voice),
         estimates_charts.scaling_cost(costs, currency, voice) if currency else None,
@@ -116,10 +100,22 @@ def show_scaling_data(
 def show_scaling(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, query: QueryDep
 ) -> Response:
-    """Show the scaling curves: a part of the page for htmx, a page of its own otherwise."""
+    """Show the scaling curves, without the surrounding page for htmx."""
     voice, state = voice_of(request), read_state(bench, workspace, identifier, query, plain=False)
     labels = labels_of(state.content, bench.sizing.catalog)
     curves = {labels[key]: curve for key, curve in curves_of(bench, workspace, state).items()}
-    page = scaling_page(frame_of(bench, workspace, state, "", voice), curves, voice)
+    fitting = {
+        label: [estimate for estimate in curve if estimate.time_to_train] for label, curve in curves.items()
+    }
+    page = ScalingPage(
+        frame=frame_of(bench, workspace, state, "", voice),
+        figures=scaling_figures(fitting, voice),
+        without=[
+            (label, estimate.system.count)
+            for label, curve in curves.items()
+            for estimate in curve
+            if not estimate.time_to_train
+        ],
+    )
     part = "HX-Request" in request.headers
     return render(request, "studies/_scaling.html" if part else "studies/scaling.html", page)

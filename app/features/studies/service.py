@@ -1,4 +1,4 @@
-"""Studies: made, found, changed version by version, and answered in any of their states."""
+"""Stored studies: created, listed, changed version by version, exported and deleted."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ from app.estimating.documents import Estimate
 from app.estimating.request import EstimateRequest
 from app.features.comparisons.model import PublishedFigure
 from app.features.estimates.service import make_estimate
-from app.features.studies.answering import Made, OptionRefusal, Requests
+from app.features.studies.answering import Outcomes, Requests
 from app.features.studies.explaining import changes_between
 from app.features.studies.knobs import check, field_of_knobs, labels_of, request_of, turn
 from app.features.studies.model import (
-    FORMAT,
-    FORMAT_VERSION,
     Study,
     StudyChange,
     StudyContent,
@@ -36,7 +34,7 @@ from app.platform.listing import Page, filled, read_cursor, write_cursor
 from app.platform.store.document_queries import StudyFilter
 from app.platform.store.queries import EVERYTHING, After, ListFilter, new_id, now
 from app.platform.store.repository import Repository
-from app.platform.store.tables import StudyRecord, StudyVersionRecord
+from app.platform.store.tables import StudyRecord
 from app.platform.store.upload_queries import identifiers
 from app.platform.workbench import Workbench, hold_uploads, no_such, remove_files
 
@@ -48,32 +46,31 @@ def estimates_of(
     knobs: Mapping[str, str],
     *,
     strict: bool = True,
-) -> tuple[Requests, Made]:
-    """Return what each option asks and what came of it, estimates that are kept from memory."""
+) -> tuple[Requests, Outcomes]:
+    """Return the request of each option and its outcome; a ``strict`` call raises refusals instead."""
     with _at_knobs(content, knobs):
         check(content, bench.sizing.catalog)
     requests: Requests = {}
-    made: dict[str, Estimate | OptionRefusal | None] = {}
-    for place, option in enumerate(content.options):
-        asked = requests[option.key] = request_of(content, option)
-        if isinstance(asked, PublishedFigure):
-            made[option.key] = None
+    outcomes: dict[str, Estimate | AppError | None] = {}
+    for index, option in enumerate(content.options):
+        request = requests[option.key] = request_of(content, option)
+        if isinstance(request, PublishedFigure):
+            outcomes[option.key] = None
             continue
         try:
-            with _at_knobs(content, knobs, f"options.{place}."):
-                made[option.key] = estimate_option(bench, workspace_id, asked)
+            with _at_knobs(content, knobs, f"options.{index}."):
+                outcomes[option.key] = estimate_option(bench, workspace_id, request)
         except AppError as error:
             if strict:
                 raise
-            made[option.key] = OptionRefusal(error)
-    return requests, made
+            outcomes[option.key] = error
+    return requests, outcomes
 
 
 def estimate_option(bench: Workbench, workspace_id: str, request: EstimateRequest) -> Estimate:
-    """Return the estimate of an option, from memory where it was made before."""
+    """Return the estimate of an option, which is cached but not stored."""
 
     def make() -> Estimate:
-        # Nothing is stored, so there is no identifier to give.
         return make_estimate(bench, workspace_id, request).model_copy(update={"id": ""})
 
     return bench.estimates.get(workspace_id, request, make)
@@ -81,15 +78,16 @@ def estimate_option(bench: Workbench, workspace_id: str, request: EstimateReques
 
 @contextmanager
 def _at_knobs(content: StudyContent, knobs: Mapping[str, str], prefix: str = "") -> Iterator[None]:
-    """Name the option in the fields of what is wrong with it, or the knobs, where any were turned."""
+    """Prefix the fields of errors with the option, or replace them by knobs if there are any."""
     try:
         yield
-    except AppError as error:
-        found = [(f"{prefix}{one.field}", one.message) for one in error.errors]
+    except AppError as refusal:
+        fields = [f"{prefix}{error.field}" for error in refusal.errors]
         if knobs:
             keys = [option.key for option in content.options]
-            found = [(field_of_knobs(field, keys, knobs), message) for field, message in found]
-        error.errors = tuple(FieldError(field, message) for field, message in found)
+            fields = [field_of_knobs(field, keys, knobs) for field in fields]
+        messages = (error.message for error in refusal.errors)
+        refusal.errors = tuple(map(FieldError, fields, messages))
         raise
 
 
@@ -99,24 +97,19 @@ NAME_LENGTH = 200
 
 
 def create_study(
-    bench: Workbench,
-    workspace_id: str,
-    content: StudyContent,
-    key: str | None = None,
-    *,
-    saved: bool = True,
+    bench: Workbench, workspace_id: str, content: StudyContent, key: str | None = None, *, saved: bool = True
 ) -> Study:
-    """Keep a study whose options can all be answered; one that is not saved goes after a time."""
+    """Store a study, all of whose options can be estimated; an unsaved one is deleted after some time."""
 
     def make() -> tuple[Study, Save]:
         estimates_of(bench, workspace_id, content, {})
-        made, add = first_version(content, saved=saved)
+        study, add = first_version(content, saved=saved)
 
         def save(repository: Repository) -> None:
             hold_uploads(repository, tree_of(content))
             add(repository)
 
-        return made, save
+        return study, save
 
     return keep(bench, workspace_id, IdempotentCall.of("studies", key, content), Study, make)
 
@@ -124,10 +117,9 @@ def create_study(
 def unsaved_study(
     bench: Workbench, workspace_id: str, path: str, content: StudyContent, *, strict: bool = False
 ) -> Study:
-    """Return the unsaved study that an address leads to; the same question leads to the same study.
+    """Return the unsaved study to which an address leads; the same question leads to the same study.
 
-    Unless it is strict, it need not be possible to estimate all of its options: its page says which cannot
-    be, and why.
+    A ``strict`` study is refused if an option cannot be estimated; otherwise its page says why.
     """
 
     def make() -> tuple[Study, Save]:
@@ -138,22 +130,22 @@ def unsaved_study(
 
     digest = hashlib.sha256(content.model_dump_json(exclude_unset=True).encode()).hexdigest()
     while True:
-        once = IdempotentCall.of("studies", f"{path}:{digest[:32]}", content)
-        study = keep(bench, workspace_id, once, Study, make)
+        call = IdempotentCall.of("studies", f"{path}:{digest[:32]}", content)
+        identifier = keep(bench, workspace_id, call, Study, make).id
         try:
-            found = get_study(bench, workspace_id, study.id)
-        except NotFound:  # It was deleted meanwhile.
+            study = get_study(bench, workspace_id, identifier)
+        except NotFound:  # It has been deleted since.
             return keep(bench, workspace_id, None, Study, make)
-        if found.latest == 1:
-            return found
-        # Somebody has changed it and kept it; the address asks what it asked.
-        digest = hashlib.sha256(f"{digest} {found.id}".encode()).hexdigest()
+        if study.latest == 1:
+            return study
+        # It has been changed since, so it no longer asks this question.
+        digest = hashlib.sha256(f"{digest} {study.id}".encode()).hexdigest()
 
 
 def first_version(content: StudyContent, *, saved: bool = True) -> tuple[Study, Save]:
-    """Return a study with its first version, and what keeps it."""
+    """Return a new study and the function that stores it."""
     moment = now()
-    made = Study(
+    study = Study(
         id=new_id("stu"),
         saved=saved,
         version=1,
@@ -166,7 +158,7 @@ def first_version(content: StudyContent, *, saved: bool = True) -> tuple[Study, 
 
     def save(repository: Repository) -> None:
         record = StudyRecord(
-            id=made.id,
+            id=study.id,
             workspace_id="",
             name=content.name,
             sought="",
@@ -180,30 +172,26 @@ def first_version(content: StudyContent, *, saved: bool = True) -> tuple[Study, 
         )
         repository.studies.add(record, tree_of(content), [])
 
-    return made, save
+    return study, save
 
 
 def get_study(bench: Workbench, workspace_id: str, identifier: str, version: int | None = None) -> Study:
     with bench.store.transaction(workspace_id) as repository:
         record = existing(repository, identifier)
-        found = repository.studies.version(identifier, version or record.version)
-        if found is None:
+        row = repository.studies.version(identifier, version or record.version)
+        if row is None:
             template = "this study has no version {version}; the latest is {latest}"
             values = {"version": version, "latest": record.version}
             message = Message(template, values)
             raise NotFound(message, [FieldError("version", message)])
-        return _study(record, found)
-
-
-def _study(record: StudyRecord, found: StudyVersionRecord) -> Study:
-    return filled(
-        Study,
-        record,
-        version=found.version,
-        latest=record.version,
-        changed_at=found.created_at,
-        content=StudyContent.model_validate(found.content),
-    )
+        return filled(
+            Study,
+            record,
+            version=row.version,
+            latest=record.version,
+            changed_at=row.created_at,
+            content=StudyContent.model_validate(row.content),
+        )
 
 
 def list_studies(
@@ -211,17 +199,17 @@ def list_studies(
     workspace_id: str,
     limit: int,
     cursor: str | None,
-    sought: str = "",
+    search: str = "",
     archived: bool = False,
     saved: bool = True,
     wanted: ListFilter = EVERYTHING,
 ) -> Page[StudySummary]:
-    """Return studies, newest first: those at hand, those put away, or those nobody has saved."""
+    """Return the studies of a list, newest first: active, archived or unsaved ones."""
     after = read_cursor(cursor)
-    place = None if after is None else (after.created_at, after.id)
+    position = None if after is None else (after.created_at, after.id)
     with bench.store.transaction(workspace_id) as repository:
         rows, following = repository.studies.listing(
-            StudyFilter(sought, archived, saved), limit, place, wanted
+            StudyFilter(search, archived, saved), limit, position, wanted
         )
     items = [filled(StudySummary, row) for row in rows]
     return Page(items=items, next=write_cursor(None if following is None else After(*following)))
@@ -229,14 +217,11 @@ def list_studies(
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """A study that was changed last."""
-
     id: str
     name: str
     labels: Sequence[str]
-    """Names of its options."""
     model: str
-    """Identifier of its preset or uploaded model; empty for one that is written out."""
+    """Identifier of its preset or uploaded model; empty for any other."""
     changed_at: datetime
 
 
@@ -246,13 +231,13 @@ def recent_studies(bench: Workbench, workspace_id: str, limit: int) -> list[Rece
             (record.id, record.name, record.updated_at, version.content)
             for record, version in repository.studies.latest(limit)
         ]
-    found = []
+    studies = []
     for identifier, name, changed_at, tree in rows:
         content = StudyContent.model_validate(tree)
         model = content.base.model.profile_id or content.base.model.preset or ""
         labels = list(labels_of(content, bench.sizing.catalog).values())
-        found.append(Recent(identifier, name, labels, model, changed_at))
-    return found
+        studies.append(Recent(identifier, name, labels, model, changed_at))
+    return studies
 
 
 def list_versions(bench: Workbench, workspace_id: str, identifier: str) -> StudyVersions:
@@ -278,18 +263,13 @@ def change_study(
     expected: int | None = None,
     version: int | None = None,
 ) -> Study:
-    """Keep a new version of a study; what is left out stays as in the version it starts from."""
+    """Store a new version of a study; omitted fields stay as in ``version``, by default the newest."""
     latest = get_study(bench, workspace_id, identifier)
     check_edit(bench, workspace_id, latest, expected)
     before = latest if version is None else get_study(bench, workspace_id, identifier, version)
-    named = patch.model_fields_set - {"knobs"}
-    stated = {name for name in named if getattr(patch, name) is not None}
-    content = StudyContent.model_validate(
-        {
-            **tree_of(before.content),
-            **patch.model_dump(mode="json", exclude_unset=True, include=stated),
-        }
-    )
+    names = {name for name in patch.model_fields_set - {"knobs"} if getattr(patch, name) is not None}
+    changed = patch.model_dump(mode="json", exclude_unset=True, include=names)
+    content = StudyContent.model_validate({**tree_of(before.content), **changed})
     turned = turn(content, patch.knobs)
     changes = changes_between(latest.content, turned.content)
     if not changes:
@@ -302,7 +282,7 @@ def change_study(
         )
     with bench.store.transaction(workspace_id) as repository:
         hold_uploads(repository, tree)
-        kept = repository.studies.add_next(
+        stored = repository.studies.add_next(
             identifier,
             latest.version,
             turned.content.name,
@@ -311,31 +291,30 @@ def change_study(
             tree,
             [change.model_dump(mode="json") for change in changes],
         )
-    if not kept:
+    if not stored:
         newest = get_study(bench, workspace_id, identifier)
         check_edit(bench, workspace_id, newest, latest.version)
     return get_study(bench, workspace_id, identifier, latest.version + 1)
 
 
-def check_edit(bench: Workbench, workspace_id: str, found: Study, expected: int | None) -> None:
-    """Refuse an edit of what is put away, or of what another has changed; the other's change is told."""
-    if found.archived:
+def check_edit(bench: Workbench, workspace_id: str, study: Study, expected: int | None) -> None:
+    """Refuse to edit a study that is archived, or that has changed since, with those changes."""
+    if study.archived:
         raise Conflict.at("archived", "the study is archived; restore it before changing it")
-    if expected is None or expected == found.version:
+    if expected is None or expected == study.version:
         return
-    message = changed_meanwhile(found.version, expected)
-    changes = changes_since(bench, workspace_id, found.id, expected) if 0 < expected < found.version else []
-    told = [
-        FieldError(_path(change), Message(change.text.template, change.text.values)) for change in changes
-    ]
-    raise Overtaken(message, [FieldError("If-Match", message), *told])
+    changes = changes_since(bench, workspace_id, study.id, expected) if 0 < expected < study.version else []
+    raise _changed_meanwhile(study.version, expected, changes)
 
 
-def changed_meanwhile(found: int, expected: int) -> Message:
-    return Message(
+def _changed_meanwhile(current: int, expected: int, changes: Sequence[StudyChange] = ()) -> Overtaken:
+    message = Message(
         "the study has changed in the meantime (version {found}, not {expected}); reload it",
-        {"found": found, "expected": expected},
+        {"found": current, "expected": expected},
     )
+    texts = ((_path(change), change.text) for change in changes)
+    errors = [FieldError(path, Message(text.template, text.values)) for path, text in texts]
+    return Overtaken(message, [FieldError("If-Match", message), *errors])
 
 
 def _path(change: StudyChange) -> str:
@@ -344,13 +323,12 @@ def _path(change: StudyChange) -> str:
 
 
 def changes_since(bench: Workbench, workspace_id: str, identifier: str, version: int) -> list[StudyChange]:
-    """Return what the newest version has that an earlier one has not."""
+    """Return the differences of the newest version from an earlier one."""
     before = get_study(bench, workspace_id, identifier, version)
     return changes_between(before.content, get_study(bench, workspace_id, identifier).content)
 
 
 def archive_study(bench: Workbench, workspace_id: str, identifier: str, archived: bool) -> Study:
-    """Put a study away, or bring it back; its versions stay."""
     with bench.store.transaction(workspace_id) as repository:
         existing(repository, identifier)
         repository.studies.put_away(identifier, archived)
@@ -358,7 +336,7 @@ def archive_study(bench: Workbench, workspace_id: str, identifier: str, archived
 
 
 def save_study(bench: Workbench, workspace_id: str, identifier: str) -> Study:
-    """Keep a study that was only looked at until now."""
+    """Mark an unsaved study as saved."""
     with bench.store.transaction(workspace_id) as repository:
         existing(repository, identifier)
         repository.studies.save(identifier)
@@ -368,11 +346,10 @@ def save_study(bench: Workbench, workspace_id: str, identifier: str) -> Study:
 def export_study(
     bench: Workbench, workspace_id: str, identifier: str, version: int | None = None
 ) -> StudyFile:
-    """Return a study as one file; the same version always gives the same file."""
     study = get_study(bench, workspace_id, identifier, version)
     return StudyFile(
-        format=FORMAT,
-        format_version=FORMAT_VERSION,
+        format="rackline-study",
+        format_version=1,
         engine_version=__version__,
         catalog_version=bench.sizing.catalog.version,
         study=study.content,
@@ -380,8 +357,6 @@ def export_study(
 
 
 def import_study(bench: Workbench, workspace_id: str, file: StudyFile, key: str | None = None) -> Study:
-    """Keep the study of a file under a new identifier; what it names must be known here."""
-
     def make() -> tuple[Study, Save]:
         estimates_of(bench, workspace_id, file.study, {})
         return first_version(file.study)
@@ -397,36 +372,35 @@ def existing(repository: Repository, identifier: str) -> StudyRecord:
 
 
 def delete_study(bench: Workbench, workspace_id: str, identifier: str, expected: int | None = None) -> None:
-    """Delete an archived study, its versions, and uploads that nothing else names.
+    """Delete an archived study, its versions, and uploads to which nothing else refers.
 
-    Comparisons and proposals made of it stand on their own and stay. With a version, only where that is the
-    newest.
+    Comparisons and proposals made from it are kept. ``expected`` is the version that must be the newest.
     """
     addresses: list[str | None] = []
     with bench.store.transaction(workspace_id) as repository:
-        # What is found below must still be so when the study goes: it may be brought back at any moment.
+        # The lock keeps the study from being restored between the checks and the deletion.
         repository.studies.hold(identifier)
         record = existing(repository, identifier)
         if expected is not None and expected != record.version:
-            message = changed_meanwhile(record.version, expected)
-            raise Overtaken(message, [FieldError("If-Match", message)])
+            raise _changed_meanwhile(record.version, expected)
         if not record.archived:
             raise Conflict("only an archived study can be deleted: archive it first")
-        stated = [json.dumps(content) for content in repository.uploads.delete_study(identifier)]
-        for profile in sorted(identifiers(stated, "prf")):
-            known = repository.uploads.has_profile(profile)
-            if known and not repository.uploads.named_anywhere(profile):
-                addresses.append(repository.uploads.delete_profile(profile))
-        for sample in sorted(identifiers(stated, "wkl")):
-            known = repository.uploads.has_sample(sample)
-            if known and not repository.uploads.named_anywhere(sample):
-                repository.uploads.delete_sample(sample)
+        uploads = repository.uploads
+        contents = [json.dumps(content) for content in uploads.delete_study(identifier)]
+        addresses += [
+            uploads.delete_profile(profile)
+            for profile in sorted(identifiers(contents, "prf"))
+            if uploads.has_profile(profile) and not uploads.named_anywhere(profile)
+        ]
+        for sample in sorted(identifiers(contents, "wkl")):
+            if uploads.has_sample(sample) and not uploads.named_anywhere(sample):
+                uploads.delete_sample(sample)
     bench.forget_uploads()
     remove_files(bench, workspace_id, addresses)
 
 
 def drop_unsaved(bench: Workbench, workspace_id: str, identifier: str) -> None:
-    """Delete a study that nobody has saved, unless somebody just did; uploads stay."""
+    """Delete a study unless it has been saved; its uploads are kept."""
     with bench.store.transaction(workspace_id) as repository:
         repository.studies.hold(identifier)
         record = repository.studies.find(identifier)

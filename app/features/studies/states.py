@@ -1,4 +1,4 @@
-"""States of studies: a version with its knobs turned, answered, compared or copied."""
+"""States of studies, versions with knobs applied: stored, answered, compared or copied."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from app.errors import FieldError, Message, NotFound
 from app.features.comparisons.model import Comparison, ComparisonRequest
 from app.features.comparisons.service import keep_comparison
-from app.features.studies.answering import State, answered, assumption_rows, rows_of
+from app.features.studies.answering import State, assumption_rows, rows_of, study_answer
 from app.features.studies.knobs import Turned, turn
 from app.features.studies.model import (
     ComparisonOfState,
@@ -41,7 +41,7 @@ from app.platform.workbench import Workbench
 
 @dataclass(frozen=True, slots=True)
 class StoredState:
-    """What differs from a version of a study: knobs, and what its views ask beyond the question."""
+    """Differences from a version of a study: knobs, and fields of its views."""
 
     version: int | None = None
     knobs: Mapping[str, KnobValue] = field(default_factory=dict)
@@ -49,12 +49,8 @@ class StoredState:
 
 
 def store_state(bench: Workbench, workspace_id: str, identifier: str, state: StoredState) -> str:
-    """Keep a state under a short name made of what it holds; return the name."""
-    document = {
-        "version": state.version,
-        "knobs": dict(state.knobs),
-        "views": {view: dict(fields) for view, fields in state.views.items()},
-    }
+    """Store a state under a short hash of its content; return the hash."""
+    document = asdict(state)
     content = json.dumps(document, sort_keys=True, ensure_ascii=False).encode()
     token = base64.b32encode(hashlib.sha256(content).digest())[:10].decode().lower()
     with bench.store.transaction(workspace_id) as repository:
@@ -66,21 +62,17 @@ def store_state(bench: Workbench, workspace_id: str, identifier: str, state: Sto
 def stored_state(bench: Workbench, workspace_id: str, identifier: str, token: str) -> StoredState:
     with bench.store.transaction(workspace_id) as repository:
         existing(repository, identifier)
-        found = repository.studies.state(identifier, token)
-    if found is None:
+        row = repository.studies.state(identifier, token)
+    if row is None:
         message = Message("this study has no such state; open the study without it")
         raise NotFound(message, [FieldError("state", message)])
-    return StoredState(**found.document)
+    return StoredState(**row.document)
 
 
 def save_state(
-    bench: Workbench,
-    workspace_id: str,
-    state: State,
-    heading: Mapping[str, Any],
-    expected: int | None = None,
+    bench: Workbench, workspace_id: str, state: State, heading: Mapping[str, Any], expected: int | None = None
 ) -> Study:
-    """Keep a study in a state, under what its heading says, unless somebody has changed it meanwhile."""
+    """Save a study in a state and with a new heading, unless somebody has changed it since."""
     body = {**heading, "knobs": dict(state.turned.knobs)}
     if state.views:
         body["views"] = state.content.views
@@ -113,21 +105,17 @@ def answer_state(
     *,
     strict: bool = True,
 ) -> StudyAnswer:
-    """Answer a state; nothing is stored.
-
-    Where it need not be strict, an option that cannot be estimated is answered with the reason, as a study
-    may name what has gone since.
-    """
-    requests, made = estimates_of(bench, workspace_id, state.content, state.turned.knobs, strict=strict)
-    return answered(state, requests, made, bench.context(workspace_id), pair)
+    """Answer a state; unless ``strict``, an option that cannot be estimated gets the reason instead."""
+    requests, outcomes = estimates_of(bench, workspace_id, state.content, state.turned.knobs, strict=strict)
+    return study_answer(state, requests, outcomes, bench.context(workspace_id), pair)
 
 
 def assumptions_of(bench: Workbench, workspace_id: str, state: State) -> StudyAssumptions:
     content = state.content
-    requests, made = estimates_of(bench, workspace_id, content, state.turned.knobs, strict=False)
-    options = answered(state, requests, made, bench.context(workspace_id)).options
+    requests, outcomes = estimates_of(bench, workspace_id, content, state.turned.knobs, strict=False)
+    options = study_answer(state, requests, outcomes, bench.context(workspace_id)).options
     estimates = [option.estimate for option in options if option.estimate is not None]
-    said = {text.message: text for one in estimates for text in one.model.assumptions}
+    texts = {text.message: text for estimate in estimates for text in estimate.model.assumptions}
     return StudyAssumptions(
         id=state.study.id,
         version=state.study.version,
@@ -135,40 +123,39 @@ def assumptions_of(bench: Workbench, workspace_id: str, state: State) -> StudyAs
         knobs=dict(state.turned.knobs),
         labels={option.key: option.label for option in options if option.estimate is not None},
         rows=assumption_rows(requests, options),
-        model=list(said.values()),
+        model=list(texts.values()),
     )
 
 
 def comparison_of_state(
     bench: Workbench, workspace_id: str, identifier: str, request: ComparisonOfState, key: str | None = None
 ) -> Comparison:
-    # What was asked counts, not what the study says by now: a repeated request gets the same answer.
-    once = IdempotentCall.of(f"studies/{identifier}/comparison", key, request)
-    earlier = earlier_answer(bench, workspace_id, once, Comparison)
+    # A repeated request gets the same answer, even if the study has changed since.
+    call = IdempotentCall.of(f"studies/{identifier}/comparison", key, request)
+    earlier = earlier_answer(bench, workspace_id, call, Comparison)
     if earlier is not None:
         return earlier
     state = state_of(bench, workspace_id, identifier, request.knobs, request.version)
     content = state.content
     requests, _ = estimates_of(bench, workspace_id, content, state.turned.knobs)
-    asked = ComparisonRequest(
+    comparison = ComparisonRequest(
         title=request.title or content.name,
         locale=request.locale,
         currency=content.base.currency,
         rows=rows_of(content, requests, bench.sizing.catalog),
     )
-    return keep_comparison(bench, workspace_id, asked, once)
+    return keep_comparison(bench, workspace_id, comparison, call)
 
 
 def duplicate_study(
     bench: Workbench, workspace_id: str, identifier: str, request: DuplicateRequest, key: str | None = None
 ) -> Study:
     def make() -> tuple[Study, Save]:
-        found = state_of(bench, workspace_id, identifier, request.knobs, request.version)
-        name = request.name or f"{found.content.name[: NAME_LENGTH - 4]} (2)"
-        content = StudyContent.model_validate({**tree_of(found.content), "name": name})
-        estimates_of(bench, workspace_id, content, found.turned.knobs)
+        state = state_of(bench, workspace_id, identifier, request.knobs, request.version)
+        name = request.name or f"{state.content.name[: NAME_LENGTH - 4]} (2)"
+        content = StudyContent.model_validate({**tree_of(state.content), "name": name})
+        estimates_of(bench, workspace_id, content, state.turned.knobs)
         return first_version(content)
 
-    return keep(
-        bench, workspace_id, IdempotentCall.of(f"studies/{identifier}/duplicate", key, request), Study, make
-    )
+    call = IdempotentCall.of(f"studies/{identifier}/duplicate", key, request)
+    return keep(bench, workspace_id, call, Study, make)

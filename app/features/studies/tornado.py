@@ -1,4 +1,4 @@
-"""What if an input is wrong: how far each alone moves the lead of the best option, and which overtake it."""
+"""Sensitivity of the best option: how far each input alone moves its lead, and which option overtakes it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from app.features.studies.model import Metric, StudyContent, StudyOptionAnswer, 
 Amounts = dict[str, float]
 """Time or cost by key of the option."""
 
-Assumed = tuple[str, str | None, Collection[str], Callable[[str, float], float]]
-"""Assumed input, its option, the options it moves, and the amount of one with the input times a factor."""
+AssumedInput = tuple[str, str | None, Collection[str], Callable[[str, float], float]]
+"""Assumed input, its option, the options that it affects, and the amount of one for a factor on the input."""
 
 RUNNING = {"power", "space", "staff", "electricity", "storage", "egress"}
-"""Lines of the hourly cost that do not follow the price of the hardware."""
+"""Lines of the hourly cost that are not proportional to the price of the hardware."""
 
 SOFTWARE = "software."
 
@@ -39,16 +39,15 @@ def tornado_of(
     share: float,
     amounts: Mapping[str, Amount | None],
 ) -> Tornado | None:
-    """Return what would change the best option; None where fewer than two can be held against each other.
+    """Return what would change the best option; None if fewer than two can be compared.
 
-    What the model is unsure of comes from the samples of the lead itself: each input has the root of its
-    share of their variance of the range. An assumed input is taken alone to both ends, all others as they
-    are, the part of the cost that follows it scaled; nothing is estimated again and the plan stays.
+    An uncertain input of the model has the root of its share of the variance of the sampled lead. An assumed
+    input is varied alone: what depends on it is scaled, and nothing is estimated again.
     """
     central = {
-        option.key: found.value
+        option.key: quantity.value
         for option in options
-        if (found := option.time if metric == "time" else option.cost) is not None and found.value > 0
+        if (quantity := option.time if metric == "time" else option.cost) is not None and quantity.value > 0
     }
     if len(central) < 2:
         return None
@@ -63,16 +62,20 @@ def tornado_of(
         assumed += _assumed_costs(known, central)
     swings = [
         swing
-        for given in assumed
-        if (swing := _assumed_swing(*given, central, best, share, labels)) is not None
+        for assumption in assumed
+        if (swing := _assumed_swing(*assumption, central, best, share, labels)) is not None
     ]
     own_lead = _lead(central, best)
     leads, low, high = _lead_samples(central, samples, best), None, None
     if leads is not None:
         low, high = map(float, band(leads, own_lead))
         effects = _effects(metric, content, known, samples)
-        moved = {name: by.get(runner_up, 0.0) - by.get(best, 0.0) for name, by in effects.items()}
-        swings += _model_swings(leads, own_lead, moved, (best, runner_up), labels)
+        slopes = {
+            name: slope
+            for name, by_key in effects.items()
+            if (slope := by_key.get(runner_up, 0.0) - by_key.get(best, 0.0))
+        }
+        swings += _model_swings(leads, own_lead, slopes, (best, runner_up), labels)
     swings.sort(key=lambda swing: (swing.overtaken_by is None, -abs(swing.high - swing.low)))
     return Tornado(
         metric=metric,
@@ -91,23 +94,23 @@ def _lead(amounts: Amounts, best: str) -> float:
 
 
 def _lead_samples(central: Amounts, samples: Mapping[str, Floats], best: str) -> Floats | None:
-    """Return samples of the lead of the best option; None where nothing varies."""
+    """Return samples of the lead of the best option; None if it does not vary."""
     if not samples:
         return None
     size = next(iter(samples.values())).size
     table = {key: samples.get(key, np.full(size, value)) for key, value in central.items()}
-    found = lead(table[best], np.array([drawn for key, drawn in table.items() if key != best]))
-    return None if float(np.ptp(found)) <= 1e-9 * float(np.mean(found)) else found
+    leads = lead(table[best], np.array([amounts for key, amounts in table.items() if key != best]))
+    return None if float(np.ptp(leads)) <= 1e-9 * float(np.mean(leads)) else leads
 
 
 def _assumed_times(
     content: StudyContent, amounts: Amounts, samples: Mapping[str, Floats]
-) -> Iterator[Assumed]:
-    """Give what is assumed of times, and of costs with them: stated times and how they scale."""
+) -> Iterator[AssumedInput]:
+    """Yield the assumed inputs of times and thus of costs: stated times and how they scale."""
     for key in amounts:
         if key not in samples:
-            moved = amounts.keys() & {key, *_followers(key, content)}
-            yield "time_to_train", key, moved, lambda option, factor: amounts[option] * factor
+            affected = amounts.keys() & {key, *_followers(key, content)}
+            yield "time_to_train", key, affected, lambda option, factor: amounts[option] * factor
     efficiency = content.base.scaling_efficiency
     scaled = [
         option.key
@@ -125,27 +128,29 @@ def _assumed_times(
 
 
 def _followers(key: str, content: StudyContent) -> set[str]:
-    """Return the options that are scaled from one, directly or not."""
-    found: set[str] = set()
-    fresh = {key}
-    while fresh:
-        fresh = {
+    """Return the options that are scaled from one, directly or indirectly."""
+    followers: set[str] = set()
+    added = {key}
+    while added:
+        added = {
             option.key
             for option in content.options
-            if option.figure is not None and option.figure.scaled_from in fresh and option.key not in found
+            if option.figure is not None
+            and option.figure.scaled_from in added
+            and option.key not in followers
         }
-        found |= fresh
-    return found - {key}
+        followers |= added
+    return followers - {key}
 
 
-def _assumed_costs(options: Sequence[StudyOptionAnswer], amounts: Amounts) -> Iterator[Assumed]:
-    """Give what moves costs alone: prices, the tariff, staff and the share of the time in use."""
+def _assumed_costs(options: Sequence[StudyOptionAnswer], amounts: Amounts) -> Iterator[AssumedInput]:
+    """Yield the assumed inputs of costs alone: prices, the tariff, staff and utilisation."""
     costs = {
         option.key: option.estimate.cost for option in options if option.estimate and option.estimate.cost
     }
 
     def rescaled(follows: Callable[[str], bool], option: str, factor: float) -> float:
-        """Return the cost of an option with the lines that follow an input scaled."""
+        """Return the cost of an option with the lines that follow an input multiplied by a factor."""
         lines = costs[option].lines
         hour = sum(line.hourly for line in lines) or 1.0
         part = sum(line.hourly for line in lines if follows(line.item))
@@ -172,7 +177,7 @@ def _assumed_costs(options: Sequence[StudyOptionAnswer], amounts: Amounts) -> It
 def _assumed_swing(
     name: str,
     key: str | None,
-    moved: Collection[str],
+    affected: Collection[str],
     amount: Callable[[str, float], float],
     central: Amounts,
     best: str,
@@ -180,7 +185,7 @@ def _assumed_swing(
     labels: Mapping[str, str],
 ) -> Swing | None:
     ends = [
-        {**central, **{option: amount(option, factor) for option in moved}}
+        {**central, **{option: amount(option, factor) for option in affected}}
         for factor in (1.0 - share, 1.0 + share)
     ]
     low, high = (_lead(amounts, best) for amounts in ends)
@@ -192,39 +197,35 @@ def _assumed_swing(
 
 
 def _effects(
-    metric: Metric,
-    content: StudyContent,
-    options: Sequence[StudyOptionAnswer],
-    samples: Mapping[str, Floats],
+    metric: Metric, content: StudyContent, options: Sequence[StudyOptionAnswer], samples: Mapping[str, Floats]
 ) -> dict[str, dict[str, float]]:
-    """Return by input how far the logarithm of each option moves with one standard deviation of it."""
-    found: dict[str, dict[str, float]] = {}
+    """Return by input the change of the logarithm of each option with one standard deviation of the input."""
+    effects: dict[str, dict[str, float]] = {}
     for option in options:
         if option.estimate is None:
             continue
-        moved = {option.key, *_followers(option.key, content)}
+        affected = {option.key, *_followers(option.key, content)}
         for part in option.estimate.sensitivity:
             if part.effect is not None:
-                found.setdefault(part.input, {}).update(dict.fromkeys(moved, part.effect))
+                effects.setdefault(part.input, {}).update(dict.fromkeys(affected, part.effect))
         costs, times = samples.get(option.key), option.estimate.time_samples
         if metric == "cost" and costs is not None and times is not None:
             hourly = np.log(costs / np.asarray(times))
             prices = linear_effects(hourly, common_normals(costs.size)["price"][np.newaxis, :])
-            found.setdefault("price", {})[option.key] = float(prices[0])
-    return found
+            effects.setdefault("price", {})[option.key] = float(prices[0])
+    return effects
 
 
 def _model_swings(
     leads: Floats,
     own_lead: float,
-    moved: Mapping[str, float],
+    slopes: Mapping[str, float],
     pair: tuple[str, str],
     labels: Mapping[str, str],
 ) -> Iterator[Swing]:
-    """Give what each uncertain input of the model has of the range of the lead, the residual last."""
+    """Yield the part of each uncertain input of the model in the range of the lead, the residual last."""
     best, runner_up = pair
     normals = common_normals(leads.size)
-    slopes = {name: slope for name, slope in moved.items() if slope}
     parts = {name: slope * normals[name.removeprefix(SOFTWARE)] for name, slope in slopes.items()}
     for name, _, low, high in parts_of_range(leads, own_lead, parts):
         ends = (low, high) if slopes.get(name, 1.0) > 0 else (high, low)
@@ -242,10 +243,10 @@ def _swing(
     share: float,
     labels: Mapping[str, str],
 ) -> Swing:
-    what = Message("{fields}", {"fields": name})
+    subject = Message("{fields}", {"fields": name})
     if key is not None:
-        what = Message("{fields} of {option}", {"fields": name, "option": labels[key]})
-    values: dict[str, object] = {"input": what, "share": round(100 * share)}
+        subject = Message("{fields} of {option}", {"fields": name, "option": labels[key]})
+    values: dict[str, object] = {"input": subject, "share": round(100 * share)}
     if overtaken is None:
         template = "{input} off by {share} %: {best} stays the best"
         if basis == "model":

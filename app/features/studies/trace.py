@@ -1,4 +1,4 @@
-"""Where a figure of a study comes from: formula, inputs, sources, and the claims that were rejected."""
+"""Traces of figures of a study: formula, inputs, sources and rejected claims."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from app.platform.catalogue_model import CatalogueFigure
 from app.platform.workbench import Workbench
 
 SHELVES = {"chip": "chips", "machine": "machines", "system": "systems", "fabric": "fabrics"}
-"""Kind of item → its page of the catalogue."""
+"""Kind of item → its section of the catalogue."""
 
 
 class TraceClaim(Document):
@@ -59,20 +59,21 @@ FORMULAS = {
     "stated": "as somebody states it",
     "scaled": "time = time of the option it is scaled from / (factor × scaling efficiency)",
 }
-"""Formulas in words."""
-
-
-Head = Callable[[Estimate], TraceStep | None]
 
 
 def _step(
-    name: str, formula: str, inputs: Mapping[str, JsonValue], value: Quantity | None, reference: str
+    name: str,
+    inputs: Mapping[str, JsonValue],
+    value: Quantity | None,
+    reference: str = "definition",
+    *,
+    formula: str = "",
 ) -> TraceStep | None:
     if value is None:
         return None
     return TraceStep(
         name=name,
-        formula=formula,
+        formula=FORMULAS[formula or name],
         inputs=dict(inputs),
         value=value.value,
         unit=value.unit,
@@ -81,17 +82,12 @@ def _step(
     )
 
 
-def _named(estimate: Estimate, name: str) -> TraceStep | None:
-    return next((step for step in estimate.trace if step.name == name), None)
-
-
 def _value(estimate: Estimate, name: str) -> float | None:
-    found = _named(estimate, name)
-    return None if found is None else found.value
+    return next((step.value for step in estimate.trace if step.name == name), None)
 
 
 def _time(estimate: Estimate) -> TraceStep | None:
-    return _named(estimate, "time_to_train")
+    return next((step for step in estimate.trace if step.name == "time_to_train"), None)
 
 
 def _step_time(estimate: Estimate) -> TraceStep | None:
@@ -100,7 +96,7 @@ def _step_time(estimate: Estimate) -> TraceStep | None:
         for step in estimate.trace
         if step.name.startswith("step.")
     }
-    return _step("step_time", FORMULAS["step_time"], parts, estimate.step_time, "definition")
+    return _step("step_time", parts, estimate.step_time)
 
 
 def _throughput(estimate: Estimate) -> TraceStep | None:
@@ -110,7 +106,7 @@ def _throughput(estimate: Estimate) -> TraceStep | None:
         "global_batch": estimate.plan.global_batch,
         "step_time": estimate.step_time.value,
     }
-    return _step("throughput", FORMULAS["throughput"], inputs, estimate.throughput, "definition")
+    return _step("throughput", inputs, estimate.throughput)
 
 
 def _mfu(estimate: Estimate) -> TraceStep | None:
@@ -123,7 +119,7 @@ def _mfu(estimate: Estimate) -> TraceStep | None:
         "peak": _value(estimate, "peak"),
         "devices": estimate.system.devices,
     }
-    return _step("mfu", FORMULAS["mfu"], inputs, estimate.mfu, "Chowdhery et al. 2022 (PaLM), appendix B")
+    return _step("mfu", inputs, estimate.mfu, "Chowdhery et al. 2022 (PaLM), appendix B")
 
 
 def _memory(estimate: Estimate) -> TraceStep | None:
@@ -131,7 +127,7 @@ def _memory(estimate: Estimate) -> TraceStep | None:
         return None
     inputs: dict[str, JsonValue] = {part.part: part.value for part in estimate.memory.parts}
     inputs["capacity"] = estimate.memory.capacity.value
-    return _step("memory", FORMULAS["memory"], inputs, estimate.memory.per_device, "definition")
+    return _step("memory", inputs, estimate.memory.per_device)
 
 
 def _cost(estimate: Estimate) -> TraceStep | None:
@@ -139,9 +135,8 @@ def _cost(estimate: Estimate) -> TraceStep | None:
         return None
     inputs: dict[str, JsonValue] = {f"hourly.{line.item}": line.hourly for line in estimate.cost.lines}
     inputs["hours"] = estimate.time_to_train.value / SECONDS_PER_HOUR
-    basis = {f"basis.{name}": value for name, value in estimate.cost.basis.items()}
-    reference = "Barroso, Hölzle, Ranganathan 2018, chapter 6"
-    return _step("cost", FORMULAS["cost"], {**inputs, **basis}, estimate.cost.run, reference)
+    inputs |= {f"basis.{name}": value for name, value in estimate.cost.basis.items()}
+    return _step("cost", inputs, estimate.cost.run, "Barroso, Hölzle, Ranganathan 2018, chapter 6")
 
 
 def _energy(estimate: Estimate) -> TraceStep | None:
@@ -149,90 +144,93 @@ def _energy(estimate: Estimate) -> TraceStep | None:
         return None
     seconds = estimate.time_to_train.value
     power, pue = estimate.energy.value / seconds, estimate.cost.basis.get("pue") if estimate.cost else None
-    if isinstance(pue, float):
-        apart: dict[str, JsonValue] = {"power": power / pue, "pue": pue, "time_to_train": seconds}
-        return _step("energy", FORMULAS["energy"], apart, estimate.energy, "definition")
     inputs: dict[str, JsonValue] = {"power_with_cooling": power, "time_to_train": seconds}
-    return _step("energy", FORMULAS["energy_with_cooling"], inputs, estimate.energy, "definition")
+    if isinstance(pue, float):
+        inputs = {"power": power / pue, "pue": pue, "time_to_train": seconds}
+        return _step("energy", inputs, estimate.energy)
+    return _step("energy", inputs, estimate.energy, formula="energy_with_cooling")
 
 
 STEP = ("step.", "peak", "software", "architecture_effect", "chip_effect", "family_effect")
-"""Beginnings of the names of the steps that the time of a training step rests on."""
+"""Beginnings of the names of the steps that determine the time of a training step."""
 
-FIGURES: Mapping[str, tuple[Head, Callable[[Estimate], Quantity | None], tuple[str, ...]]] = {
-    "time_to_train": (_time, lambda one: one.time_to_train, ("",)),
-    "cost": (_cost, lambda one: one.cost.run if one.cost else None, ("time_to_train",)),
-    "step_time": (_step_time, lambda one: one.step_time, STEP),
-    "throughput": (_throughput, lambda one: one.throughput, STEP),
-    "mfu": (_mfu, lambda one: one.mfu, ("training_flop_per_sample", *STEP)),
-    "memory": (_memory, lambda one: one.memory.per_device if one.memory else None, ("software",)),
-    "energy": (_energy, lambda one: one.energy, ("time_to_train",)),
+FIGURES: Mapping[
+    str, tuple[Callable[[Estimate], TraceStep | None], Callable[[Estimate], Quantity | None], tuple[str, ...]]
+] = {
+    "time_to_train": (_time, lambda estimate: estimate.time_to_train, ("",)),
+    "cost": (_cost, lambda estimate: estimate.cost.run if estimate.cost else None, ("time_to_train",)),
+    "step_time": (_step_time, lambda estimate: estimate.step_time, STEP),
+    "throughput": (_throughput, lambda estimate: estimate.throughput, STEP),
+    "mfu": (_mfu, lambda estimate: estimate.mfu, ("training_flop_per_sample", *STEP)),
+    "memory": (
+        _memory,
+        lambda estimate: estimate.memory.per_device if estimate.memory else None,
+        ("software",),
+    ),
+    "energy": (_energy, lambda estimate: estimate.energy, ("time_to_train",)),
 }
-"""Figure → its own step, its value, and the beginnings of the names of the steps it rests on."""
+"""Figure → its own step, its value, and the beginnings of the names of the steps that determine it."""
 
 
-def trace_figure(bench: Workbench, answer: StudyAnswer, option: str, name: str) -> StudyTrace:
-    check_pair([option], [one.key for one in answer.options])
+def trace_figure(bench: Workbench, answer: StudyAnswer, key: str, name: str) -> StudyTrace:
+    check_pair([key], [option.key for option in answer.options])
     if name not in FIGURES:
         raise NotFound.named("figure", name, FIGURES, "figure")
-    found = next(one for one in answer.options if one.key == option)
-    head, steps, claims, value = None, list[TraceStep](), list[TraceClaim](), found.time
-    if found.estimate is not None:
-        make, read, prefixes = FIGURES[name]
-        head, value = make(found.estimate), read(found.estimate)
-        own = head.name if head else ""
-        steps = [one for one in _until(found.estimate, own) if one.name.startswith(prefixes)]
-        claims = _claims(bench, found.estimate, [*steps, *([head] if head else [])], name)
-    elif name != "time_to_train":
-        value = None
-    else:
-        head = _stated(answer, found)
+    option = next(option for option in answer.options if option.key == key)
+    step, steps, claims, value = None, list[TraceStep](), list[TraceClaim](), None
+    if option.estimate is not None:
+        step_of, value_of, prefixes = FIGURES[name]
+        step, value = step_of(option.estimate), value_of(option.estimate)
+        earlier = _steps_before(step.name if step else "", option.estimate.trace)
+        steps = [other for other in earlier if other.name.startswith(prefixes)]
+        claims = _claims(bench, option.estimate, [*steps, *([step] if step else [])], name)
+    elif name == "time_to_train":
+        step, value = _stated_time(answer, option), option.time
     return StudyTrace(
         id=answer.id,
         version=answer.version,
         knobs=answer.knobs,
-        option=option,
-        label=found.label,
-        kind=found.kind,
+        option=key,
+        label=option.label,
+        kind=option.kind,
         figure=name,
         value=value,
-        step=head,
+        step=step,
         steps=steps,
         claims=claims,
     )
 
 
-def _until(estimate: Estimate, own: str) -> list[TraceStep]:
-    """Return the steps before a figure's own; costs come after the time they are reckoned from."""
-    names = [step.name for step in estimate.trace]
-    return estimate.trace[: names.index(own) if own in names else len(names)]
+def _steps_before(name: str, steps: list[TraceStep]) -> list[TraceStep]:
+    """Return the steps before one, or all if it is not among them."""
+    names = [step.name for step in steps]
+    return steps[: names.index(name) if name in names else None]
 
 
-def _stated(answer: StudyAnswer, found: StudyOptionAnswer) -> TraceStep | None:
-    """Return how the time of a stated figure comes about: stated, or scaled from another."""
-    option = next(one for one in answer.content.options if one.key == found.key)
-    figure = option.figure
+def _stated_time(answer: StudyAnswer, option: StudyOptionAnswer) -> TraceStep | None:
+    """Return the step of a stated figure, which may be scaled from another option."""
+    figure = next(stated.figure for stated in answer.content.options if stated.key == option.key)
     if figure is None:
         return None
-    inputs: dict[str, JsonValue] = {"hours": figure.hours}
-    formula = FORMULAS["stated"]
+    formula, inputs = "stated", dict[str, JsonValue]()
     if figure.kind == "linear":
-        formula = FORMULAS["scaled"]
+        formula = "scaled"
         inputs = {
             "scaled_from": figure.scaled_from,
             "factor": figure.factor,
             "scaling_efficiency": answer.content.base.scaling_efficiency,
-            **({"hours": figure.hours} if figure.hours is not None else {}),
         }
-    return _step("time_to_train", formula, inputs, found.time, "stated in the study")
+    if figure.hours is not None or formula == "stated":
+        inputs["hours"] = figure.hours
+    return _step("time_to_train", inputs, option.time, "stated in the study", formula=formula)
 
 
 def _claims(bench: Workbench, estimate: Estimate, steps: Iterable[TraceStep], name: str) -> list[TraceClaim]:
     """Return the figures of the catalogue that went in, once each."""
-    found: dict[tuple[str, str, str], Figure] = {}
+    figures: dict[tuple[str, str, str], Figure] = {}
     for fact in [*_inputs(bench, estimate, steps), *(_prices(bench, estimate) if name == "cost" else ())]:
-        found.setdefault((fact.item, fact.parameter, fact.condition), fact)
-    return [claim for fact in found.values() if (claim := _claim(bench, fact)) is not None]
+        figures.setdefault((fact.item, fact.parameter, fact.condition), fact)
+    return [claim for fact in figures.values() if (claim := _claim(bench, fact)) is not None]
 
 
 def _inputs(bench: Workbench, estimate: Estimate, steps: Iterable[TraceStep]) -> Iterator[Figure]:
@@ -243,8 +241,7 @@ def _inputs(bench: Workbench, estimate: Estimate, steps: Iterable[TraceStep]) ->
             if not item and step.name == "peak":
                 item = estimate.system.chip
             plain = catalog.find(item, parameter)
-            known = [plain] if plain is not None else catalog.figures_of(item, [parameter])
-            yield from known[-1:]
+            yield from [plain] if plain is not None else catalog.figures_of(item, [parameter])[-1:]
 
 
 def _prices(bench: Workbench, estimate: Estimate) -> Iterator[Figure]:
@@ -277,11 +274,11 @@ def _prices(bench: Workbench, estimate: Estimate) -> Iterator[Figure]:
 
 def _claim(bench: Workbench, fact: Figure) -> TraceClaim | None:
     catalog = bench.sizing.catalog
-    shown = figure(catalog, fact)
+    document = figure(catalog, fact)
     item = catalog.items.get(fact.item)
-    if shown is None or item is None:
+    if document is None or item is None:
         return None
     shelf = next((SHELVES[kind] for kind in item.kinds if kind in SHELVES), "")
     address = f"/catalog/{shelf}/{fact.item}#{fact.parameter}" if shelf else ""
     name = catalog.chip(fact.item).name if shelf == SHELVES["chip"] else item.name
-    return TraceClaim(item=fact.item, name=name, address=address, figure=shown)
+    return TraceClaim(item=fact.item, name=name, address=address, figure=document)

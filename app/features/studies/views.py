@@ -1,8 +1,8 @@
-"""From answers of studies to what their pages show; no number is made here."""
+"""Contexts of the pages of studies, from their answers; no number is calculated here."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -16,6 +16,7 @@ from app.features.catalogue.views import StatementView, statement_view
 from app.features.comparisons.model import BasisCost
 from app.features.price_books.service import list_books
 from app.features.studies import charts as drawn
+from app.features.studies.answering import State
 from app.features.studies.charts import MatrixCell
 from app.features.studies.forms import (
     AMOUNT,
@@ -29,7 +30,7 @@ from app.features.studies.forms import (
     knob_label,
     without,
 )
-from app.features.studies.frame import StudyFrame
+from app.features.studies.frame import StudyFrame, frame_of, state_query
 from app.features.studies.model import (
     AssumptionRow,
     Metric,
@@ -60,13 +61,11 @@ from app.platform.wording.voice import Voice, stated
 from app.platform.workbench import Workbench
 
 OFFERED_BOOKS = 30
-"""Price books that are offered, the newest."""
+"""Number of the newest price books that are offered."""
 
 
 @dataclass(frozen=True, slots=True)
 class OptionColumn:
-    """One option with its knobs and what it comes to."""
-
     option: StudyOptionAnswer
     knobs: Mapping[str, KnobView]
     time_bar: RangeBar | None
@@ -74,20 +73,18 @@ class OptionColumn:
     memory: MemoryBar | None
     drop_url: str
     pin_url: str
-    """Address of the state with this option as the baseline, or without one where it is the baseline."""
+    """Address of the state with this option as the baseline, or without a baseline if it is."""
     detail_url: str
-    """Address of the estimate in full."""
     trace_url: str
-    """Address of the traces of this option, to which the name of the figure is added."""
+    """Address of the traces of this option, to which the name of the figure is appended."""
     own_cost: BasisCost | None
-    """What it costs on the basis of all options, paid for as its request asks."""
+    """Cost on the shared basis, paid for as its request states."""
     lines: Mapping[str, CostLine]
-    """Lines of that cost by what they are for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """How surely each option beats each other."""
+    """Probability with which each option beats each other."""
 
     title: str
     labels: Sequence[str]
@@ -96,7 +93,7 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Clash:
-    """What somebody else has changed meanwhile."""
+    """What somebody else has changed since."""
 
     message: Message
     changes: Sequence[StudyChange]
@@ -106,83 +103,90 @@ class Clash:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyPage:
-    """The workspace of a study; with errors in its form the answer is that of an earlier state."""
+    """A study with its answer, which is that of an earlier state if the form has errors."""
 
     frame: StudyFrame
     answer: StudyAnswer
     form: Form
     general: Sequence[Message]
-    """What is wrong that belongs to no knob on the page."""
+    """Errors that belong to no knob on the page."""
     previous: str
     """Query of the last state that could be answered."""
     query: Sequence[tuple[str, str]]
-    """Of this state."""
-    state: str
-    """The same as text."""
     clash: Clash | None
     hidden: Sequence[tuple[str, str]]
     """Knobs of the state that the form has no fields for."""
     limited: bool
-    """Whether options are held against a deadline or a budget."""
+    """Whether there is a deadline or a budget."""
     terms: str
-    """What all costs rest on, in a sentence; empty without costs."""
+    """Basis of all costs, in a sentence; empty without costs."""
     shared: Sequence[KnobGroup]
     rows: Sequence[tuple[str, str]]
-    """Rows of knobs: name of the knob and what it is called."""
+    """Name and label of each row of knobs."""
     add: KnobView | None
-    """Adds an option; none where there are as many as there may be."""
+    """Adds an option; None if the study has the most allowed."""
     add_groups: Sequence[ChoiceGroup]
     columns: Sequence[OptionColumn]
     changes: Sequence[tuple[StudyChange, str]]
-    """What differs from the version, each with the address of the state without it."""
+    """Differences from the version, each with the address of the state without it."""
     labels: Mapping[str, str]
-    """What the options are called, by key."""
     basis_rows: Sequence[tuple[str, BasisCost]]
-    """Options with what they cost on one basis, each way to pay."""
+    """Labels of options with their costs on the shared basis, for each way to pay."""
     time_scale: Scale
     figures: Sequence[FigureView]
     with_parts: Sequence[StudyOptionAnswer]
-    """Options whose time is known part by part."""
+    """Options with a breakdown of their time."""
     tornados: Sequence[tuple[Tornado, FigureView]]
     matrices: Sequence[Matrix]
     cost_lines: Sequence[str]
     warnings: Sequence[WarningGroup]
 
 
+@dataclass(frozen=True, slots=True)
+class AnsweredState:
+    state: State
+    answer: StudyAnswer
+    pair: Sequence[str] | None
+    """Options that are compared with each other; None for the best two."""
+
+
+def query_of(bench: Workbench, workspace: str, shown: AnsweredState) -> list[tuple[str, str]]:
+    return [*state_query(bench, workspace, shown.state), *(("pair", key) for key in shown.pair or ())]
+
+
 def study_page(
+    request: Request,
     bench: Workbench,
     workspace: str,
-    answer: StudyAnswer,
-    frame: StudyFrame,
-    query: Sequence[tuple[str, str]],
-    voice: Voice,
+    shown: AnsweredState,
     *,
-    typed: Mapping[str, str],
-    errors: Sequence[FieldError],
-    previous: str | None,
-    clash: Clash | None,
+    typed: Mapping[str, str] | None = None,
+    errors: Sequence[FieldError] = (),
+    previous: str | None = None,
+    clash: Clash | None = None,
 ) -> StudyPage:
-    state = urlencode(list(query))
-    books = [Choice(one.id, one.name) for one in list_books(bench, workspace, OFFERED_BOOKS, None).items]
-    panel = KnobPanel(bench, answer, form_of(answer, typed, errors), voice, query, books)
-    columns = _columns(panel, frame)
+    answer, voice = shown.answer, voice_of(request)
+    frame = frame_of(bench, workspace, shown.state, "", voice)
+    query = query_of(bench, workspace, shown)
+    books = [Choice(book.id, book.name) for book in list_books(bench, workspace, OFFERED_BOOKS, None).items]
+    panel = KnobPanel(bench, answer, form_of(answer, typed or {}, errors), voice, query, books)
+    columns = list(_columns(panel, frame))
     shared, add = panel.shared(), panel.add()
     in_columns = [knob for column in columns for knob in column.knobs.values()]
     in_groups = [knob for group in shared for knob in group.knobs]
     names = {knob.name for knob in (*in_groups, *in_columns, add) if knob is not None}
-    with_parts = [one for one in answer.options if one.estimate and one.estimate.breakdown]
-    warnings = [("", one) for one in answer.warnings]
+    with_parts = [option for option in answer.options if option.estimate and option.estimate.breakdown]
+    warnings = [("", warning) for warning in answer.warnings]
     for option in answer.options:
         of_option = option.estimate.warnings if option.estimate else ()
-        warnings += [(option.label, one) for one in of_option if one.code != REFUSAL]
+        warnings += [(option.label, warning) for warning in of_option if warning.code != REFUSAL]
     return StudyPage(
         frame=frame,
         answer=answer,
         form=panel.form,
         general=[error.message for error in errors if error.field not in names],
-        previous=state if previous is None else previous,
+        previous=urlencode(query) if previous is None else previous,
         query=query,
-        state=state,
         clash=clash,
         hidden=[(name, value) for name, value in query if name not in names and name != "version"],
         limited=any(option.meets is not None for option in answer.options),
@@ -194,9 +198,12 @@ def study_page(
         add=add,
         add_groups=choices.system_names(bench.catalogue) if add else [],
         columns=columns,
-        changes=[(change, _address_without(change, panel)) for change in with_names(answer.changes, bench)],
+        changes=[
+            (change, address(answer.id, without(query, change.knob)) if change.knob else "")
+            for change in with_names(answer.changes, bench)
+        ],
         labels={option.key: option.label for option in answer.options},
-        basis_rows=[(option.label, one) for option in answer.options for one in option.costs],
+        basis_rows=[(option.label, cost) for option in answer.options for cost in option.costs],
         time_scale=time_scale([option.time for option in answer.options]),
         figures=_figures(answer, with_parts, voice),
         with_parts=with_parts,
@@ -208,71 +215,64 @@ def study_page(
 
 
 def cost_terms(answer: StudyAnswer, voice: Voice) -> str:
-    """Say over which hours costs are spread, and at which rate of exchange."""
+    """Return the sentence on the utilisation, term and exchange rate of costs."""
     if answer.one_basis is None:
         return ""
     basis = answer.one_basis
     values = {"share": voice.percent(basis.utilisation), "years": voice.number(basis.term_years)}
-    said = voice.gettext("Costs at {share} utilization over {years} years.").format(**values)
-    rates = (one.estimate.cost.basis for one in answer.options if one.estimate and one.estimate.cost)
-    rate = next(rates, {})
+    terms = voice.gettext("Costs at {share} utilization over {years} years.").format(**values)
+    estimates = (option.estimate for option in answer.options)
+    rate = next((estimate.cost.basis for estimate in estimates if estimate and estimate.cost), {})
     if answer.content.base.currency == "KRW" and rate.get("won_per_dollar"):
         won, day = voice.number(float(str(rate["won_per_dollar"]))), str(rate["exchange_rate_as_of"])
-        said += " " + voice.gettext("1 USD = {won} KRW ({day}).").format(won=won, day=voice.date(day))
-    return said
+        terms += " " + voice.gettext("1 USD = {won} KRW ({day}).").format(won=won, day=voice.date(day))
+    return terms
 
 
-def _columns(panel: KnobPanel, frame: StudyFrame) -> list[OptionColumn]:
+def _columns(panel: KnobPanel, frame: StudyFrame) -> Iterator[OptionColumn]:
     answer, query = panel.answer, panel.query
     times = figures.range_bars([option.time for option in answer.options])
     costs = figures.range_bars([option.cost for option in answer.options])
-    columns = []
     for option, time_bar, cost_bar in zip(answer.options, times, costs, strict=True):
         memory = option.estimate.memory if option.estimate else None
         added = f"add.{option.key}" in answer.knobs
         dropped = [*query, (f"drop.{option.key}", "1")]
-        rest = without(query, f"add.{option.key}") if added else dropped
+        others = without(query, f"add.{option.key}") if added else dropped
         own = next((cost for cost in option.costs if cost.own), None)
+        pinned = answer.content.baseline == option.key
+        if pinned and "baseline" in answer.knobs:
+            pin = without(query, "baseline")
+        else:
+            pin = [*query, ("baseline", "" if pinned else option.key)]
         trace = [*query, ("option", option.key), ("figure", "")]
-        columns.append(
-            OptionColumn(
-                option=option,
-                knobs=panel.column(option),
-                time_bar=time_bar,
-                cost_bar=cost_bar,
-                memory=figures.memory_bar(memory) if memory else None,
-                drop_url=address(answer.id, rest) if len(answer.options) > 1 else "",
-                pin_url=address(
-                    answer.id,
-                    without(query, "baseline")
-                    if answer.content.baseline == option.key and "baseline" in answer.knobs
-                    else [*query, ("baseline", "" if answer.content.baseline == option.key else option.key)],
-                ),
-                detail_url=frame.url("details", option=option.key),
-                trace_url=address(answer.id, trace, "/trace"),
-                own_cost=own,
-                lines={line.item: line for line in own.lines} if own else {},
-            )
+        yield OptionColumn(
+            option=option,
+            knobs=panel.column(option),
+            time_bar=time_bar,
+            cost_bar=cost_bar,
+            memory=figures.memory_bar(memory) if memory else None,
+            drop_url=address(answer.id, others) if len(answer.options) > 1 else "",
+            pin_url=address(answer.id, pin),
+            detail_url=frame.url("details", option=option.key),
+            trace_url=address(answer.id, trace, "/trace"),
+            own_cost=own,
+            lines={line.item: line for line in own.lines} if own else {},
         )
-    return columns
 
 
 def with_names(changes: Sequence[StudyChange], bench: Workbench) -> list[StudyChange]:
-    """Return changes whose sentences call what the catalogue has by its name."""
+    """Return changes whose sentences name items of the catalogue instead of their identifiers."""
     items, software = bench.sizing.catalog.items, bench.catalogue.software.documents
 
     def name(value: JsonValue) -> JsonValue:
         known = (items.get(value) or software.get(value)) if isinstance(value, str) else None
         return known.name if known else value
 
-    def named(text: Text) -> Text:
-        return text.model_copy(update={"values": {place: name(one) for place, one in text.values.items()}})
+    def renamed(text: Text) -> Text:
+        values = {placeholder: name(value) for placeholder, value in text.values.items()}
+        return text.model_copy(update={"values": values})
 
-    return [change.model_copy(update={"text": named(change.text)}) for change in changes]
-
-
-def _address_without(change: StudyChange, panel: KnobPanel) -> str:
-    return address(panel.answer.id, without(panel.query, change.knob)) if change.knob else ""
+    return [change.model_copy(update={"text": renamed(change.text)}) for change in changes]
 
 
 def _figures(answer: StudyAnswer, with_parts: Sequence[StudyOptionAnswer], voice: Voice) -> list[FigureView]:
@@ -298,59 +298,63 @@ def _matrices(answer: StudyAnswer, voice: Voice) -> list[Matrix]:
     titles: dict[Metric, str] = {"time": voice.gettext("is faster"), "cost": voice.gettext("is cheaper")}
     matrices = []
     for metric, title in titles.items():
-        sure = {(one.first, one.second): one.probability for one in answer.contests if one.metric == metric}
-        keys = list(dict.fromkeys(first for first, _ in sure))
-        if len(keys) < 2 or all(value is None for value in sure.values()):
+        probabilities = {
+            (contest.first, contest.second): contest.probability
+            for contest in answer.contests
+            if contest.metric == metric
+        }
+        keys = list(dict.fromkeys(first for first, _ in probabilities))
+        if len(keys) < 2 or all(value is None for value in probabilities.values()):
             continue
-        rows = [(labels[first], [drawn.cell(sure.get((first, second))) for second in keys]) for first in keys]
+        rows = [
+            (labels[first], [drawn.cell(probabilities.get((first, second))) for second in keys])
+            for first in keys
+        ]
         matrices.append(Matrix(title, [labels[key] for key in keys], rows))
     return matrices
 
 
 @dataclass(frozen=True, slots=True)
 class AssumedLine:
-    """One assumption over the options: values that differ stand with their options."""
+    """One assumption of the options, with the options of each value."""
 
     field: str
     knob: str
-    """What the knob that changes it is called."""
+    """Label of the knob that changes it."""
     knob_url: str
-    """Address of that knob; empty where none does."""
+    """Address of that knob; empty if none is on the page."""
     values: Sequence[tuple[str, bool, str, Text | None]]
-    """Value as written, whether it is a default, options it holds for, and why."""
+    """Written value, whether it is a default, labels of its options if not all have it, and the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyAssumptionsPage:
-    """Everything a study takes for granted."""
-
     assumptions: StudyAssumptions
     back_url: str
     lines: Sequence[AssumedLine]
 
 
 def query_without(request: Request, *names: str) -> list[tuple[str, str]]:
-    """Return the state in an address, without what only says how a page is shown."""
-    apart = {*DISPLAY_PARAMS, *names}
-    return [(name, value) for name, value in request.query_params.multi_items() if name not in apart]
+    """Return the query of a request without display parameters and ``names``."""
+    excluded = {*DISPLAY_PARAMS, *names}
+    return [(name, value) for name, value in request.query_params.multi_items() if name not in excluded]
 
 
 def assumptions_page(request: Request, assumptions: StudyAssumptions) -> StudyAssumptionsPage:
-    """Return everything a study takes for granted, options with the same value on one line."""
     voice = voice_of(request)
     back = address(assumptions.id, query_without(request))
     lines = []
     for row in assumptions.rows:
-        alike: dict[tuple[str, bool, str], tuple[list[str], Text | None]] = {}
+        groups: dict[tuple[str, bool, str], tuple[list[str], Text | None]] = {}
         for key, assumed in row.values.items():
             value = stated(row.field, assumed.value, voice)
             reason = assumed.text.message if assumed.text else ""
-            labels, _ = alike.setdefault((value, assumed.default, reason), ([], assumed.text))
+            labels, _ = groups.setdefault((value, assumed.default, reason), ([], assumed.text))
             labels.append(assumptions.labels[key])
-        for_all = len(alike) == 1 and len(row.values) == len(assumptions.labels)
+        for_all = len(groups) == 1 and len(row.values) == len(assumptions.labels)
         values = [
             (value, default, "" if for_all else " · ".join(labels), text)
-            for (value, default, _), (labels, text) in alike.items()
+            for (value, default, _), (labels, text) in groups.items()
         ]
         name = knob_label(row.knob, voice) if row.knob else ""
         lines.append(AssumedLine(row.field, name, _knob_url(back, row), values))
@@ -359,9 +363,9 @@ def assumptions_page(request: Request, assumptions: StudyAssumptions) -> StudyAs
 
 def _knob_url(back: str, row: AssumptionRow) -> str:
     """Return the address of the knob on the page of the study, in the first column that has it."""
-    # What is trained has fields for what the study states of it.
-    stated = any(not one.default for one in row.values.values())
-    if row.knob in {"batch", "precision", *PRICES} or (row.knob in AMOUNT and stated):
+    # The page has only those knobs of AMOUNT that the study states.
+    is_stated = any(not assumed.default for assumed in row.values.values())
+    if row.knob in {"batch", "precision", *PRICES} or (row.knob in AMOUNT and is_stated):
         return f"{back}#knob-{row.knob}"
     if row.knob in {"count", "fabric", "software", "price", "rent"}:
         return f"{back}#knob-{row.knob}-{next(iter(row.values))}"
@@ -370,21 +374,17 @@ def _knob_url(back: str, row: AssumptionRow) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyTracePage:
-    """Where a figure comes from."""
-
     trace: StudyTrace
     back_url: str
     base_url: str
-    """Address of the traces of the option, to which the name of the figure is added."""
+    """Address of the traces of the option, to which the name of the figure is appended."""
     figures: Sequence[str]
-    """Figures of the option."""
     claims: Sequence[tuple[TraceClaim, StatementView]]
     panel: bool
-    """Whether it is drawn beside the workspace."""
+    """Whether it is shown as a panel of the page of the study."""
 
 
 def trace_page(request: Request, trace: StudyTrace) -> StudyTracePage:
-    """Return where a figure comes from: a part of the workspace for htmx, a page of its own otherwise."""
     voice = voice_of(request)
     query = query_without(request, "option", "figure")
     figure = [*query, ("option", trace.option), ("figure", "")]
@@ -393,6 +393,8 @@ def trace_page(request: Request, trace: StudyTrace) -> StudyTracePage:
         back_url=address(trace.id, query),
         base_url=address(trace.id, figure, "/trace"),
         figures=list(FIGURES) if trace.kind == "modelled" else ["time_to_train"],
-        claims=[(one, statement_view(one.figure, voice, one.figure.description)) for one in trace.claims],
+        claims=[
+            (claim, statement_view(claim.figure, voice, claim.figure.description)) for claim in trace.claims
+        ],
         panel="HX-Request" in request.headers,
     )

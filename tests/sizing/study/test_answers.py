@@ -11,7 +11,7 @@ import pytest
 from app.errors import AppError, BadInput, NotFound, Unprocessable
 from app.estimating.estimate import estimate
 from app.features.comparisons.model import PublishedFigure
-from app.features.studies.answering import Made, State, answered
+from app.features.studies.answering import Outcomes, State, study_answer
 from app.features.studies.explaining import parts_across
 from app.features.studies.knobs import Turned, check, request_of
 from app.features.studies.model import Study, StudyAnswer, StudyContent, StudyLimits
@@ -40,7 +40,7 @@ def answer_of(content: StudyContent, pair: list[str] | None = None) -> StudyAnsw
     context = sizing_context()
     check(content, context.catalog)
     requests = {option.key: request_of(content, option) for option in content.options}
-    made: Made = {
+    made: Outcomes = {
         key: None if isinstance(asked, PublishedFigure) else estimate(asked, context)
         for key, asked in requests.items()
     }
@@ -48,7 +48,7 @@ def answer_of(content: StudyContent, pair: list[str] | None = None) -> StudyAnsw
     kept = Study(
         id="", version=1, latest=1, archived=False, created_at=moment, changed_at=moment, content=content
     )
-    return answered(State(kept, Turned(content, {})), requests, made, context, pair)
+    return study_answer(State(kept, Turned(content, {})), requests, made, context, pair)
 
 
 @cache
