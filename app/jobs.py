@@ -70,7 +70,7 @@ class Jobs:
     def __init__(
         self,
         bench: Workbench,
-        make_crew: Callable[[], WorkerPool],
+        make_pool: Callable[[], WorkerPool],
         queue: str,
         lock: Path | None = None,
         threads: int = 1,
@@ -80,7 +80,7 @@ class Jobs:
         self._lock = lock
         self._threads = threads
         self._stop = threading.Event()
-        self._work: Mapping[str, Work] = {"sweep": partial(compute_sweep, make_crew=make_crew)}
+        self._work: Mapping[str, Work] = {"sweep": partial(compute_sweep, make_pool=make_pool)}
         self._turns = Turns(bench.store)
         self._consumers: list[Consumer] = []
         self._opening = threading.Lock()
