@@ -23,7 +23,7 @@ from app.features.proposals.model import (
     Share,
     ShareRequest,
 )
-from app.features.proposals.review import Post, take_step
+from app.features.proposals.review import Mailer, take_step
 from app.features.proposals.service import Standing
 from app.platform.listing import Page
 from app.platform.rates import CostClass
@@ -199,7 +199,7 @@ def review_proposal(
     Only the steps listed in “steps” of the proposal are allowed; others return 409. The step “send” with an
     address e-mails the customer a new link, if a mail server is configured.
     """
-    return take_step(bench, workspace, identifier, body, Post(identity, str(request.base_url)), key)
+    return take_step(bench, workspace, identifier, body, Mailer(identity, str(request.base_url)), key)
 
 
 @router.post("/{id}/replay", summary="Replay a proposal", responses=CHANGE)

@@ -36,7 +36,7 @@ from app.features.comparisons.one_basis import BasisAsked, on_one_basis
 from app.features.proposals.advice import CustomerLimits, advise
 from app.features.proposals.branding import branding_of
 from app.features.proposals.evidence import (
-    Named,
+    NamedAnswers,
     evidence_of,
     evidence_warnings,
     networks_instead,
@@ -61,7 +61,7 @@ from app.features.proposals.texts import reason_in, sections_of
 
 EDITION = 1
 
-NOTHING_NAMED = Named()
+NO_ANSWERS = NamedAnswers()
 
 SEVERITIES = ("serious", "caution", "info")
 
@@ -79,7 +79,7 @@ def build_content(
     logo: Logo | None,
     customer_logo: Logo | None = None,
     number: str | None = None,
-    named: Named = NOTHING_NAMED,
+    answers: NamedAnswers = NO_ANSWERS,
 ) -> ProposalContent:
     catalog = context.catalog
     labels = row_labels(options)
@@ -98,15 +98,15 @@ def build_content(
     requests = {label: option.request for label, option in zip(labels, options, strict=True)}
     stated = StatedPrices(request.study_id or request.comparison_id or "", title, 1, today.isoformat(), ())
     bills, bill_warnings = option_bills(rows, requests, context, request, stated)
-    evidence = evidence_of(named, context)
+    evidence = evidence_of(answers, context)
     limits = CustomerLimits(request.deadline_s, request.budget, request.budget_kind or "run")
-    by_figures = advise(comparison, limits, request.recommended, networks_instead(named, rows))
+    by_figures = advise(comparison, limits, request.recommended, networks_instead(answers, rows))
     recommended = next((row for row in rows if row.label == by_figures.recommended), None)
     advice = with_evidence(by_figures, evidence, recommended)
     warnings: list[Concerned] = [(None, warning) for warning in comparison.warnings]
     warnings += [(row.label, warning) for row in rows if row.estimate for warning in row.estimate.warnings]
     warnings += [(None, warning) for warning in not_sold_new(rows, catalog)]
-    warnings += [*bill_warnings, *evidence_warnings(named, evidence, recommended)]
+    warnings += [*bill_warnings, *evidence_warnings(answers, evidence, recommended)]
     estimates = [row.estimate for row in rows if row.estimate is not None]
     sections = sections_of(request.sections, request.locale, request.reason)
     offered = [advice.recommended] if advice.recommended else advice.tied
@@ -258,7 +258,7 @@ def term_of(comparison: Comparison) -> Term | None:
 
 
 RENTED = "instances"
-"""Group of what is rented by the hour."""
+"""Group of the rent by the hour."""
 
 
 def option_bills(

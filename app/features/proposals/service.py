@@ -19,7 +19,7 @@ from app.features.comparisons.service import existing as existing_comparison
 from app.features.comparisons.service import make_options, stored
 from app.features.proposals.branding import read_logo
 from app.features.proposals.content import build_content
-from app.features.proposals.evidence import Named, at_field, named_evidence
+from app.features.proposals.evidence import NamedAnswers, at_field, named_answers
 from app.features.proposals.lines import changes_between, content_hash
 from app.features.proposals.model import (
     REQUIRED,
@@ -40,7 +40,7 @@ from app.features.proposals.model import (
     Step,
 )
 from app.features.proposals.pdf import proposal_pdf
-from app.features.proposals.texts import reason_in, sections_of, silenced
+from app.features.proposals.texts import reason_in, sections_of, without_hidden_texts
 from app.features.studies.model import ComparisonOfState, StateRequest
 from app.features.studies.states import comparison_of_state, state_of
 from app.platform import workbench
@@ -79,7 +79,7 @@ def create_proposal(
     def make() -> tuple[Proposal, Save]:
         check_day(request.valid_until)
         moment = now()
-        resolved = based(bench, workspace_id, request, state)
+        resolved = with_comparison(bench, workspace_id, request, state)
         logos = {name: read_logo_at(name, getattr(request.branding, name)) for name in LOGOS}
         content = compile_content(bench, workspace_id, resolved, logos)
         # Last, so that a proposal that cannot be made takes no number.
@@ -133,7 +133,7 @@ def amount_of(content: ProposalContent) -> float | None:
     return None if cost is None else cost.value
 
 
-def based(
+def with_comparison(
     bench: Workbench, workspace_id: str, request: ProposalRequest, state: StateRequest | None = None
 ) -> ProposalRequest:
     """Return a request with its comparison; the options of a study are stored as one first."""
@@ -201,16 +201,16 @@ def compile_content(
         today=now().date(),
         **logos,
         number=number,
-        named=named_evidence(bench, workspace_id, request),
+        answers=named_answers(bench, workspace_id, request),
     )
 
 
-VALID = timedelta(days=30)
-"""How long a proposal is valid where nobody says so."""
+VALIDITY = timedelta(days=30)
+"""Default validity of a proposal."""
 
 
-def usual_end() -> date:
-    return now().date() + VALID
+def default_end() -> date:
+    return now().date() + VALIDITY
 
 
 def latest_sender(bench: Workbench, workspace_id: str) -> dict[str, str]:
@@ -293,7 +293,7 @@ def list_proposals(
 def change_proposal(
     bench: Workbench, workspace_id: str, identifier: str, patch: ProposalPatch, version: int | None = None
 ) -> Proposal:
-    """Change a draft; its figures are computed anew from the comparison."""
+    """Change a draft; its figures are computed again from the comparison."""
     with bench.store.transaction(workspace_id) as repository:
         record = existing(repository, identifier)
     check_draft(record)
@@ -303,7 +303,7 @@ def change_proposal(
     before = ProposalContent.model_validate(record.content)
     request = patched(record.request, patch)
     if patch.study_id is not None:
-        request = based(bench, workspace_id, request)
+        request = with_comparison(bench, workspace_id, request)
     if patch.model_fields_set == {"sections"} and before.sections:
         # Words alone: the figures stay as they were compiled.
         sections = sections_of(request.sections, before.locale, request.reason)
@@ -412,7 +412,7 @@ def freeze_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Fro
         moment = now().replace(microsecond=0)
         draft = answered(record)
         # Whoever has the link or the PDF can read the whole content.
-        content = silenced(draft.content)
+        content = without_hidden_texts(draft.content)
         sha256 = content_hash(content)
         frozen = {"status": "frozen", "sha256": sha256, "frozen_at": moment, "content": content}
         pdf = proposal_pdf(draft.model_copy(update=frozen))
@@ -505,7 +505,7 @@ def replay_proposal(
     """
 
     def make() -> tuple[Replay, Save]:
-        answer = replayed(bench, workspace_id, identifier)
+        answer = make_replay(bench, workspace_id, identifier)
 
         def save(repository: Repository) -> None:
             detail = {"changes": len(answer.changes), "refused": len(answer.refused)}
@@ -514,12 +514,12 @@ def replay_proposal(
         return answer, save
 
     if not note:
-        return replayed(bench, workspace_id, identifier)
+        return make_replay(bench, workspace_id, identifier)
     call = IdempotentCall.of(f"proposals/{identifier}/replay", key, b"")
     return keep(bench, workspace_id, call, Replay, make)
 
 
-def replayed(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
+def make_replay(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
     with bench.store.transaction(workspace_id) as repository:
         record = existing(repository, identifier)
     then = ProposalContent.model_validate(record.content)
@@ -532,9 +532,9 @@ def replayed(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
             options += make_options(bench, workspace_id, [ROW.validate_python(entry)], then.currency)
         except AppError as error:
             refused.append(Refused(label=str(entry["label"]), text=Text.of(error.message)))
-    named = Named()
+    answers = NamedAnswers()
     try:
-        named = named_evidence(bench, workspace_id, request)
+        answers = named_answers(bench, workspace_id, request)
     except AppError as error:
         refused.append(Refused(label=error.errors[0].field, text=Text.of(error.message)))
     engine_version, compared = then.engine_version, 0
@@ -549,7 +549,7 @@ def replayed(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
             logo=then.branding.logo,
             customer_logo=then.branding.customer_logo,
             number=then.number,
-            named=named,
+            answers=answers,
         )
         engine_version = today.engine_version
         compared, changes = changes_between(then, today)

@@ -18,7 +18,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 
 from app.features.proposals.lines import ProposalLine, lines_of
 from app.features.proposals.model import Assumption, Proposal, ProposalContent
-from app.features.proposals.naming import named, source_title
+from app.features.proposals.naming import display_value, source_title
 from app.features.proposals.writing.proposal import line_name, line_value
 from app.platform.tables import legible
 from app.platform.tables import written as cell_text
@@ -294,7 +294,7 @@ def assumptions(page: Worksheet, content: ProposalContent, speaker: Voice) -> No
             if isinstance(assumption.value, list)
             else assumption.value
         )
-        return named(entry, speaker) if isinstance(entry, str) else plain(entry)
+        return display_value(entry, speaker) if isinstance(entry, str) else plain(entry)
 
     table(
         page,

@@ -100,14 +100,14 @@ def many_page(view: OpenView, form: ManyForm, error: AppError | None = None) -> 
 
 @router.get(f"{PATH}.json")
 def show_many_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Page[SweepState]:
-    """Return the sweeps that a study has asked for."""
+    """Return the sweeps of a study."""
     get_study(bench, workspace, identifier)
     return sweeps.list_sweeps(bench, workspace, EARLIER, None, identifier)
 
 
 @router.get(PATH, response_class=HTMLResponse)
 def show_many(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Show the form, filled with what the study compares."""
+    """Show the form, filled with the options of the study."""
     view = opened(request, bench, workspace, identifier)
     return render(request, "sweeps/many.html", many_page(view, ManyForm.of_study(bench, view.state.content)))
 
@@ -117,7 +117,7 @@ def show_many(request: Request, bench: BenchDep, workspace: WorkspaceDep, identi
 def ask_for_sweep(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, sent: FormDep
 ) -> Response:
-    """Keep a sweep and go to it, or return the form with what is wrong."""
+    """Create a sweep and go to it, or return the form with its errors."""
     view, form = opened(request, bench, workspace, identifier), ManyForm.of(sent)
     try:
         body = request_of(
@@ -137,7 +137,7 @@ def show_sweeps() -> Response:
 @router.get("/sweeps/{identifier}", response_class=HTMLResponse)
 @router.get("/sweeps/{identifier}.json")
 def show_old_address(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Go to the sweep in its study; one that was asked for without a study gets an unsaved one."""
+    """Go to the sweep in its study, or in an unsaved study if it has none."""
     sweep = sweeps.get_request(bench, workspace, identifier)
     ending = ".json" if request.url.path.endswith(".json") else ""
     fields = {name: text for name, text in request.query_params.items() if name not in DISPLAY_PARAMS}
@@ -218,7 +218,7 @@ AXES = {
 def show_sweep(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, sweep: str, params: RowsDep
 ) -> Response:
-    """Show how far a sweep is, and its rows."""
+    """Show the progress of a sweep and its rows."""
     view, voice = opened(request, bench, workspace, identifier), voice_of(request)
     frame, model = view.frame, view.state.content.base.model
     answer = show_sweep_data(bench, workspace, identifier, sweep, params)
@@ -268,7 +268,7 @@ def time_cost_figure(rows: Sequence[SweepRow], matching: int, voice: Voice) -> F
 def follow_sweep(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, sweep: str
 ) -> Response:
-    """Send how far a sweep is as a piece of the page, whenever it changes."""
+    """Send the progress of a sweep as a fragment of the page, whenever it changes."""
     voice = voice_of(request)
     template = environment(voice.language).get_template("sweeps/_sweep_state.html")
     refreshed = 0
@@ -289,7 +289,7 @@ def follow_sweep(
 def cancel_sweep(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, sweep: str
 ) -> Response:
-    """Stop a sweep and show it; one that has ended meanwhile is shown as it is."""
+    """Cancel a sweep and show it; does nothing if it has ended in the meantime."""
     with contextlib.suppress(Conflict):
         sweeps.cancel_sweep(bench, workspace, sweep)
     return to_sweep(request, identifier, sweep)
@@ -300,7 +300,7 @@ def cancel_sweep(
 def resume_sweep(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, sweep: str
 ) -> Response:
-    """Go on with a sweep and show it; one that has ended meanwhile is shown as it is."""
+    """Resume a sweep and show it; does nothing if it has ended in the meantime."""
     with contextlib.suppress(Conflict):
         sweeps.resume_sweep(bench, workspace, sweep)
     return to_sweep(request, identifier, sweep)

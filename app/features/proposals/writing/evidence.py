@@ -8,7 +8,7 @@ from app.errors import Message
 from app.estimating.documents import Validation
 from app.features.proposals.lines import RATE
 from app.features.proposals.model import FitFound, GainFound, Proposal, ProposalContent, WeighedOption
-from app.features.proposals.naming import named, source_title
+from app.features.proposals.naming import display_value, source_title
 from app.features.proposals.writing import blocks as kinds
 from app.features.proposals.writing.blocks import Block, Cell, Grid, Head, Paragraph, figure, table
 from app.platform.wording.scales import decimals_of
@@ -105,7 +105,7 @@ def fit(fitted: FitFound, voice: Voice) -> list[Block]:
     """Return a fitted profile with its errors run by run, before and after the fit."""
     message = Message(
         "the software profile was fitted to the customer's runs, starting from {profile}",
-        {"profile": named(fitted.prior_software, voice)},
+        {"profile": display_value(fitted.prior_software, voice)},
     )
     measured = Head(voice.gettext("Measured"), True, 1.4)
     grid = table(
@@ -188,7 +188,7 @@ def _values_applied(content: ProposalContent, voice: Voice) -> list[Block]:
         return "" if len(options) == everywhere else " · ".join(options)
 
     def value(field: str, applied: JsonValue) -> str:
-        return stated(field, applied, voice) if isinstance(applied, float) else named(applied, voice)
+        return stated(field, applied, voice) if isinstance(applied, float) else display_value(applied, voice)
 
     note = voice.gettext(
         "The request does not set these values; defaults apply. Each can be replaced by the customer's own."

@@ -32,7 +32,7 @@ from app.features.proposals.writing.blocks import (
     table,
 )
 from app.features.proposals.writing.evidence import measured_rate, measured_run
-from app.features.proposals.writing.options import scale_of_times, weighed
+from app.features.proposals.writing.options import recommended_estimate, scale_of_times
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice, written
 
@@ -353,7 +353,7 @@ def finished(row: ComparisonRow, content: ProposalContent, voice: Voice) -> str:
 
 def changing(content: ProposalContent, voice: Voice) -> list[str]:
     """Return what could change the result: the most influential inputs, and the warnings."""
-    sentences, estimate, scale = [], weighed(content), scale_of_times(content)
+    sentences, estimate, scale = [], recommended_estimate(content), scale_of_times(content)
     ranked = sorted(estimate.sensitivity if estimate else (), key=lambda f: -abs(f.high - f.low))
     for factor in ranked[:MOST_CHANGES]:
         ends = {name: voice.value(getattr(factor, name), "s", scale, exact=False) for name in ("low", "high")}
