@@ -1,4 +1,4 @@
-"""Make, change, find, freeze and replay proposals."""
+"""Create, change, list, freeze and replay proposals."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ Standing = Literal["draft", "frozen", "expired"]
 PDF = "pdf"
 
 MOST_LOOKED_AT = 20
-"""Newest proposals in which the sender is looked for."""
+"""Newest proposals that are searched for a sender."""
 
 MOST_NOTED = 100
-"""Proposals of which is written down at one time that their last day is over."""
+"""Most expired proposals that are recorded at a time."""
 
 ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(RowRequest)
 
@@ -74,7 +74,7 @@ def create_proposal(
     key: str | None = None,
     state: StateRequest | None = None,
 ) -> Proposal:
-    """Make a proposal of a comparison, or of a study in a state, and keep it as a draft."""
+    """Create a draft from a comparison, or from a study in a state."""
 
     def make() -> tuple[Proposal, Save]:
         check_day(request.valid_until)
@@ -82,7 +82,7 @@ def create_proposal(
         resolved = with_comparison(bench, workspace_id, request, state)
         logos = {name: read_logo_at(name, getattr(request.branding, name)) for name in LOGOS}
         content = compile_content(bench, workspace_id, resolved, logos)
-        # Last, so that a proposal that cannot be made takes no number.
+        # Last, so that a request that is refused takes no number.
         with bench.store.transaction(workspace_id) as repository:
             number = repository.next_proposal_number(moment.year)
         columns = columns_of(resolved, content.model_copy(update={"number": number}))
@@ -265,8 +265,8 @@ STEPS: Mapping[Review, Mapping[Step, Review]] = {
 
 def review_of(record: ProposalRecord) -> Review:
     """Return the state of review today; it expires after the last day unless the customer has answered."""
-    kept: Review = record.review  # type: ignore[assignment]
-    return "expired" if status_of(record) == "expired" and kept not in ANSWERED else kept
+    review: Review = record.review  # type: ignore[assignment]
+    return "expired" if status_of(record) == "expired" and review not in ANSWERED else review
 
 
 def list_proposals(
@@ -337,7 +337,7 @@ def patched(request: Mapping[str, Any], patch: ProposalPatch) -> ProposalRequest
         branding.pop(name, None)
     sections = changes.pop("sections", None)
     if sections is None:
-        # A reason that is given later goes before the text that the section had.
+        # A new reason replaces the text of its section.
         left_out = {"text"} if "reason" in stated else set()
         sections = [
             {
@@ -477,8 +477,8 @@ def render_missing(bench: Workbench) -> None:
 def pdf_of(bench: Workbench, workspace_id: str, proposal: Proposal) -> bytes:
     """Return the PDF of a proposal: the one kept when it was frozen, or a rendering of the draft."""
     with bench.store.transaction(workspace_id) as repository:
-        kept = repository.of_proposal(proposal.id).artifact(PDF)
-    return kept if kept is not None else proposal_pdf(proposal)
+        stored_pdf = repository.of_proposal(proposal.id).artifact(PDF)
+    return proposal_pdf(proposal) if stored_pdf is None else stored_pdf
 
 
 def note_expired(bench: Workbench, moment: datetime) -> int:

@@ -54,7 +54,7 @@ def running_estimates(content: ProposalContent) -> list[tuple[str, Estimate]]:
 
 
 def recommended_estimate(content: ProposalContent) -> Estimate | None:
-    """Return the estimate whose sensitivities are shown: of the recommended option, labelled as its row."""
+    """Return the estimate of the recommended option, labelled as its row; by default the first estimate."""
     estimates = dict(running_estimates(content))
     name = next((label for label in [*content.offered, *estimates] if label in estimates), None)
     return None if name is None else estimates[name].model_copy(update={"label": name})
@@ -145,7 +145,6 @@ def standing(row: ComparisonRow, comparison: Comparison, voice: Voice) -> str:
 
 
 def ratios(content: ProposalContent, voice: Voice) -> Grid:
-
     def pair(ratio: Ratio) -> str:
         return voice.say(Message("{faster} vs. {slower}", {"faster": ratio.faster, "slower": ratio.slower}))
 
@@ -322,7 +321,7 @@ def choices(estimate: Estimate, names: Sequence[str], voice: Voice) -> list[tupl
     return [(name, written(plan[name], voice, "plan")) for name in names if name in plan]
 
 
-def behind(row: ComparisonRow, voice: Voice) -> str:
+def commitment_basis(row: ComparisonRow, voice: Voice) -> str:
     """Return the basis of committed figures: model, workload, network, software and plan."""
     estimate = row.estimate
     if estimate is None or estimate.plan is None:
@@ -334,20 +333,13 @@ def behind(row: ComparisonRow, voice: Voice) -> str:
         (voice.label("system.fabric"), display_value(system.fabric, voice)),
         (voice.gettext("Software profile"), display_value(estimate.software, voice)),
         (voice.gettext("Precision"), estimate.precision_used or ""),
-        *((voice.label(name), text) for name, text in choices(estimate, BEHIND, voice)),
+        *((voice.label(name), text) for name, text in choices(estimate, COMMITTED_CHOICES, voice)),
     ]
     colon = voice.sign(": ")
     return " · ".join(f"{name}{colon}{text}" for name, text in facts if text)
 
 
-BEHIND = (
-    "global_batch",
-    "tensor",
-    "pipeline",
-    "data",
-    "micro_batch",
-    "accumulation",
-    "recompute",
-    "sharding",
-)
+COMMITTED_CHOICES = (
+    "global_batch", "tensor", "pipeline", "data", "micro_batch", "accumulation", "recompute", "sharding",
+)  # fmt: skip
 """Choices of the plan that are stated beside committed figures; the appendix has all."""

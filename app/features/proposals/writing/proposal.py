@@ -427,7 +427,7 @@ def acceptance(content: ProposalContent, voice: Voice) -> list[Block]:
             (value, lambda c: Cell(committed(c, content, voice), bounds[c.bound])),
             (Head(voice.gettext("Commitment level"), True), lambda c: f"P{round(100 * c.level)}"),
         )
-        blocks += [grid, Paragraph(options.behind(row, voice))]
+        blocks += [grid, Paragraph(options.commitment_basis(row, voice))]
     if content.acceptance:
         note = voice.gettext(
             "P90 is the value that is kept with a probability of 90 %, not the middle of the estimate: the "
