@@ -106,7 +106,6 @@ def compare(
     rows = [
         comparison_row(option, label, hours[label]) for option, label in zip(options, labels, strict=True)
     ]
-    fastest = leaders(hours)
     return Comparison(
         id="",
         title=title or " · ".join(labels)[:200],
@@ -118,8 +117,7 @@ def compare(
             Ratio(faster=faster, slower=slower, **ratio)
             for faster, slower, ratio in ratios_of(hours, ROUNDING)
         ],
-        fastest=fastest[0] if len(fastest) == 1 else None,
-        fastest_tied=fastest if len(fastest) > 1 else [],
+        **leader_fields("fastest", leaders(hours)),
         warnings=comparison_warnings(rows, catalog),
     )
 
@@ -297,6 +295,11 @@ def leaders(amounts: Mapping[str, Amount | None], rounding: float = ROUNDING) ->
     best = min(known, key=lambda name: known[name].value)
     tied = (name for name, amount in known.items() if not separated(known[best], amount, rounding))
     return [best, *(name for name in tied if name != best)]
+
+
+def leader_fields(name: str, labels: list[str]) -> dict[str, Any]:
+    """Return the fields of a comparison for a single leading option, or for those that tie."""
+    return {name: labels[0] if len(labels) == 1 else None, f"{name}_tied": labels if len(labels) > 1 else []}
 
 
 def comparison_warnings(rows: Sequence[ComparisonRow], catalog: Catalog) -> list[CheckWarning]:

@@ -26,6 +26,7 @@ from app.features.comparisons.compare import (
     Amount,
     ComparisonEntry,
     cost_bases_differ,
+    leader_fields,
     leaders,
     ratios_of,
 )
@@ -76,7 +77,6 @@ def on_one_basis(
         CostRatio(cheaper=cheaper, dearer=dearer, **ratio)
         for cheaper, dearer, ratio in ratios_of(priced.amounts, SAME_COST)
     ]
-    cheapest = leaders(priced.amounts, SAME_COST)
     warnings = [warning for warning in comparison.warnings if warning.code != "cost_bases_differ"]
     differ = cost_bases_differ(rows)
     return comparison.model_copy(
@@ -84,8 +84,7 @@ def on_one_basis(
             "rows": rows,
             "one_basis": priced.basis,
             "cost_ratios": ratios,
-            "cheapest": cheapest[0] if len(cheapest) == 1 else None,
-            "cheapest_tied": cheapest if len(cheapest) > 1 else [],
+            **leader_fields("cheapest", leaders(priced.amounts, SAME_COST)),
             "warnings": [*warnings, differ] if differ is not None else warnings,
         }
     )

@@ -117,11 +117,7 @@ def get_rows(bench: Workbench, workspace_id: str, identifier: str) -> AskedRows:
 
 
 def change_comparison(
-    bench: Workbench,
-    workspace_id: str,
-    identifier: str,
-    patch: ComparisonPatch,
-    version: int | None = None,
+    bench: Workbench, workspace_id: str, identifier: str, patch: ComparisonPatch, version: int | None = None
 ) -> Versioned:
     """Change a comparison; with a version, only if nobody else has changed it since.
 

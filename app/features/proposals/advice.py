@@ -1,4 +1,4 @@
-"""What to take and what not to, from the options of a comparison."""
+"""Advice on the options of a comparison: which to choose, which not, and why."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def check_chosen(chosen: str | None, rows: Sequence[ComparisonRow]) -> None:
 def on_a_needless_network(
     row: ComparisonRow, level: Sequence[ComparisonRow], networks: Mapping[str, str]
 ) -> bool:
-    """Tell whether a tied option has a network that does as well for no more."""
+    """Return whether a tied option has a network that another option matches at no higher cost."""
     others = [other for other in level if other is not row]
     if networks.get(row.label) in {other.label for other in others}:
         return True
@@ -167,7 +167,7 @@ def seconds(row: ComparisonRow) -> float:
 
 
 def meets(row: ComparisonRow, limits: CustomerLimits) -> bool:
-    """Tell whether an option is within the limits; an unknown cost is within no budget."""
+    """Return whether an option is within the limits; an unknown cost is within no budget."""
     cost = budgeted_cost(row, limits.budget_kind)
     in_time = limits.deadline_s is None or seconds(row) <= limits.deadline_s
     in_budget = limits.budget is None or (cost is not None and cost <= limits.budget)
@@ -175,7 +175,7 @@ def meets(row: ComparisonRow, limits: CustomerLimits) -> bool:
 
 
 def apart(row: ComparisonRow, other: ComparisonRow, comparison: Comparison, metric: Metric) -> bool:
-    """Tell whether the times or costs of two options differ clearly."""
+    """Return whether the times or costs of two options differ clearly."""
     pair = {row.label, other.label}
     if metric == "time":
         ties = [ratio.tie for ratio in comparison.ratios if {ratio.slower, ratio.faster} == pair]
@@ -392,7 +392,7 @@ def against(row: ComparisonRow, recommended: ComparisonRow, choice: AdvisedChoic
 
 
 def faster_network(row: ComparisonRow, recommended: ComparisonRow) -> bool:
-    """Tell whether an option differs only by its network, and gains less than is worthwhile."""
+    """Return whether an option differs only by its network, and gains less than is worthwhile."""
     if row.estimate is None or recommended.estimate is None:
         return False
     system, other = row.estimate.system, recommended.estimate.system

@@ -41,14 +41,7 @@ from app.platform.web.api import (
     write_tag,
 )
 from app.platform.web.auth import IdentityDep, located_at
-from app.platform.web.deps import (
-    ID,
-    BenchDep,
-    CustomerQuery,
-    KeyHeader,
-    ListDep,
-    WorkspaceDep,
-)
+from app.platform.web.deps import ID, BenchDep, CustomerQuery, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import PROPOSAL, PROPOSAL_CHANGED, REVIEW, SHARE
 from app.platform.web.locale import CSV, PDF, XLSX
 from app.platform.web.needs import Right, needs

@@ -208,7 +208,7 @@ def svg(data: bytes) -> Logo:
 
 
 def drawable(element: Any) -> bool:
-    """Tell whether an element is drawn; metadata is left out, anything else is refused."""
+    """Return whether an element is drawn; metadata is left out, anything else is refused."""
     if not isinstance(element.tag, str):
         return False
     namespace, _, name = element.tag.rpartition("}")

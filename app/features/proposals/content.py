@@ -28,6 +28,7 @@ from app.features.comparisons.compare import (
     ComparisonEntry,
     compare,
     comparison_warnings,
+    leader_fields,
     not_sold_new,
     row_labels,
 )
@@ -180,22 +181,18 @@ def chosen_labels(wanted: Sequence[str] | None, labels: Sequence[str]) -> list[s
 
 def narrowed(whole: Comparison, shown: Sequence[str], catalog: Catalog) -> Comparison:
     """Return a comparison with the rows shown, without samples and the notes of price books."""
-    rows = [silent_row(row) for row in whole.rows if row.label in shown]
+    rows = [public_row(row) for row in whole.rows if row.label in shown]
     ratios = [ratio for ratio in whole.ratios if {ratio.slower, ratio.faster} <= set(shown)]
     costs = [ratio for ratio in whole.cost_ratios if {ratio.dearer, ratio.cheaper} <= set(shown)]
-    times = [(ratio.faster, ratio.slower, ratio.tie) for ratio in ratios]
-    fastest = leading([row.label for row in rows if row.hours is not None], times)
+    faster = [(ratio.faster, ratio.slower, ratio.tie) for ratio in ratios]
     cheaper = [(ratio.cheaper, ratio.dearer, ratio.tie) for ratio in costs]
-    cheapest = leading([row.label for row in rows if row.costs], cheaper)
     return whole.model_copy(
         update={
             "rows": rows,
             "ratios": ratios,
-            "fastest": fastest[0] if len(fastest) == 1 else None,
-            "fastest_tied": fastest if len(fastest) > 1 else [],
+            **leader_fields("fastest", leading([row.label for row in rows if row.hours is not None], faster)),
             "cost_ratios": costs,
-            "cheapest": cheapest[0] if len(cheapest) == 1 else None,
-            "cheapest_tied": cheapest if len(cheapest) > 1 else [],
+            **leader_fields("cheapest", leading([row.label for row in rows if row.costs], cheaper)),
             "warnings": comparison_warnings(rows, catalog),
         }
     )
@@ -208,19 +205,19 @@ def leading(labels: Sequence[str], ratios: Sequence[tuple[str, str, bool]]) -> l
     return [] if best is None else [best, *(more for less, more, tie in ratios if less == best and tie)]
 
 
-def silent_row(row: ComparisonRow) -> ComparisonRow:
-    """Return a row without samples and the notes of a price book, which tell of contracts and discounts."""
+def public_row(row: ComparisonRow) -> ComparisonRow:
+    """Return a row without samples and the notes of price books, which reveal contracts and discounts."""
     if row.estimate is None:
         return row
     cost = row.estimate.cost
     if cost is not None:
-        lines = [line.model_copy(update={"figures": silent(line.figures)}) for line in cost.lines]
-        cost = cost.model_copy(update={"lines": lines, "figures": silent(cost.figures)})
+        lines = [line.model_copy(update={"figures": without_notes(line.figures)}) for line in cost.lines]
+        cost = cost.model_copy(update={"lines": lines, "figures": without_notes(cost.figures)})
     estimate = row.estimate.model_copy(update={"time_samples": None, "cost": cost})
     return row.model_copy(update={"estimate": estimate})
 
 
-def silent(figures: Sequence[CostFigure]) -> list[CostFigure]:
+def without_notes(figures: Sequence[CostFigure]) -> list[CostFigure]:
     return [f.model_copy(update={"note": ""}) if f.status == "book" else f for f in figures]
 
 

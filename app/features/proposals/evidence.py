@@ -167,7 +167,7 @@ def with_evidence(advice: Advice, evidence: Evidence | None, recommended: Compar
 
 
 def advises_against(gain: GainFound, row: ComparisonRow | None) -> bool:
-    """Tell whether measured runs advise against the network of an option."""
+    """Return whether measured runs advise against the network of an option."""
     if gain.worth or row is None or row.estimate is None:
         return False
     fabrics = {option.label: option.fabric for option in gain.options}

@@ -1,4 +1,4 @@
-"""What a proposal says: the content that is frozen, and the proposal around it."""
+"""Requests and documents of proposals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The view of a study where proposals are created; the form asks what the study does not say."""
+"""The view of a study in which proposals are created."""
 
 from __future__ import annotations
 

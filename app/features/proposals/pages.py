@@ -259,5 +259,5 @@ def unshare(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Respon
     router, "/proposals/{identifier}/replay", "proposals/replay.html", replay_page, cost=CostClass.SEARCH
 )
 def show_replay(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Replay:
-    """Show what today's catalogue would say otherwise, without writing down that somebody looked."""
+    """Show what differs with today's catalogue, without recording an event."""
     return proposals.replay_proposal(bench, workspace, identifier, note=False)

@@ -177,11 +177,7 @@ def check_day(day: date | None) -> None:
 
 
 def compile_content(
-    bench: Workbench,
-    workspace_id: str,
-    request: ProposalRequest,
-    logos: Logos,
-    number: str | None = None,
+    bench: Workbench, workspace_id: str, request: ProposalRequest, logos: Logos, number: str | None = None
 ) -> ProposalContent:
     """Return the content of a proposal from the stored rows of its comparison."""
     assert request.comparison_id is not None, "a study was made into a comparison before"

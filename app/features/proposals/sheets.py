@@ -1,4 +1,4 @@
-"""A proposal as tables for other programs: CSV of every line, and a workbook whose totals are formulas."""
+"""A proposal as CSV and as a workbook whose totals are formulas."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from app.features.sweeps import service as sweeps
 from app.features.sweeps.model import SweepRequest
-from app.features.sweeps.rows import Job, SweepAnswer, SweepState
+from app.features.sweeps.rows import Job, SweepAnswer, SweepState, csv_lines, parquet
 from app.platform.listing import Page
 from app.platform.rates import CostClass
 from app.platform.web import event_stream
@@ -122,7 +122,7 @@ def get_sweep_csv(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId)
 
     Text that a spreadsheet would interpret as a formula is prefixed with an apostrophe.
     """
-    lines = sweeps.sweep_csv(bench, workspace, identifier)
+    lines = csv_lines(sweeps.every_row(bench, workspace, identifier))
     return StreamingResponse(lines, media_type=CSV, headers=attachment(identifier, "csv"))
 
 
@@ -134,7 +134,7 @@ def get_sweep_csv(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId)
 )
 def get_sweep_parquet(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId) -> Response:
     """Return the available rows as a Parquet file."""
-    content = sweeps.sweep_parquet(bench, workspace, identifier)
+    content = parquet(sweeps.every_row(bench, workspace, identifier))
     return Response(content, media_type=PARQUET, headers=attachment(identifier, "parquet"))
 
 
@@ -206,10 +206,7 @@ jobs_router = api_router("operation", "/jobs")
     response_model=Job,
 )
 def get_job(
-    request: Request,
-    bench: BenchDep,
-    workspace: WorkspaceDep,
-    identifier: SweepId,
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId
 ) -> Job | Response:
     """Return the progress of a job; with ``Accept: text/event-stream``, as events until it has ended.
 

@@ -113,8 +113,6 @@ class SweepRequest(Schema):
         max_length=MOST_ENTRIES,
     )
     scenarios: list[SweepScenario] = Field(
-        default=[],
-        description="Scenarios; if omitted, only the default one.",
-        max_length=MOST_ENTRIES,
+        default=[], description="Scenarios; if omitted, only the default one.", max_length=MOST_ENTRIES
     )
     currency: Literal["USD", "KRW"] = Field("USD", description="Currency of every price and cost.")

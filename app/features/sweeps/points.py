@@ -186,9 +186,7 @@ def _check_labels_differ(field: str, labels: Sequence[str]) -> None:
     for index, label in enumerate(labels):
         if label in seen:
             raise BadInput.at(
-                f"{field}.{index}.label",
-                "“{label}” appears twice; use different labels",
-                label=label,
+                f"{field}.{index}.label", "“{label}” appears twice; use different labels", label=label
             )
         seen.add(label)
 

@@ -15,7 +15,7 @@ from app.errors import BadInput, Conflict
 from app.features.studies.service import get_study
 from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.points import Sweep, UploadSet
-from app.features.sweeps.rows import Job, Status, SweepAnswer, SweepRow, SweepState, csv_lines, parquet
+from app.features.sweeps.rows import Job, Status, SweepAnswer, SweepRow, SweepState
 from app.features.sweeps.run import WorkerPool, run_sweep
 from app.platform.apart import installed_context
 from app.platform.deleting import delete
@@ -225,15 +225,8 @@ def _set_status(
         return state
 
 
-def sweep_csv(bench: Workbench, workspace_id: str, identifier: str) -> Iterator[str]:
-    return csv_lines(_every_row(bench, workspace_id, identifier))
-
-
-def sweep_parquet(bench: Workbench, workspace_id: str, identifier: str) -> bytes:
-    return parquet(_every_row(bench, workspace_id, identifier))
-
-
-def _every_row(bench: Workbench, workspace_id: str, identifier: str) -> Iterator[SweepRow]:
+def every_row(bench: Workbench, workspace_id: str, identifier: str) -> Iterator[SweepRow]:
+    """Return all available rows in the order of the sweep, read in batches."""
     get_state(bench, workspace_id, identifier)
 
     def rows() -> Iterator[SweepRow]:

@@ -1,4 +1,4 @@
-"""Why a proposal can be believed, and where it cannot: runs, warnings, assumptions, sources, method."""
+"""Evidence of a proposal: measured runs, warnings, assumptions, sources and method."""
 
 from __future__ import annotations
 

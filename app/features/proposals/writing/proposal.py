@@ -90,13 +90,7 @@ def whole_of(option: str | None, content: ProposalContent) -> float:
 
 
 def value_written(
-    section: str,
-    name: str,
-    value: JsonValue,
-    unit: str,
-    exact: bool,
-    content: ProposalContent,
-    voice: Voice,
+    section: str, name: str, value: JsonValue, unit: str, exact: bool, content: ProposalContent, voice: Voice
 ) -> str:
     if isinstance(value, list):
         ends = (end for end in value if end is not None)
