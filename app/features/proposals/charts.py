@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from app.estimating.documents import Estimate
 from app.estimating.schema import Quantity
 from app.features.comparisons.charts import cost_to_train, hours_of, time_to_train
 from app.features.comparisons.model import ComparisonRow
@@ -74,7 +73,10 @@ def printed_charts(content: ProposalContent, voice: Voice) -> dict[str, str]:
         _write_values(charts["cost"], rows, [row.run_cost for row in rows], None, voice)
     estimate = recommended_estimate(content)
     if "sensitivity" in charts and estimate is not None:
-        charts["sensitivity"] = sensitivity(_strongest(estimate), voice)
+        strongest = sorted(estimate.sensitivity, key=lambda effect: -abs(effect.high - effect.low))[
+            :MOST_INPUTS
+        ]
+        charts["sensitivity"] = sensitivity(estimate.model_copy(update={"sensitivity": strongest}), voice)
     if content.term is not None:
         term = content.term.model_copy(update={"options": content.term.asked})
         charts["term"] = term_cost(term, content.currency, voice)
@@ -82,11 +84,6 @@ def printed_charts(content: ProposalContent, voice: Voice) -> dict[str, str]:
         labels = chart["layout"]["yaxis"]
         labels["ticktext"] = [printable(text) for text in labels["ticktext"]]
     return {name: printed(chart) for name, chart in charts.items()}
-
-
-def _strongest(estimate: Estimate) -> Estimate:
-    ranked = sorted(estimate.sensitivity, key=lambda effect: -abs(effect.high - effect.low))
-    return estimate.model_copy(update={"sensitivity": ranked[:MOST_INPUTS]})
 
 
 def _write_values(

@@ -46,15 +46,15 @@ def evidence_of(answers: NamedAnswers, context: SizingContext) -> Evidence | Non
     """Return the measured runs of a proposal as evidence; None if it names none."""
     gains, fit = [], None
     if isinstance(answers.calibration, GainAnswer):
-        gains.append(of_runs(answers.calibration, context))
+        gains.append(gain_of_runs(answers.calibration, context))
     elif answers.calibration is not None:
-        fit = of_fit(answers.calibration)
+        fit = fit_found(answers.calibration)
     if answers.networks is not None and answers.networks.advice is not None:
-        gains.append(of_networks(answers.networks, answers.networks.advice))
+        gains.append(gain_of_networks(answers.networks, answers.networks.advice))
     return Evidence(gains=gains, fit=fit) if gains or fit is not None else None
 
 
-def of_runs(answer: GainAnswer, context: SizingContext) -> GainFound:
+def gain_of_runs(answer: GainAnswer, context: SizingContext) -> GainFound:
     reference = next(option for option in answer.options if option.label == answer.reference)
     best = max((option for option in answer.options if option is not reference), key=lambda o: o.mean)
     worth = answer.recommendation == best.label
@@ -74,13 +74,13 @@ def of_runs(answer: GainAnswer, context: SizingContext) -> GainFound:
     )
 
 
-def of_networks(choice: FabricChoice, advice: NetworkAdvice) -> GainFound:
+def gain_of_networks(choice: FabricChoice, advice: NetworkAdvice) -> GainFound:
     options = {option.id: option for option in choice.options}
     gains = {gain.option: gain.gain.value for gain in choice.gains}
     taken, against = options.get(advice.recommendation or ""), options.get(advice.against or "")
     reference = options.get(choice.reference or "")
     compared = (taken, against, reference)
-    weighed = [option for option in choice.options if option.measured is not None or option in compared]
+    listed = [option for option in choice.options if option.measured is not None or option in compared]
     saved: dict[str, Any] = {}
     if advice.not_worth_it and against is not None and (refused := against.network):
         saved = {"money_saved": advice.money_saved, "left_out": [dict(line) for line in advice.not_bought]}
@@ -98,7 +98,7 @@ def of_networks(choice: FabricChoice, advice: NetworkAdvice) -> GainFound:
         gain=advice.gain,
         sentence=advice.sentence,
         more=[*advice.more, advice.decided_by.explanation],
-        options=[network_option(option, gains.get(option.id, 0.0)) for option in weighed],
+        options=[network_option(option, gains.get(option.id, 0.0)) for option in listed],
     )
 
 
@@ -120,7 +120,7 @@ def weighed_option(**known: Any) -> WeighedOption:
     return WeighedOption.model_validate(nothing | known)
 
 
-def of_fit(answer: CalibrationAnswer) -> FitFound:
+def fit_found(answer: CalibrationAnswer) -> FitFound:
     runs = [
         FittedRun.model_validate({**dict(run), "label": f"{number}. {run.count} × {run.system_name}"})
         for number, run in enumerate(answer.runs, start=1)

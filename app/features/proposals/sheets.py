@@ -152,11 +152,11 @@ def head(page: Worksheet, row: int, *columns: tuple[str, int]) -> None:
         dimension.width = max(dimension.width, width)
 
 
-def table(page: Worksheet, things: Iterable[Row], *columns: tuple[str, int, Callable[[Row], Value]]) -> None:
-    """Write a table that fills its sheet, one row per thing."""
+def table(page: Worksheet, items: Iterable[Row], *columns: tuple[str, int, Callable[[Row], Value]]) -> None:
+    """Write a table that fills its sheet, one row per item."""
     head(page, 1, *((name, width) for name, width, _ in columns))
-    for row, thing in enumerate(things, start=2):
-        put_row(page, row, [say(thing) for _, _, say in columns])
+    for row, item in enumerate(items, start=2):
+        put_row(page, row, [value_of(item) for _, _, value_of in columns])
 
 
 def about(page: Worksheet, proposal: Proposal, speaker: Voice) -> None:

@@ -238,7 +238,10 @@ def _estimate_request(
     software, plan = system.software, PlanInput()
     if price is not None:
         for prices in (price, price.by_system.get(system.id, Prices())):
-            assumptions = assumptions.model_copy(update=_stated_prices(prices))
+            stated = {
+                name: value for name in Prices.model_fields if (value := getattr(prices, name)) is not None
+            }
+            assumptions = assumptions.model_copy(update=stated)
     if scenario is not None:
         workload = _merged_workload(workload, scenario.workload)
         assumptions = _merged(assumptions, scenario.assumptions)
@@ -262,10 +265,6 @@ def _estimate_request(
         currency=currency,
         label=" · ".join(names)[:200],
     )
-
-
-def _stated_prices(prices: Prices) -> dict[str, object]:
-    return {name: value for name in Prices.model_fields if (value := getattr(prices, name)) is not None}
 
 
 def _merged_workload(base: WorkloadInput, changes: WorkloadInput) -> WorkloadInput:
