@@ -160,13 +160,13 @@ def list_comparisons(
     return Page(items=items, next=write_cursor(listing.next))
 
 
-def check_version(expected: int | None, found: int) -> None:
+def check_version(expected: int | None, current: int) -> None:
     """Raise an error for an edit based on another version than the current one."""
-    if expected is not None and expected != found:
+    if expected is not None and expected != current:
         raise Overtaken.at(
             "If-Match",
             "the comparison has changed in the meantime (version {found}, not {expected}); reload it",
-            found=found,
+            found=current,
             expected=expected,
         )
 

@@ -258,7 +258,7 @@ class ProposalPatch(ProposalFields):
 REQUIRED = frozenset(
     {"comparison_id", "customer", "locale", "currency", "scaling_efficiency", "confidential", "sections"}
 )
-"""Fields that a patch cannot take away: null there means that they stay."""
+"""Fields that a patch cannot remove; null leaves them unchanged."""
 
 
 class ReviewRequest(Schema):

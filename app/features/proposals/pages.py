@@ -128,7 +128,7 @@ def render_form(
 
 @router.get("/proposals/new", response_class=HTMLResponse)
 def show_form(bench: BenchDep, workspace: WorkspaceDep, comparison: str = "", study: str = "") -> Response:
-    """Go to the view of a study from which its proposals are made; a comparison is a study, too."""
+    """Go to the proposal view of a study, or of the study made from a comparison."""
     if comparison:
         study = study_of_comparison(bench, workspace, comparison).id
     path = f"/studies/{get_study(bench, workspace, study).id}/proposal" if study else "/proposals"
@@ -218,7 +218,7 @@ def review(
     form: FormDep,
     identifier: str,
 ) -> Response:
-    """Take a step; sending by e-mail needs the address that marking as sent does not look at."""
+    """Take a step of review; only sending by e-mail uses the address."""
     values = typed(form)
     first = {name: texts[0] for name, texts in values.items()}
     step = first.get("step", "")

@@ -372,7 +372,7 @@ def check_draft(record: ProposalRecord) -> None:
 
 
 def changed_meanwhile(current: int, expected: int) -> Overtaken:
-    """Return the error for an edit that would overwrite one its author has not seen."""
+    """Return the error for an edit based on another version than the current one."""
     return Overtaken.at(
         "If-Match",
         "the proposal has changed in the meantime (version {found}, not {expected}); reload it",

@@ -73,7 +73,7 @@ class ManyPage:
     """Earlier sweeps of the study with their addresses, newest first."""
 
 
-def opened(request: Request, bench: Workbench, workspace: str, identifier: str) -> OpenView:
+def open_many(request: Request, bench: Workbench, workspace: str, identifier: str) -> OpenView:
     return open_view(request, bench, workspace, identifier, VIEW, None, part_of=TAB)
 
 
@@ -108,7 +108,7 @@ def show_many_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str) ->
 @router.get(PATH, response_class=HTMLResponse)
 def show_many(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show the form, filled with the options of the study."""
-    view = opened(request, bench, workspace, identifier)
+    view = open_many(request, bench, workspace, identifier)
     return render(request, "sweeps/many.html", many_page(view, ManyForm.of_study(bench, view.state.content)))
 
 
@@ -118,7 +118,7 @@ def ask_for_sweep(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, sent: FormDep
 ) -> Response:
     """Create a sweep and go to it, or return the form with its errors."""
-    view, form = opened(request, bench, workspace, identifier), ManyForm.of(sent)
+    view, form = open_many(request, bench, workspace, identifier), ManyForm.of(sent)
     try:
         body = request_of(
             bench, workspace, view.state.content, form, identifier, own_name=view.frame.question[0]
@@ -219,7 +219,7 @@ def show_sweep(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, sweep: str, params: RowsDep
 ) -> Response:
     """Show the progress of a sweep and its rows."""
-    view, voice = opened(request, bench, workspace, identifier), voice_of(request)
+    view, voice = open_many(request, bench, workspace, identifier), voice_of(request)
     frame, model = view.frame, view.state.content.base.model
     answer = show_sweep_data(bench, workspace, identifier, sweep, params)
     plotted = sweeps.best_rows(bench, workspace, sweep, MOST_PLOTTED, params.order, params.labels)
