@@ -126,7 +126,6 @@ def term(content: ProposalContent, voice: Voice) -> list[Block]:
 
 
 def totals(term: Term, voice: Voice) -> Grid:
-
     def runs(option: OptionTerm) -> str:
         return MISSING if option.runs is None else voice.number(float(f"{option.runs:.3g}"))
 

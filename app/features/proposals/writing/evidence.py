@@ -159,11 +159,11 @@ def _basis(content: ProposalContent, voice: Voice) -> list[Block]:
     if not known:
         return []
 
-    def measured(validation: Validation) -> str:
-        gain = validation.three_steps
-        return (
-            MISSING if gain is None else f"± {voice.percent(gain.now, 2)} → ± {voice.percent(gain.after, 2)}"
-        )
+    def three_steps(validation: Validation) -> str:
+        steps = validation.three_steps
+        if steps is None:
+            return MISSING
+        return f"± {voice.percent(steps.now, 2)} → ± {voice.percent(steps.after, 2)}"
 
     grid = table(
         "basis",
@@ -171,7 +171,7 @@ def _basis(content: ProposalContent, voice: Voice) -> list[Block]:
         known,
         (Head(voice.gettext("Option"), width=1.4), lambda row: row[0]),
         (Head(voice.gettext("Basis"), width=3.0), lambda row: voice.sentence(row[1])),
-        (Head(voice.gettext("Range after three measured steps"), True, 1.3), lambda row: measured(row[2])),
+        (Head(voice.gettext("Range after three measured steps"), True, 1.3), lambda row: three_steps(row[2])),
     )
     return [grid]
 
