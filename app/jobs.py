@@ -1,8 +1,8 @@
-"""Long work and recurring chores in the background: the only module that knows the queue.
+"""Jobs and recurring chores in the background: the only module that knows the queue.
 
-The queue is a doorbell. What is to be done, how far it is and whose it is stands in the store; a message
-carries an identifier and nothing else. A message that is lost is rung again by whoever looks after jobs,
-one that comes twice finds its job claimed. The queue may therefore be thrown away at any moment.
+The queue only notifies: jobs and their progress are in the store, and a message carries an identifier. A lost
+message is sent again by the process that watches jobs, and a repeated one finds its job claimed. The queue
+may therefore be deleted at any time.
 """
 
 from __future__ import annotations
@@ -42,35 +42,35 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("rackline.jobs")
 
-HEARD = ("rackline.jobs", "huey.consumer", "huey.consumer.Scheduler", "huey.consumer.Worker")
-"""Loggers that say so when the queue cannot be reached."""
+LOGGERS = ("rackline.jobs", "huey.consumer", "huey.consumer.Scheduler", "huey.consumer.Worker")
+"""Loggers of errors about a queue that cannot be reached."""
 
 WATCH_SECONDS = 1.0
-"""Time between two looks at the jobs that have not ended. [s]"""
+"""Interval between checks of the jobs that have not ended. [s]"""
 
 CHORE_SECONDS = 10.0
-"""Time between two looks at the chores that are due. [s]"""
+"""Interval between checks for due chores. [s]"""
 
 STOP_SECONDS = 5.0
-"""How long the end of the server waits for jobs to be put down. [s]"""
+"""Longest wait for jobs to stop when the server ends. [s]"""
 
 REDIS = {"socket_connect_timeout": 5.0, "socket_timeout": 5.0}
-"""How soon a Redis that went away without a word is noticed; a message is waited for 1 s at a time. [s]"""
+"""Timeouts after which a silent Redis counts as gone; each wait for a message takes 1 s. [s]"""
 
 POLL_SECONDS = 0.2
-"""How often a file is asked for messages; the other queues tell by themselves. [s]"""
+"""Interval between reads of a queue in a file; the other queues block instead. [s]"""
 
-MADE_BY_ANOTHER = {"23505", "42710"}
-"""Errors of PostgreSQL where another process makes the same table: unique_violation, duplicate_object."""
+CREATED_MEANWHILE = {"23505", "42710"}
+"""PostgreSQL errors if another process creates the same table: unique_violation, duplicate_object."""
 
 
 class Jobs:
-    """Rings for jobs, and does them where this process is the one of its machine that does."""
+    """Notifies of jobs, and performs them in one process of each machine."""
 
     def __init__(
         self,
         bench: Workbench,
-        make_crew: Callable[[], WorkerPool],
+        make_pool: Callable[[], WorkerPool],
         queue: str,
         lock: Path | None = None,
         threads: int = 1,
@@ -80,75 +80,75 @@ class Jobs:
         self._lock = lock
         self._threads = threads
         self._stop = threading.Event()
-        self._work: Mapping[str, Work] = {"sweep": partial(compute_sweep, make_crew=make_crew)}
+        self._work: Mapping[str, Work] = {"sweep": partial(compute_sweep, make_pool=make_pool)}
         self._turns = Turns(bench.store)
         self._consumers: list[Consumer] = []
         self._opening = threading.Lock()
-        self._keeper = threading.Thread(target=self._keep_watch, name="jobs", daemon=True)
+        self._watcher = threading.Thread(target=self._watch, name="jobs", daemon=True)
 
     def ring(self, identifier: str) -> None:
-        """Say that a job waits; a queue that cannot be used is for the log, not for who asked."""
+        """Notify of a waiting job; errors of the queue are logged, since the job is taken up anyway."""
         try:
             with self._opening:
                 task = self._tasks["perform"]
             task(identifier)
-            let_go(self._long)
+            disconnect(self._long)
         except Exception:
             logger.exception("the queue cannot be used; the job is taken up later", extra={"job": identifier})
 
     def run_chore(self, name: str) -> None:
-        """Ask for a chore now; where the queue cannot be used, its turn comes all the same."""
+        """Request a chore now; errors of the queue are logged, since the chore becomes due anyway."""
         try:
             with self._opening:
                 task = self._tasks["hurry"]
             task(name)
-            let_go(self._short)
+            disconnect(self._short)
         except Exception:
             logger.exception("the queue cannot be used; the chore waits for its turn", extra={"chore": name})
 
     def waiting(self) -> int | None:
-        """Return how many messages wait; None where the queue cannot be used."""
+        """Return the number of waiting messages; None if the queue cannot be used."""
         try:
-            identifiers = self._waiting()
-            let_go(self._long)
+            messages = self._waiting()
+            disconnect(self._long)
         except Exception:
             logger.exception("the queue cannot be used; how much waits in it is not known")
             return None
-        return identifiers
+        return messages
 
     def start(self) -> None:
-        """Begin to work as soon as no other process of this machine does."""
-        self._keeper.start()
+        """Start to work as soon as no other process of this machine does."""
+        self._watcher.start()
 
     def stop(self) -> None:
-        """Put the work down for whoever comes next."""
+        """Stop working; other processes go on with the jobs."""
         for consumer in self._consumers:
             consumer.stop_flag.set()
         self._stop.set()
-        if self._keeper.is_alive():
-            self._keeper.join(STOP_SECONDS)
+        if self._watcher.is_alive():
+            self._watcher.join(STOP_SECONDS)
         for consumer in self._consumers:
             consumer.stop(graceful=True)
             consumer.huey.storage.close()
 
-    def _keep_watch(self) -> None:
-        """Wait for the turn of this process, then look after jobs and whoever does them."""
-        held = self._wait_for_turn()
-        if held is None:
+    def _watch(self) -> None:
+        """Wait for the lock of this machine, then watch over jobs and consumers."""
+        lock = self._wait_for_lock()
+        if lock is None:
             return
-        with held:
-            watch, looked = Watch(self._bench), 0.0
+        with lock:
+            watch, checked_at = Watch(self._bench), 0.0
             while not self._stop.is_set():
                 try:
                     if not self._consumers:
                         self._consume()
-                    if time.monotonic() - looked >= CHORE_SECONDS:
-                        looked = time.monotonic()
+                    if time.monotonic() - checked_at >= CHORE_SECONDS:
+                        checked_at = time.monotonic()
                         for consumer in self._consumers:
                             consumer.check_worker_health()
                     watch.look(idle=self._waiting() == 0)
                 except Unavailable:
-                    # The store has said so in the log.
+                    # Logged by the store.
                     pass
                 except Exception:
                     logger.exception("jobs cannot be looked after; trying again")
@@ -159,12 +159,12 @@ class Jobs:
             queue = self._long
         return int(queue.storage.queue_size())
 
-    def _wait_for_turn(self) -> IO[bytes] | None:
+    def _wait_for_lock(self) -> IO[bytes] | None:
         if self._lock is None:
             return Path(os.devnull).open("rb")
         file = self._lock.open("ab")
         while not self._stop.is_set():
-            if locked(file):
+            if try_lock(file):
                 return file
             self._stop.wait(WATCH_SECONDS)
         file.close()
@@ -198,7 +198,7 @@ class Jobs:
             if claim is not None:
                 claim.perform(self._work)
         except Unavailable:
-            # The store has said so in the log; the job goes on where it was put down.
+            # Logged by the store; the job is resumed later.
             pass
 
     def _due(self, chore: Chore, moment: object) -> bool:
@@ -210,12 +210,12 @@ class Jobs:
     @cached_property
     def _long(self) -> Huey:
         """The queue of jobs, which take minutes."""
-        return opened("jobs", self._queue)
+        return open_queue("jobs", self._queue)
 
     @cached_property
     def _short(self) -> Huey:
-        """The queue of chores, so that none waits for a job."""
-        return opened("chores", self._queue)
+        """The queue of chores, so that they do not wait for jobs."""
+        return open_queue("chores", self._queue)
 
     @cached_property
     def _tasks(self) -> dict[str, Callable[[str], Any]]:
@@ -229,13 +229,13 @@ class Jobs:
 
 
 class _Scheduler(Scheduler):  # type: ignore[misc]
-    """Looks at chores more often than every minute."""
+    """Checks for due chores more often than every minute."""
 
     periodic_task_seconds = CHORE_SECONDS
 
 
 class _Consumer(Consumer):  # type: ignore[misc]
-    """Leaves signals to the server it lives in."""
+    """Leaves signals to the server."""
 
     scheduler_class = _Scheduler
 
@@ -243,8 +243,8 @@ class _Consumer(Consumer):  # type: ignore[misc]
         pass
 
 
-class Plain(Serializer):  # type: ignore[misc]
-    """Messages as JSON: a name and identifiers. Nothing that is read can run anything."""
+class JsonSerializer(Serializer):  # type: ignore[misc]
+    """Messages as JSON instead of pickles, so that reading one cannot run code."""
 
     def _serialize(self, data: Any) -> bytes:
         if not isinstance(data, Message):
@@ -252,15 +252,15 @@ class Plain(Serializer):  # type: ignore[misc]
         return json.dumps({"id": data.id, "name": data.name, "args": list(data.args or ())}).encode()
 
     def _deserialize(self, data: bytes) -> Any:
-        read = json.loads(bytes(data))
-        if not isinstance(read, dict):
-            return read
-        arguments = read.get("args")
+        message = json.loads(bytes(data))
+        if not isinstance(message, dict):
+            return message
+        arguments = message.get("args")
         if not isinstance(arguments, list) or not all(isinstance(value, str) for value in arguments):
             raise ValueError("a message carries identifiers only")
         return Message(
-            id=str(read.get("id")),
-            name=str(read.get("name")),
+            id=str(message.get("id")),
+            name=str(message.get("name")),
             retries=0,
             retry_delay=0,
             args=arguments,
@@ -268,57 +268,57 @@ class Plain(Serializer):  # type: ignore[misc]
         )
 
 
-class _Closing(PostgresStorage):  # type: ignore[misc]
-    """Closes the connections of all threads, not those of the thread that closes alone."""
+class _PostgresStorage(PostgresStorage):  # type: ignore[misc]
+    """Closes the connections of all threads, not only that of the calling thread."""
 
     def __init__(self, *arguments: Any, **values: Any) -> None:
-        self._made: list[psycopg.Connection[Any]] = []
-        self._noting = threading.Lock()
+        self._connections: list[psycopg.Connection[Any]] = []
+        self._lock = threading.Lock()
         super().__init__(*arguments, **values)
 
     def _connect(self) -> psycopg.Connection[Any]:
         connection: psycopg.Connection[Any] = super()._connect()
-        with self._noting:
-            self._made = [other for other in self._made if not other.closed] + [connection]
+        with self._lock:
+            self._connections = [other for other in self._connections if not other.closed] + [connection]
         return connection
 
     _create_connection = _connect
 
-    def let_go(self) -> None:
-        """Close the connection of this thread; one is made again where it is needed."""
+    def disconnect(self) -> None:
+        """Close the connection of this thread until it is used again."""
         super().close()
 
     def close(self) -> bool:
-        with self._noting:
-            connections, self._made = self._made, []
+        with self._lock:
+            connections, self._connections = self._connections, []
         for connection in connections:
             self._close_quiet(connection)
         return bool(super().close())
 
 
-def let_go(queue: Huey) -> None:
-    """Keep no connection for a thread that rings now and then: a server has dozens of them."""
-    if isinstance(queue.storage, _Closing):
-        queue.storage.let_go()
+def disconnect(queue: Huey) -> None:
+    """Close the connection of this thread, since dozens of threads of a server rarely notify."""
+    if isinstance(queue.storage, _PostgresStorage):
+        queue.storage.disconnect()
 
 
 def default_queue(database_url: str, data_dir: Path) -> str:
-    """Return the queue where none is set: beside the tables on PostgreSQL, else a file."""
+    """Return the address of the default queue: the PostgreSQL database, else a file."""
     if make_url(database_url).get_backend_name() == "postgresql":
         return database_url
     return f"sqlite:///{data_dir / 'queue.sqlite3'}"
 
 
-def opened(name: str, address: str) -> Huey:
+def open_queue(name: str, address: str) -> Huey:
     """Open a queue: ``sqlite:///FILE``, ``postgresql://…`` or ``redis://…``."""
-    common = {"name": name, "results": False, "serializer": Plain()}
+    common = {"name": name, "results": False, "serializer": JsonSerializer()}
     scheme = address.partition(":")[0].partition("+")[0]
     if scheme == "sqlite":
-        return _opened_file(Path(address.removeprefix("sqlite:///")), common)
+        return _open_file(Path(address.removeprefix("sqlite:///")), common)
     if scheme == "postgresql":
         dsn = make_url(address).set(drivername="postgresql").render_as_string(hide_password=False)
-        placed = {"storage_class": _Closing, "dsn": dsn, "table_prefix": QUEUE_TABLES, **POSTGRES}
-        return _patiently(partial(Huey, **placed, **common))
+        options = {"storage_class": _PostgresStorage, "dsn": dsn, "table_prefix": QUEUE_TABLES, **POSTGRES}
+        return _open_postgres(partial(Huey, **options, **common))
     if scheme in {"redis", "rediss"}:
         if importlib.util.find_spec("redis") is None:
             raise BadInput.at(
@@ -329,40 +329,40 @@ def opened(name: str, address: str) -> Huey:
     raise BadInput.at("RACKLINE_QUEUE_URL", "use sqlite:///FILE, postgresql://… or redis://…")
 
 
-def _opened_file(path: Path, common: Mapping[str, Any]) -> Huey:
+def _open_file(path: Path, common: Mapping[str, Any]) -> Huey:
     make = partial(Huey, storage_class=SqliteStorage, filename=str(path), **common)
     try:
         return make()
     except sqlite3.OperationalError:
         raise
     except sqlite3.DatabaseError:
-        # Not a database any more. Nothing is in it that is not in the store.
+        # No longer a database; all that matters is in the store.
         logger.warning("the queue cannot be read and is made anew", extra={"file": str(path)})
         for ending in ("", "-wal", "-shm"):
             path.with_name(path.name + ending).unlink(missing_ok=True)
         return make()
 
 
-def _patiently(make: Callable[[], Huey]) -> Huey:
-    """Open a queue on PostgreSQL; of servers that make its tables at once all but one fail at first."""
+def _open_postgres(make: Callable[[], Huey]) -> Huey:
+    """Open a queue on PostgreSQL, again if another process creates its tables at the same time."""
     for _ in range(4):
         try:
             return make()
         except PostgresError as error:
-            if error.sqlstate not in MADE_BY_ANOTHER:
+            if error.sqlstate not in CREATED_MEANWHILE:
                 raise
             time.sleep(POLL_SECONDS)
     return make()
 
 
 def is_away(error: BaseException | None) -> bool:
-    """Tell whether the server or file of a queue cannot be used now, which mends itself."""
+    """Return whether an error means that the server or file of a queue is temporarily unavailable."""
     away = PostgresOperationalError | sqlite3.OperationalError | ConnectionError
     return isinstance(error, away) or type(error).__module__ == "redis.exceptions"
 
 
-def said_shortly(record: logging.LogRecord) -> bool:
-    """Make what is logged of a queue that is away a warning: where in the code it was noticed is no news."""
+def shorten(record: logging.LogRecord) -> bool:
+    """Log an unavailable queue as a warning without traceback."""
     if record.exc_info and is_away(record.exc_info[1]):
         record.msg = f"{record.getMessage()} ({type(record.exc_info[1]).__name__})"
         record.args = record.exc_info = None
@@ -370,12 +370,12 @@ def said_shortly(record: logging.LogRecord) -> bool:
     return True
 
 
-for heard in HEARD:
-    logging.getLogger(heard).addFilter(said_shortly)
+for logger_name in LOGGERS:
+    logging.getLogger(logger_name).addFilter(shorten)
 
 
-def locked(file: IO[bytes]) -> bool:
-    """Lock a file for this process until it ends, however it ends; false where another holds it."""
+def try_lock(file: IO[bytes]) -> bool:
+    """Lock a file until this process ends; return whether no other process has locked it."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -20,7 +20,7 @@ def do_next(bench: Workbench, crew: Callable[[], WorkerPool], stopping: Callable
     for job in bench.store.watched_jobs():
         claim = JobClaim.take(bench, job.id, stopping)
         if claim is not None:
-            claim.perform({"sweep": partial(compute_sweep, make_crew=crew)})
+            claim.perform({"sweep": partial(compute_sweep, make_pool=crew)})
             return True
     return False
 

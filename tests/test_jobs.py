@@ -15,7 +15,7 @@ from app.errors import BadInput
 from app.features.operation import chores as housekeeping
 from app.features.operation.chores import Chore
 from app.features.sweeps import service as sweeps
-from app.jobs import Jobs, Plain, default_queue, locked, opened
+from app.jobs import Jobs, JsonSerializer, default_queue, open_queue, try_lock
 from app.platform import job_running
 from app.platform.job_running import JobClaim, Watch
 from app.platform.store.database import Store
@@ -133,9 +133,9 @@ def test_a_job_that_takes_its_runners_with_it_is_given_up(
 
 def test_messages_are_names_and_identifiers() -> None:
     message = Message(id="m", name="app.jobs.perform", args=("swp_a",), kwargs={}, retries=0)
-    written = Plain().serialize(message)
+    written = JsonSerializer().serialize(message)
     assert written == b'{"id": "m", "name": "app.jobs.perform", "args": ["swp_a"]}'
-    read = Plain().deserialize(written)
+    read = JsonSerializer().deserialize(written)
     assert (read.id, read.name, list(read.args)) == ("m", "app.jobs.perform", ["swp_a"])
 
 
@@ -151,12 +151,12 @@ def test_messages_are_names_and_identifiers() -> None:
 )
 def test_what_is_no_message_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError):
-        Plain().deserialize(data)
+        JsonSerializer().deserialize(data)
 
 
 def test_a_foreign_message_stops_nobody(bench: Workbench, tmp_path: Path) -> None:
     queue = f"sqlite:///{tmp_path / 'queue.sqlite3'}"
-    storage = opened("jobs", queue).storage
+    storage = open_queue("jobs", queue).storage
     for data in (b"\x80\x04K\x01.", b'{"id": "a", "name": "os.system", "args": ["true"]}'):
         storage.enqueue(data)
     made = sweep_of(bench)
@@ -202,7 +202,7 @@ def test_one_process_of_a_machine_does_jobs(bench: Workbench, tmp_path: Path) ->
     time.sleep(0.3)
     assert not second._consumers
     with lock.open("ab") as file:
-        assert not locked(file)
+        assert not try_lock(file)
     first.stop()
     until(lambda: bool(second._consumers))
     second.stop()
@@ -235,5 +235,5 @@ def test_where_the_queue_is(tmp_path: Path) -> None:
     assert default_queue("sqlite:///x", tmp_path) == f"sqlite:///{tmp_path / 'queue.sqlite3'}"
     for address, word in (("redis://localhost/1", "redis"), ("amqp://a", "sqlite")):
         with pytest.raises(BadInput, match=word) as caught:
-            opened("jobs", address)
+            open_queue("jobs", address)
         assert caught.value.errors[0].field == "RACKLINE_QUEUE_URL"

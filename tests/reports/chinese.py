@@ -14,7 +14,7 @@ from app.estimating.request import EstimateRequest
 from app.features.comparisons.compare import ComparisonEntry
 from app.features.networks.answering import choose_fabric
 from app.features.networks.model import FabricChoiceRequest
-from app.features.proposals.evidence import Named
+from app.features.proposals.evidence import NamedAnswers
 from app.features.proposals.model import Proposal
 from app.platform.web.examples import BERT_ON_IPUS, BOW, FABRICS_MEASURED, OWN_MODEL, RESNET
 from app.platform.wording.voice import Voice, translations, voice
@@ -95,14 +95,14 @@ def options(name: str) -> Sequence[ComparisonEntry]:
 
 
 @cache
-def networks() -> Named:
+def networks() -> NamedAnswers:
     """Return networks with the customer's runs on both."""
     asked_of = FabricChoiceRequest.model_validate(FABRICS_MEASURED)
-    return Named(networks=choose_fabric(asked_of, sizing_context()))
+    return NamedAnswers(networks=choose_fabric(asked_of, sizing_context()))
 
 
 def chinese(name: str) -> Proposal:
     """Return one proposal in Chinese."""
     limits = {"deadline_s": 30 * 86_400, "budget": 5e9} if name == "GPT-3" else {}
-    named = {"named": networks()} if name == "published" else {}
-    return proposal(options(name), customer="某某智算科技有限公司", locale="zh", **limits, **named)
+    answers = {"answers": networks()} if name == "published" else {}
+    return proposal(options(name), customer="某某智算科技有限公司", locale="zh", **limits, **answers)

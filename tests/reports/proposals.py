@@ -10,8 +10,8 @@ from app.estimating.documents import Estimate
 from app.estimating.request import EstimateRequest, ModelInput, SystemInput
 from app.features.comparisons.compare import ComparisonEntry, compare
 from app.features.comparisons.model import Comparison, PublishedFigure
-from app.features.proposals.content import NOTHING_NAMED, build_content
-from app.features.proposals.evidence import Named
+from app.features.proposals.content import NO_ANSWERS, build_content
+from app.features.proposals.evidence import NamedAnswers
 from app.features.proposals.lines import content_hash
 from app.features.proposals.model import Logo, Proposal, ProposalContent, ProposalRequest
 from tests.sizing.asking import sizing_context
@@ -48,7 +48,7 @@ def request_of(one: Estimate) -> EstimateRequest:
 def content(
     options: Sequence[ComparisonEntry] = (),
     logo: Logo | None = None,
-    named: Named = NOTHING_NAMED,
+    answers: NamedAnswers = NO_ANSWERS,
     number: str | None = None,
     **asked: Any,
 ) -> ProposalContent:
@@ -62,18 +62,18 @@ def content(
         today=MOMENT.date(),
         logo=logo,
         number=number,
-        named=named,
+        answers=answers,
     )
 
 
 def proposal(
     options: Sequence[ComparisonEntry] = (),
     logo: Logo | None = None,
-    named: Named = NOTHING_NAMED,
+    answers: NamedAnswers = NO_ANSWERS,
     **asked: Any,
 ) -> Proposal:
     """Return a frozen proposal."""
-    said = content(options, logo, named, **asked)
+    said = content(options, logo, answers, **asked)
     return Proposal(
         id="prp_x",
         comparison_id="cmp_x",

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image, PngImagePlugin
 
 from app.errors import BadInput
-from app.features.proposals.branding import KEPT, MAX_BYTES, read_logo
+from app.features.proposals.branding import LOGO_SIZE, MAX_BYTES, read_logo
 from app.features.proposals.model import Logo, LogoInput
 from app.features.proposals.pdf import proposal_pdf
 from tests.reports.proposals import proposal
@@ -42,7 +42,7 @@ def content_of(logo: Logo) -> bytes:
 
 def test_a_png_keeps_its_pixels_and_nothing_else() -> None:
     logo = read_logo(given(png(2000, 500, comment="secret"), "image/png"))
-    assert logo.width <= KEPT[0] and logo.height <= KEPT[1]
+    assert logo.width <= LOGO_SIZE[0] and logo.height <= LOGO_SIZE[1]
     assert b"secret" not in content_of(logo)
     assert b"tEXt" not in content_of(logo)
 

@@ -11,7 +11,7 @@ import pytest
 
 from app.features.networks.answering import choose_fabric
 from app.features.networks.model import FabricChoiceRequest
-from app.features.proposals.evidence import Named
+from app.features.proposals.evidence import NamedAnswers
 from app.features.proposals.model import Proposal
 from app.features.proposals.pdf import proposal_pdf
 from app.features.proposals.sheets import proposal_csv, proposal_workbook
@@ -41,21 +41,21 @@ def renderings(made: Proposal) -> Renderings:
 
 
 @pytest.fixture(scope="module")
-def named() -> Named:
+def answers() -> NamedAnswers:
     """Networks with the customer's runs on both."""
     asked = FabricChoiceRequest.model_validate(FABRICS_MEASURED)
-    return Named(networks=choose_fabric(asked, sizing_context()))
+    return NamedAnswers(networks=choose_fabric(asked, sizing_context()))
 
 
 @pytest.mark.parametrize("options", list(OPTIONS))
 @pytest.mark.parametrize("locale", ["ko", "en", "zh"])
-def test_every_number_is_the_same_everywhere(options: str, locale: str, named: Named) -> None:
-    made = proposal(OPTIONS[options], named=named, locale=locale)
+def test_every_number_is_the_same_everywhere(options: str, locale: str, answers: NamedAnswers) -> None:
+    made = proposal(OPTIONS[options], answers=answers, locale=locale)
     assert hold(made, renderings(made)) > 40
 
 
-def test_every_warning_of_the_page_is_in_the_pdf_and_the_tables(named: Named) -> None:
-    made = proposal(modelled(), named=named)
+def test_every_warning_of_the_page_is_in_the_pdf_and_the_tables(answers: NamedAnswers) -> None:
+    made = proposal(modelled(), answers=answers)
     hold_warnings(made, renderings(made))
 
 

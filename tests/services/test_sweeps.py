@@ -17,6 +17,7 @@ from app.features.price_books.service import create_book
 from app.features.sweeps import service as sweeps
 from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.points import Sweep
+from app.features.sweeps.rows import csv_lines
 from app.features.sweeps.run import WorkerPool, WorkersFailed
 from app.features.uploads.service import upload_profile, upload_workload
 from app.jobs import Jobs
@@ -77,7 +78,7 @@ def test_rows_are_the_same_wherever_the_sweep_was_broken_off(bench: Workbench) -
     compute(bench)
     compute(bench)
     assert rows(bench, made.id) == rows(bench, whole.id) == list(range(40))
-    texts = [list(sweeps.sweep_csv(bench, LOCAL_WORKSPACE, one.id)) for one in (made, whole)]
+    texts = [list(csv_lines(sweeps.every_row(bench, LOCAL_WORKSPACE, one.id))) for one in (made, whole)]
     assert texts[0] == texts[1]
 
 
@@ -196,7 +197,7 @@ def test_what_one_workspace_sweeps_another_does_not_find(bench: Workbench) -> No
         sweeps.get_job,
         sweeps.cancel_sweep,
         sweeps.resume_sweep,
-        sweeps.sweep_csv,
+        sweeps.every_row,
     ):
         with pytest.raises(NotFound):
             find(bench, OTHER, made.id)
@@ -224,7 +225,7 @@ def test_results_are_read_in_stretches(bench: Workbench, monkeypatch: pytest.Mon
     texts = []
     for batch in (7, 10, 500):
         monkeypatch.setattr("app.features.sweeps.service.BATCH", batch)
-        texts.append("".join(sweeps.sweep_csv(bench, LOCAL_WORKSPACE, made.id)))
+        texts.append("".join(csv_lines(sweeps.every_row(bench, LOCAL_WORKSPACE, made.id))))
     assert len(set(texts)) == 1 and len(texts[0].splitlines()) == 21
 
 

@@ -1,4 +1,4 @@
-"""Comparisons: options side by side, with ratios and what to beware of."""
+"""Comparisons: options side by side, with ratios and warnings."""
 
 from __future__ import annotations
 
@@ -32,13 +32,7 @@ from app.platform.web.api import (
     read_tag,
     write_tag,
 )
-from app.platform.web.deps import (
-    ID,
-    BenchDep,
-    KeyHeader,
-    ListDep,
-    WorkspaceDep,
-)
+from app.platform.web.deps import ID, BenchDep, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import HEAD_TO_HEAD, MODELLED, RENAMED
 from app.platform.web.needs import Right, needs
 
@@ -56,7 +50,7 @@ NARROW = [Depends(COMPARISONS)]
 
 
 def answered(request: Request, comparison: Comparison) -> Comparison:
-    """Return a comparison whose estimates stand alone as well."""
+    """Return a comparison with its estimates as they are returned alone."""
     rows = [
         row.model_copy(update={"estimate": row.estimate and estimate_answered(request, row.estimate)})
         for row in comparison.rows
@@ -133,9 +127,9 @@ def get_comparison(
 ) -> Comparison:
     """Return the options in their current state; use the ETag in If-Match to change them."""
     basis = BasisAsked(utilisation, term_years)
-    found = comparisons.get_comparison(bench, workspace, identifier, scaling_efficiency, basis)
-    response.headers["ETag"] = write_tag(found.version)
-    return answered(request, found.comparison)
+    current = comparisons.get_comparison(bench, workspace, identifier, scaling_efficiency, basis)
+    response.headers["ETag"] = write_tag(current.version)
+    return answered(request, current.comparison)
 
 
 @router.patch("/{id}", summary="Update a comparison", responses={**ASK, **CHANGED}, dependencies=NARROW)

@@ -1,4 +1,4 @@
-"""Figures of several options side by side."""
+"""Figures of a comparison: time and cost of its options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.platform.wording.voice import Voice
 
 
 def hours_of(row: ComparisonRow) -> Quantity | None:
-    """Return the time of a row in seconds, where there is one."""
+    """Return the time of a row in seconds, if known."""
     if row.hours is None:
         return None
     low = row.hours if row.low is None else row.low
@@ -25,46 +25,41 @@ def hours_of(row: ComparisonRow) -> Quantity | None:
 def time_to_train(comparison: Comparison, voice: Voice) -> Figure:
     quantities = [hours_of(row) for row in comparison.rows]
     scale = time_scale(quantities)
-    unit, title = voice.gettext(scale.unit), voice.gettext("Training time")
-    return _bars(comparison, quantities, scale, (title, unit, voice.number), voice)
+    title, unit = voice.gettext("Training time"), voice.gettext(scale.unit)
+    return _bars(comparison, quantities, scale, title, unit, voice.number, voice)
 
 
 def cost_to_train(comparison: Comparison, voice: Voice) -> Figure:
     quantities = [row.run_cost for row in comparison.rows]
-    named = (voice.gettext("Cost per run"), comparison.currency, voice.amount)
-    return _bars(comparison, quantities, Scale(1.0, ""), named, voice)
+    title, unit = voice.gettext("Cost per run"), comparison.currency
+    return _bars(comparison, quantities, Scale(1.0, ""), title, unit, voice.amount, voice)
 
 
 def _bars(
     comparison: Comparison,
     quantities: Sequence[Quantity | None],
     scale: Scale,
-    named: tuple[str, str, Callable[[float], str]],
+    title: str,
+    unit: str,
+    write: Callable[[float], str],
     voice: Voice,
 ) -> Figure:
-    """Return one horizontal bar per option, coloured by who claims it; points where values span decades.
-
-    The axis is named by its title, its unit, and how its numbers are written.
-    """
-    values = [one.value for one in quantities if one is not None]
-    spread = bool(values) and min(values) > 0 and max(values) / min(values) > LOGARITHMIC_FROM
-    kinds = [kind for kind in figures.KINDS if any(row.kind == kind for row in comparison.rows)]
+    """Return a horizontal bar per option, coloured by its kind; points if values span decades."""
+    values = [quantity.value for quantity in quantities if quantity is not None]
+    log = bool(values) and min(values) > 0 and max(values) / min(values) > LOGARITHMIC_FROM
     traces = []
-    for kind in kinds:
+    for kind, style in figures.KINDS.items():
+        if not any(row.kind == kind for row in comparison.rows):
+            continue
         rows = enumerate(zip(comparison.rows, quantities, strict=True))
-        shown = [(index, one) for index, (row, one) in rows if row.kind == kind and one is not None]
-        places, drawn = [index for index, _ in shown], [one for _, one in shown]
-        texts = [voice.quantity(one, scale if one.unit == "s" else None) for one in drawn]
-        name, x, ranges = (
-            voice.label(kind),
-            [one.value / scale.size for one in drawn],
-            whiskers(drawn, scale.size),
-        )
-        if spread:
-            marker = {"color": figures.KINDS[kind][0], "size": 12}
-            traces.append(figures.points(x, places, marker, texts, name=name, error_x=ranges))
+        bars = [(index, quantity) for index, (row, quantity) in rows if row.kind == kind and quantity]
+        x, y = [quantity.value / scale.size for _, quantity in bars], [index for index, _ in bars]
+        texts = [voice.quantity(quantity, scale if quantity.unit == "s" else None) for _, quantity in bars]
+        name, ranges = voice.label(kind), whiskers([quantity for _, quantity in bars], scale.size)
+        if log:
+            marker = {"color": style[0], "size": 12}
+            traces.append(figures.points(x, y, marker, texts, name=name, error_x=ranges))
         else:
-            traces.append(figures.bar(name, x, places, figures.KINDS[kind], texts, error_x=ranges))
-    title, unit, write = named
-    across = axis(title, reach(quantities, scale.size), write, unit=unit, log=spread, zero=not spread)
+            traces.append(figures.bar(name, x, y, style, texts, error_x=ranges))
+    across = axis(title, reach(quantities, scale.size), write, unit=unit, log=log, zero=not log)
     return figures.lying(traces, [row.label for row in comparison.rows], across)

@@ -1,10 +1,10 @@
-"""Options side by side: hours of each row, ratios between them, and what to beware of."""
+"""Options side by side: hours of each row, ratios between them, and warnings."""
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -29,44 +29,30 @@ from app.features.comparisons.model import (
 )
 
 ROUNDING = 0.01
-"""Share by which a stated linear figure may differ from the computed one: publications round. Options nearer
-to each other than this are equal."""
+"""Relative difference below which two times are equal; a stated linear figure may be rounded by as much."""
 
 SAME_COST = 0.001
-"""Share below which two costs are equal: what options share of prices does not blur their difference."""
+"""Relative difference below which two costs are equal."""
 
 SURE = 0.8
-"""Share of the common samples in which an order has to hold to be one, as for a deadline."""
+"""Least share of the common samples in which an order must hold, as for a deadline."""
 
 SECONDS_PER_HOUR = 3600.0
 
 COST_BASIS = (
-    "acquisition",
-    "amortisation_years",
-    "utilisation",
-    "include",
-    "price_book_id",
-    "price_book_version",
-    "currency",
-    "region",
-    "tariff_tier",
-    "rental",
-    "price_date",
-    "term_years",
-    "discount_rate",
-    "pue",
-    "storage_tb",
-    "egress_gb",
-)
-"""What two costs must share to be compared; prices, and what a machine fetches when it is sold, may differ.
+    "acquisition", "amortisation_years", "utilisation", "include", "price_book_id", "price_book_version",
+    "currency", "region", "tariff_tier", "rental", "price_date", "term_years", "discount_rate", "pue",
+    "storage_tb", "egress_gb",
+)  # fmt: skip
+"""Fields of the basis that two costs must share to be comparable; prices and resale values may differ.
 
-A size of storage that nobody stated grows with the machines, and differs without being another basis.
+Storage that is not stated grows with the machines, which is no difference of basis.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonEntry:
-    """One row as asked; an estimate request comes with its estimate."""
+    """Request of one row; an estimate request comes with its estimate."""
 
     request: EstimateRequest | PublishedFigure
     estimate: Estimate | None = None
@@ -83,7 +69,7 @@ class Amount:
 
     @property
     def drawn(self) -> FloatLike:
-        """Samples, or the one exact value."""
+        """Samples, or the exact value if there are none."""
         return self.value if self.samples is None else self.samples
 
     def times(self, factor: float) -> Amount:
@@ -104,10 +90,10 @@ def compare(
     locale: str = "en",
     currency: str = "USD",
 ) -> Comparison:
-    """Return options side by side; the identifier is empty.
+    """Return options side by side, with an empty identifier.
 
-    A linear row has the hours of the row it is scaled from, over its factor times the scaling
-    efficiency. Efficiency 1 is what publications assume; it flatters the row that is scaled.
+    The hours of a linear row are those of its base divided by its factor and the scaling efficiency.
+    Publications assume an efficiency of 1, which flatters the scaled row.
     """
     check_row_count(len(options))
     if not LEAST_SHARE <= scaling_efficiency <= 1:
@@ -120,7 +106,6 @@ def compare(
     rows = [
         comparison_row(option, label, hours[label]) for option, label in zip(options, labels, strict=True)
     ]
-    first = leaders(hours)
     return Comparison(
         id="",
         title=title or " · ".join(labels)[:200],
@@ -132,14 +117,13 @@ def compare(
             Ratio(faster=faster, slower=slower, **ratio)
             for faster, slower, ratio in ratios_of(hours, ROUNDING)
         ],
-        fastest=first[0] if len(first) == 1 else None,
-        fastest_tied=first if len(first) > 1 else [],
+        **leader_fields("fastest", leaders(hours)),
         warnings=comparison_warnings(rows, catalog),
     )
 
 
 def check_row_count(count: int) -> None:
-    """Refuse too few or too many rows; also before their estimates are made."""
+    """Raise an error for too few or too many rows."""
     if not 1 <= count <= MOST_ROWS:
         raise BadInput.at(
             "rows", "a comparison has 1 to {most} rows, not {count}", most=MOST_ROWS, count=count
@@ -151,21 +135,21 @@ def estimated(
     currency: str,
     make: Callable[[EstimateRequest], Estimate],
 ) -> list[ComparisonEntry]:
-    """Return the rows that are asked for, with their estimates; faults are named with their row."""
+    """Return the requested rows with their estimates; errors name the row."""
     check_row_count(len(requests))
     options = []
     for position, request in enumerate(requests):
         if isinstance(request, PublishedFigure):
             options.append(ComparisonEntry(request))
             continue
-        asked = request.model_copy(update={"currency": currency})
+        request = request.model_copy(update={"currency": currency})
         with fields_at(partial(in_row, position)):
-            options.append(ComparisonEntry(asked, make(asked)))
+            options.append(ComparisonEntry(request, make(request)))
     return options
 
 
 def in_row(position: int, field: str) -> str:
-    """Return what a field of a row is called; the row itself where all of it is meant."""
+    """Return the path of a field of a row, or of the row if the field is empty."""
     return f"rows.{position}.{field}" if field else f"rows.{position}"
 
 
@@ -177,58 +161,57 @@ def check_systems(options: Sequence[ComparisonEntry], catalog: Catalog) -> None:
 
 
 def row_labels(options: Sequence[ComparisonEntry]) -> list[str]:
-    """Return the name of each row; those without one are named after their system."""
-    given = [option.request.label for option in options if option.request.label]
-    twice = sorted({label for label in given if given.count(label) > 1})
-    if twice:
-        raise BadInput.at("rows", "two rows are labelled “{label}”; use different labels", label=twice[0])
-    taken = set(given)
+    """Return the label of each row, by default the name of its system; labels are unique."""
+    used = [option.request.label for option in options if option.request.label]
+    repeated = sorted({label for label in used if used.count(label) > 1})
+    if repeated:
+        raise BadInput.at("rows", "two rows are labelled “{label}”; use different labels", label=repeated[0])
     labels = []
     for option in options:
-        label = option.request.label or made_label(option, taken)
-        taken.add(label)
+        label = option.request.label or default_label(option, used)
+        used.append(label)
         labels.append(label)
     return labels
 
 
-def made_label(option: ComparisonEntry, taken: set[str]) -> str:
-    """Return a name for an estimate without one that no other row has."""
-    assert option.estimate is not None, "figures always carry a label"
+def default_label(option: ComparisonEntry, used: Collection[str]) -> str:
+    """Return an unused label for an estimate."""
+    assert option.estimate is not None, "published figures always have a label"
     system = option.estimate.system
     base = option.estimate.label or (f"{system.count} × {system.name}" if system.count > 1 else system.name)
-    names = itertools.chain([base], (f"{base} ({number})" for number in itertools.count(2)))
-    return next(name for name in names if name not in taken)
+    labels = itertools.chain([base], (f"{base} ({number})" for number in itertools.count(2)))
+    return next(label for label in labels if label not in used)
 
 
 def row_hours(
     options: Sequence[ComparisonEntry], labels: Sequence[str], efficiency: float
 ) -> dict[str, Amount | None]:
-    """Return the hours of every row by its label, linear ones from the rows they are scaled from. [h]
+    """Return the hours of every row by its label; None if the model does not fit. [h]
 
-    None where the model does not fit. Only rows with more hardware than their base lose to the efficiency.
+    The efficiency applies only to linear rows with more hardware than their base.
     """
 
-    def hours_of(position: int, waiting: tuple[int, ...]) -> Amount | None:
-        request, made = options[position].request, options[position].estimate
-        here = f"rows.{position}"
-        if position in waiting:
-            raise BadInput.at(f"{here}.scaled_from", "rows are scaled from each other in a cycle")
+    def hours_of(position: int, scaled: tuple[int, ...]) -> Amount | None:
+        """Return the hours of a row on which the rows ``scaled`` depend."""
+        request, estimate = options[position].request, options[position].estimate
+        path = f"rows.{position}"
+        if position in scaled:
+            raise BadInput.at(f"{path}.scaled_from", "rows are scaled from each other in a cycle")
         if isinstance(request, EstimateRequest):
-            time = made.time_to_train if made is not None else None
-            if time is None:
+            if estimate is None or estimate.time_to_train is None:
                 return None
-            samples = made.time_samples if made is not None else None
-            drawn = None if samples is None else np.asarray(samples)
-            return Amount(time.value, drawn, time.low, time.high).over(SECONDS_PER_HOUR)
+            time = estimate.time_to_train
+            samples = None if estimate.time_samples is None else np.asarray(estimate.time_samples)
+            return Amount(time.value, samples, time.low, time.high).over(SECONDS_PER_HOUR)
         loss = efficiency if request.factor is None or request.factor > 1 else 1.0
         if request.kind == "linear" and request.scaled_from is not None:
             if request.factor is None:
                 raise Unprocessable.at(
-                    f"{here}.factor", "enter a factor for a row that is scaled from another"
+                    f"{path}.factor", "enter a factor for a row that is scaled from another"
                 )
             if request.scaled_from not in labels:
-                raise NotFound.named("row", request.scaled_from, labels, f"{here}.scaled_from")
-            base = hours_of(labels.index(request.scaled_from), (*waiting, position))
+                raise NotFound.named("row", request.scaled_from, labels, f"{path}.scaled_from")
+            base = hours_of(labels.index(request.scaled_from), (*scaled, position))
             if base is None:
                 return None
             linear = base.over(request.factor)
@@ -237,7 +220,7 @@ def row_hours(
             return linear.over(loss)
         if request.hours is None:
             raise Unprocessable.at(
-                f"{here}.hours", "enter hours for a figure that is not scaled from another row"
+                f"{path}.hours", "enter hours for a figure that is not scaled from another row"
             )
         return Amount(request.hours).over(loss if request.kind == "linear" else 1.0)
 
@@ -245,7 +228,7 @@ def row_hours(
 
 
 def check_agreement(stated: float, linear: float, position: int) -> None:
-    """Refuse stated hours that the row's own base and factor contradict."""
+    """Raise an error for stated hours that contradict those scaled from the base."""
     if abs(stated - linear) > ROUNDING * linear:
         raise BadInput.at(
             f"rows.{position}.hours",
@@ -257,32 +240,32 @@ def check_agreement(stated: float, linear: float, position: int) -> None:
 
 def comparison_row(option: ComparisonEntry, label: str, hours: Amount | None) -> ComparisonRow:
     request = option.request
-    stated = request if isinstance(request, PublishedFigure) else None
+    figure = request if isinstance(request, PublishedFigure) else None
     return ComparisonRow(
         label=label,
-        kind="modelled" if stated is None else stated.kind,
+        kind="modelled" if figure is None else figure.kind,
         hours=hours and hours.value,
         low=hours and hours.low,
         high=hours and hours.high,
         system=request.system.id if isinstance(request, EstimateRequest) else request.system,
-        scaled_from=stated and stated.scaled_from,
-        factor=stated and stated.factor,
-        estimate=None if stated else option.estimate,
+        scaled_from=figure and figure.scaled_from,
+        factor=figure and figure.factor,
+        estimate=None if figure else option.estimate,
     )
 
 
 def ratios_of(
     amounts: Mapping[str, Amount | None], rounding: float
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Give each option with each of more, and the ratio of the two; the least option's first.
+    """Yield each option with each one of a larger amount and their ratio, the least option first.
 
-    The samples of two estimates are drawn with the same random numbers, so that what both depend on, such as
-    the efficiency of one software stack, does not blur their order.
+    The samples of two estimates use the same random numbers, so that uncertainty they share, such as the
+    efficiency of one software stack, does not blur their order.
     """
     known = {label: amount for label, amount in amounts.items() if amount is not None and amount.value > 0}
     ranked = sorted(known, key=lambda label: (known[label].value, label))
-    for place, first in enumerate(ranked):
-        for second in reversed(ranked[place + 1 :]):
+    for index, first in enumerate(ranked):
+        for second in reversed(ranked[index + 1 :]):
             less, more = known[first], known[second]
             ratio: dict[str, Any] = {
                 "ratio": more.value / less.value,
@@ -296,7 +279,7 @@ def ratios_of(
 
 
 def separated(less: Amount, more: Amount, rounding: float = ROUNDING) -> bool:
-    """Tell whether something separates two amounts: more than rounding, and more than their ranges."""
+    """Return whether two amounts differ by more than rounding and more than their uncertainty."""
     if more.value <= (1.0 + rounding) * less.value:
         return False
     if less.samples is None and more.samples is None:
@@ -304,34 +287,39 @@ def separated(less: Amount, more: Amount, rounding: float = ROUNDING) -> bool:
     return bool(probability_less(less.drawn, more.drawn) >= SURE)
 
 
-def leaders(found: Mapping[str, Amount | None], rounding: float = ROUNDING) -> list[str]:
-    """Return the option with the least amount, and after it those that nothing separates from it."""
-    known = {name: one for name, one in found.items() if one is not None}
+def leaders(amounts: Mapping[str, Amount | None], rounding: float = ROUNDING) -> list[str]:
+    """Return the option with the least amount, followed by those that tie with it."""
+    known = {name: amount for name, amount in amounts.items() if amount is not None}
     if not known:
         return []
     best = min(known, key=lambda name: known[name].value)
-    others = (name for name, one in known.items() if not separated(known[best], one, rounding))
-    return [best, *(name for name in others if name != best)]
+    tied = (name for name, amount in known.items() if not separated(known[best], amount, rounding))
+    return [best, *(name for name in tied if name != best)]
+
+
+def leader_fields(name: str, labels: list[str]) -> dict[str, Any]:
+    """Return the fields of a comparison for a single leading option, or for those that tie."""
+    return {name: labels[0] if len(labels) == 1 else None, f"{name}_tied": labels if len(labels) > 1 else []}
 
 
 def comparison_warnings(rows: Sequence[ComparisonRow], catalog: Catalog) -> list[CheckWarning]:
-    """Return what to beware of when reading the rows side by side."""
-    found = (
-        _about(
+    """Return warnings to consider when comparing the rows."""
+    warnings = (
+        _row_warning(
             "vendor_figure",
             "caution",
             "{rows}: published by the vendor; not independently measured",
             rows,
             lambda row: row.kind == "vendor",
         ),
-        _about(
+        _row_warning(
             "linear_scaling_assumed",
             "caution",
             "{rows}: extrapolated, not measured; real scaling falls short of it, which flatters the row",
             rows,
             lambda row: row.kind == "linear",
         ),
-        _about(
+        _row_warning(
             "generation_mk2",
             "info",
             "{rows}: MK2-generation IPU (GC200), not Bow; the vendor states that Bow is up to 40 % faster",
@@ -340,16 +328,16 @@ def comparison_warnings(rows: Sequence[ComparisonRow], catalog: Catalog) -> list
         ),
         cost_bases_differ(rows),
     )
-    return [warning for warning in found if warning is not None]
+    return [warning for warning in warnings if warning is not None]
 
 
 USED = "used market"
-"""What the catalogue says of the availability of systems that are not sold new."""
+"""Availability in the catalogue of systems that are not sold new."""
 
 
 def not_sold_new(rows: Sequence[ComparisonRow], catalog: Catalog) -> list[CheckWarning]:
-    """Return what to clear up before an option is ordered that nobody sells new."""
-    found = _about(
+    """Return the warning about options that are not sold new, if any."""
+    warning = _row_warning(
         "not_sold_new",
         "caution",
         "{rows}: no longer sold new; confirm stock, delivery and the end of the manufacturer's support "
@@ -357,22 +345,22 @@ def not_sold_new(rows: Sequence[ComparisonRow], catalog: Catalog) -> list[CheckW
         rows,
         lambda row: row.system in catalog.items and USED in catalog.system(str(row.system)).availability,
     )
-    return [] if found is None else [found]
+    return [] if warning is None else [warning]
 
 
-def _about(
+def _row_warning(
     code: str,
     severity: Literal["info", "caution", "serious"],
     template: str,
     rows: Sequence[ComparisonRow],
-    concerned: Callable[[ComparisonRow], bool],
+    applies: Callable[[ComparisonRow], bool],
 ) -> CheckWarning | None:
-    """Return a warning that names the rows it is about; None where it is about none."""
-    chosen = {position: row.label for position, row in enumerate(rows) if concerned(row)}
-    if not chosen:
+    """Return a warning that names the rows to which it applies; None if there are none."""
+    labels = {position: row.label for position, row in enumerate(rows) if applies(row)}
+    if not labels:
         return None
-    message = Message(template, {"rows": ", ".join(chosen.values())})
-    return CheckWarning.of(code, severity, message, *(f"rows.{position}" for position in chosen))
+    message = Message(template, {"rows": ", ".join(labels.values())})
+    return CheckWarning.of(code, severity, message, *(f"rows.{position}" for position in labels))
 
 
 def chip_of(row: ComparisonRow, catalog: Catalog) -> str | None:
@@ -380,22 +368,22 @@ def chip_of(row: ComparisonRow, catalog: Catalog) -> str | None:
     if row.system is not None:
         return catalog.system(row.system).chip
     words = f"-{re.sub(r'[^a-z0-9]+', '-', row.label.lower())}-"
-    named = [system for system in catalog.names("system") if f"-{system}-" in words]
-    return catalog.system(max(named, key=len)).chip if named else None
+    systems = [system for system in catalog.names("system") if f"-{system}-" in words]
+    return catalog.system(max(systems, key=len)).chip if systems else None
 
 
 def cost_bases_differ(rows: Sequence[ComparisonRow]) -> CheckWarning | None:
-    """Costs that must not be compared: bought here, rented there, other parts or years counted."""
+    """Return the warning about costs on different terms or cost items; None if all are alike."""
     costed = {
         position: {name: row.estimate.cost.basis.get(name) for name in COST_BASIS}
         for position, row in enumerate(rows)
         if row.estimate is not None and row.estimate.cost is not None
     }
     bases = list(costed.values())
-    apart = [name for name in COST_BASIS if any(basis[name] != bases[0][name] for basis in bases)]
-    if not apart:
+    differing = [name for name in COST_BASIS if any(basis[name] != bases[0][name] for basis in bases)]
+    if not differing:
         return None
-    values = {"fields": ", ".join(apart)}
+    values = {"fields": ", ".join(differing)}
     message = Message("the costs are on different bases ({fields}) and cannot be compared directly", values)
     harmonised = all(rows[position].costs for position in costed)
     if harmonised:

@@ -1,4 +1,4 @@
-"""What comparisons are asked and answered with."""
+"""Requests and documents of comparisons."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from app.estimating.documents import CheckWarning, Estimate
 from app.estimating.money import Cost, CostLine
 from app.estimating.request import Currency, EstimateRequest, Locale, Number, Schema
 from app.estimating.schema import Document, Quantity
+
+ClaimKind = Literal["vendor", "published", "measured", "modelled", "linear"]
 
 
 class BasisCost(Document):
@@ -56,7 +58,7 @@ class ComparisonRow(Document):
 
     label: str
     """Name of the row."""
-    kind: Literal["vendor", "published", "measured", "modelled", "linear"]
+    kind: ClaimKind
     """Origin of the figure; estimates are modelled."""
     hours: float | None
     """Time to train; null if it does not fit. [h]"""
@@ -79,13 +81,13 @@ class ComparisonRow(Document):
 
     @property
     def own_cost(self) -> BasisCost | Cost | None:
-        """Cost on the basis of all rows as it is had; where there is none, that of the estimate."""
-        own = next((one for one in self.costs if one.own), None)
+        """Cost on the shared basis, paid for in the row's own way; by default that of the estimate."""
+        own = next((cost for cost in self.costs if cost.own), None)
         return own or (None if self.estimate is None else self.estimate.cost)
 
     @property
     def run_cost(self) -> Quantity | None:
-        """Cost of a run on the basis of all rows; where there is none, that of the estimate."""
+        """Cost per run on the shared basis; by default that of the estimate."""
         cost = self.own_cost
         return None if cost is None else cost.run
 
@@ -173,19 +175,17 @@ class ComparisonSummary(Document):
     updated_at: datetime = Field(description="Time of the last change.")
 
 
-ClaimKind = Literal["vendor", "published", "measured", "modelled", "linear"]
-
 MOST_ROWS = 8
 """Rows of a comparison."""
 
 MOST_HOURS = 1e9
-"""Longest time to train that is taken, more than a hundred millennia. [h]"""
+"""Longest time to train. [h]"""
 
 MOST_TIMES = 1e6
-"""Most times the hardware of another row."""
+"""Largest factor."""
 
 LEAST_SHARE = 1e-6
-"""Least of either. Within these bounds no ratio leaves what a number can say."""
+"""Shortest time and smallest factor. Within these bounds ratios do not overflow."""
 
 
 class PublishedFigure(Schema):
@@ -212,7 +212,7 @@ class PublishedFigure(Schema):
 
 
 def row_tag(value: Any) -> str:
-    """Tell published figures from estimate requests by the fields only the former have."""
+    """Distinguish published figures from estimate requests by fields that only the former have."""
     if isinstance(value, dict):
         return "(figure)" if value.keys() & {"hours", "kind", "scaled_from", "factor"} else "(estimate)"
     return "(figure)" if isinstance(value, PublishedFigure) else "(estimate)"

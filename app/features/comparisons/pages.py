@@ -1,4 +1,4 @@
-"""The data of a comparison, at what an address states as people write it."""
+"""The data of a comparison, with query parameters as people type them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PARAMETER, UTILISATION, YEARS = "scaling_efficiency", "utilisation", "term_years
 
 
 def share_of(text: str, field: str = PARAMETER) -> float:
-    """Return a share from what was typed: 0.85, 85 and 85% all mean the same."""
+    """Return a share: 0.85, 85 and 85% mean the same; empty means 1."""
     try:
         number = float(text.strip().removesuffix("%").replace(",", ".") or "1")
     except ValueError:
@@ -29,13 +29,13 @@ def share_of(text: str, field: str = PARAMETER) -> float:
 
 
 def address(identifier: str, share: float) -> str:
-    """Return the one address of a comparison at a scaling efficiency."""
+    """Return the address of a comparison at a scaling efficiency."""
     query = "" if share == 1 else f"?{urlencode({PARAMETER: f'{share:.6g}'})}"
     return f"/comparisons/{identifier}{query}"
 
 
 def basis_of(utilisation: str, term_years: str) -> BasisAsked:
-    """Return the basis that was typed: 0.5, 50 and 50% are the same utilisation; empty is the usual."""
+    """Return the basis of costs; utilisation 0.5, 50 and 50% mean the same, and empty fields the default."""
     years = None
     if term_years.strip():
         try:

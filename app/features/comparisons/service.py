@@ -1,4 +1,4 @@
-"""Make, change, keep and find comparisons."""
+"""Create, change and read comparisons."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ from app.features.comparisons.model import (
 from app.features.comparisons.one_basis import BasisAsked, on_one_basis
 from app.features.estimates.service import estimate_of, make_estimate, save_estimate
 from app.features.estimates.standing import standing
+from app.platform import workbench
 from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, read_cursor, write_cursor
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import ComparisonRecord, EstimateRow
-from app.platform.workbench import Workbench, no_such
+from app.platform.workbench import Workbench
 
 USUAL_BASIS = BasisAsked()
 
@@ -58,12 +59,12 @@ def create_comparison(
 def keep_comparison(
     bench: Workbench, workspace_id: str, request: ComparisonRequest, once: IdempotentCall | None
 ) -> Comparison:
-    """Put options side by side and keep them, once for each request of its caller."""
+    """Compare options and store the comparison, once per idempotent call."""
 
     def make() -> tuple[Comparison, Save]:
         options = make_options(bench, workspace_id, request.rows, request.currency)
-        found = ComparisonHead(new_id("cmp"), request.title, request.locale, request.currency)
-        answer = compared(bench, workspace_id, options, found)
+        head = ComparisonHead(new_id("cmp"), request.title, request.locale, request.currency)
+        answer = compared(bench, workspace_id, options, head)
 
         def save(repository: Repository) -> None:
             record = ComparisonRecord(
@@ -89,18 +90,18 @@ def get_comparison(
     scaling_efficiency: float = 1.0,
     basis: BasisAsked = USUAL_BASIS,
 ) -> Versioned:
-    """Return a comparison, its linear rows restated at a scaling efficiency, its costs on one basis."""
+    """Return a comparison, recomputed for a scaling efficiency and a basis of costs."""
     with bench.store.transaction(workspace_id) as repository:
         record = existing(repository, identifier)
         options = stored(repository, identifier)
-    found = ComparisonHead(record.id, record.title, record.locale, record.currency)
-    comparison = compared(bench, workspace_id, options, found, scaling_efficiency, basis)
+    head = ComparisonHead(record.id, record.title, record.locale, record.currency)
+    comparison = compared(bench, workspace_id, options, head, scaling_efficiency, basis)
     return Versioned(comparison, record.version)
 
 
 @dataclass(frozen=True, slots=True)
 class AskedRows:
-    """What a comparison asks, without its answer: its rows by their labels, in order."""
+    """Request of a comparison, with its rows by their labels in order."""
 
     title: str
     currency: str
@@ -116,41 +117,37 @@ def get_rows(bench: Workbench, workspace_id: str, identifier: str) -> AskedRows:
 
 
 def change_comparison(
-    bench: Workbench,
-    workspace_id: str,
-    identifier: str,
-    patch: ComparisonPatch,
-    version: int | None = None,
+    bench: Workbench, workspace_id: str, identifier: str, patch: ComparisonPatch, version: int | None = None
 ) -> Versioned:
     """Change a comparison; with a version, only if nobody else has changed it since.
 
-    Estimates are made anew where the rows or the currency change.
+    Estimates are recomputed if the rows or the currency change.
     """
-    before = get_comparison(bench, workspace_id, identifier)
-    check_version(version, before.version)
-    currency = patch.currency or before.comparison.currency
-    rows = patch.rows
+    current = get_comparison(bench, workspace_id, identifier)
+    check_version(version, current.version)
+    before = current.comparison
+    currency = patch.currency or before.currency
     with bench.store.transaction(workspace_id) as repository:
         options = stored(repository, identifier)
-    anew = rows is not None or currency != before.comparison.currency
-    if anew:
-        requests = rows if rows is not None else [option.request for option in options]
+    recomputed = patch.rows is not None or currency != before.currency
+    if recomputed:
+        requests = patch.rows if patch.rows is not None else [option.request for option in options]
         options = make_options(bench, workspace_id, requests, currency)
-    title = patch.title or before.comparison.title
-    locale = patch.locale or before.comparison.locale
-    answer = compared(bench, workspace_id, options, ComparisonHead(identifier, title, locale, currency))
-    was = before.comparison
-    changes = [("title", answer.title, was.title), ("locale", locale, was.locale)]
-    changes.append(("currency", currency, was.currency))
-    values: dict[str, Any] = {name: new for name, new, old in changes if new != old}
-    values |= {"version": before.version + 1, "updated_at": now()}
+    head = ComparisonHead(identifier, patch.title or before.title, patch.locale or before.locale, currency)
+    after = compared(bench, workspace_id, options, head)
+    values = {
+        name: value
+        for name in ("title", "locale", "currency")
+        if (value := getattr(after, name)) != getattr(before, name)
+    }
+    values |= {"version": current.version + 1, "updated_at": now()}
     with bench.store.transaction(workspace_id) as repository:
-        if not repository.change_comparison(identifier, before.version, values):
-            check_version(before.version, existing(repository, identifier).version)
-        if anew:
+        if not repository.change_comparison(identifier, current.version, values):
+            check_version(current.version, existing(repository, identifier).version)
+        if recomputed:
             save_new_estimates(repository, options)
             repository.replace_options(identifier, stored_options(options))
-    return Versioned(answer, before.version + 1)
+    return Versioned(after, current.version + 1)
 
 
 def list_comparisons(
@@ -163,13 +160,13 @@ def list_comparisons(
     return Page(items=items, next=write_cursor(listing.next))
 
 
-def check_version(expected: int | None, found: int) -> None:
-    """Refuse an edit that would overwrite one its author has not seen."""
-    if expected is not None and expected != found:
+def check_version(expected: int | None, current: int) -> None:
+    """Raise an error for an edit based on another version than the current one."""
+    if expected is not None and expected != current:
         raise Overtaken.at(
             "If-Match",
             "the comparison has changed in the meantime (version {found}, not {expected}); reload it",
-            found=found,
+            found=current,
             expected=expected,
         )
 
@@ -177,42 +174,39 @@ def check_version(expected: int | None, found: int) -> None:
 def make_options(
     bench: Workbench, workspace_id: str, requests: list[EstimateRequest | PublishedFigure], currency: str
 ) -> list[ComparisonEntry]:
-    def made(request: EstimateRequest) -> Estimate:
+    def make(request: EstimateRequest) -> Estimate:
         return standing(make_estimate(bench, workspace_id, request), request, now())
 
-    return estimated(requests, currency, made)
+    return estimated(requests, currency, make)
 
 
 def compared(
     bench: Workbench,
     workspace_id: str,
     options: list[ComparisonEntry],
-    kept: ComparisonHead,
+    head: ComparisonHead,
     scaling_efficiency: float = 1.0,
     basis: BasisAsked = USUAL_BASIS,
 ) -> Comparison:
-    """Return options side by side under an identifier, their costs on one basis."""
+    """Return options side by side, with their costs on one basis."""
     comparison = compare(
         options,
         catalog=bench.sizing.catalog,
         scaling_efficiency=scaling_efficiency,
-        title=kept.title,
-        locale=kept.locale,
-        currency=kept.currency,
+        title=head.title,
+        locale=head.locale,
+        currency=head.currency,
     )
     priced = on_one_basis(comparison, options, bench.context(workspace_id), basis)
-    return priced.model_copy(update={"id": kept.identifier})
+    return priced.model_copy(update={"id": head.identifier})
 
 
 def existing(repository: Repository, identifier: str) -> ComparisonRecord:
-    record = repository.get(ComparisonRecord, identifier)
-    if record is None:
-        raise no_such("comparison", identifier)
-    return record
+    return workbench.existing(repository, ComparisonRecord, identifier, "comparison")
 
 
 def stored(repository: Repository, identifier: str) -> list[ComparisonEntry]:
-    """Return the options of a comparison with the estimates that were made for them."""
+    """Return the options of a comparison with their estimates."""
     rows = repository.comparison_options(identifier)
     estimates = repository.named(EstimateRow, (row.estimate_id for row in rows if row.estimate_id))
     return [

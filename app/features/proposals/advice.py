@@ -1,4 +1,4 @@
-"""What to take and what not to, from the options of a comparison."""
+"""Advice on the options of a comparison: which to choose, which not, and why."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def advise(
     rows = comparison.rows
     check_chosen(chosen, rows)
     meeting = [row for row in rows if row.hours is not None and meets(row, limits)]
-    costs, times = ranked(meeting, comparison, "cost"), ranked(meeting, comparison, "time")
-    alone = only(costs) or only(ranked(costs or meeting, comparison, "time"))
+    costs, times = least(meeting, comparison, "cost"), least(meeting, comparison, "time")
+    alone = only(costs) or only(least(costs or meeting, comparison, "time"))
     if alone is None:
         # Of two networks that nothing else separates, the faster is not worth its price.
         level = costs or times
@@ -113,7 +113,7 @@ def check_chosen(chosen: str | None, rows: Sequence[ComparisonRow]) -> None:
         raise BadInput.at(
             "recommended",
             "is not one of the options; choose one of {labels}",
-            labels=", ".join(r.label for r in rows),
+            labels=labels(rows),
         )
     if row.hours is None:
         raise BadInput.at("recommended", "{label} does not fit and cannot be recommended", label=chosen)
@@ -122,7 +122,7 @@ def check_chosen(chosen: str | None, rows: Sequence[ComparisonRow]) -> None:
 def on_a_needless_network(
     row: ComparisonRow, level: Sequence[ComparisonRow], networks: Mapping[str, str]
 ) -> bool:
-    """Tell whether a tied option has a network that does as well for no more."""
+    """Return whether a tied option has a network that another option matches at no higher cost."""
     others = [other for other in level if other is not row]
     if networks.get(row.label) in {other.label for other in others}:
         return True
@@ -138,7 +138,7 @@ def label_of(row: ComparisonRow | None) -> str | None:
     return None if row is None else row.label
 
 
-def joined(rows: Sequence[ComparisonRow]) -> str:
+def labels(rows: Sequence[ComparisonRow]) -> str:
     return ", ".join(row.label for row in rows)
 
 
@@ -167,7 +167,7 @@ def seconds(row: ComparisonRow) -> float:
 
 
 def meets(row: ComparisonRow, limits: CustomerLimits) -> bool:
-    """Tell whether an option is within the limits; an unknown cost is within no budget."""
+    """Return whether an option is within the limits; an unknown cost is within no budget."""
     cost = budgeted_cost(row, limits.budget_kind)
     in_time = limits.deadline_s is None or seconds(row) <= limits.deadline_s
     in_budget = limits.budget is None or (cost is not None and cost <= limits.budget)
@@ -175,7 +175,7 @@ def meets(row: ComparisonRow, limits: CustomerLimits) -> bool:
 
 
 def apart(row: ComparisonRow, other: ComparisonRow, comparison: Comparison, metric: Metric) -> bool:
-    """Tell whether the times or costs of two options differ clearly."""
+    """Return whether the times or costs of two options differ clearly."""
     pair = {row.label, other.label}
     if metric == "time":
         ties = [ratio.tie for ratio in comparison.ratios if {ratio.slower, ratio.faster} == pair]
@@ -191,7 +191,7 @@ def measure(row: ComparisonRow, metric: Metric) -> float:
     return seconds(row) if metric == "time" else amount(row) or 0.0
 
 
-def ranked(rows: Sequence[ComparisonRow], comparison: Comparison, metric: Metric) -> list[ComparisonRow]:
+def least(rows: Sequence[ComparisonRow], comparison: Comparison, metric: Metric) -> list[ComparisonRow]:
     """Return the option with the least time or cost and those that tie with it; none if one is unknown."""
     if not rows or (metric == "cost" and any(amount(row) is None for row in rows)):
         return []
@@ -210,7 +210,7 @@ def reasons_for(choice: AdvisedChoice) -> list[Message]:
         if not choice.meeting:
             return [Message("no option is within the limits; none is recommended")]
         level = choice.costs_or_times
-        return [tied(choice), *unknown_costs(choice), *(hint for row in level for hint in only_stated(row))]
+        return [tie(choice), *unknown_costs(choice), *(hint for row in level for hint in only_stated(row))]
     cheapest, fastest = only(choice.cheapest), only(choice.fastest)
     reasons = main_reasons(recommended, choice)
     if recommended is cheapest and recommended is fastest:
@@ -255,7 +255,7 @@ def main_reasons(recommended: ComparisonRow, choice: AdvisedChoice) -> list[Mess
     elif recommended is only(choice.cheapest):
         reason = Message("{option} is the cheapest option: {cost} in {time}", values)
     elif choice.cheapest:
-        values["options"] = joined(choice.cheapest)
+        values["options"] = labels(choice.cheapest)
         reason = Message("{options} tie on cost; {option} is the fastest of them: {time}", values)
     elif limited:
         reason = Message("{option} is the fastest option within the limits: {time}", values)
@@ -267,8 +267,8 @@ def main_reasons(recommended: ComparisonRow, choice: AdvisedChoice) -> list[Mess
     return [reason, Message("by time, cost and limits alone, {option} would be recommended", otherwise)]
 
 
-def tied(choice: AdvisedChoice) -> Message:
-    both = {"options": joined(choice.costs_or_times)}
+def tie(choice: AdvisedChoice) -> Message:
+    both = {"options": labels(choice.costs_or_times)}
     if choice.cheapest:
         return Message("nothing separates {options} in cost and time; each of them is offered", both)
     return Message("nothing separates {options} in time; each of them is offered", both)
@@ -279,7 +279,7 @@ def unknown_costs(choice: AdvisedChoice) -> list[Message]:
     unknown = [row for row in choice.meeting if amount(row) is None]
     if not unknown:
         return []
-    return [Message("the cost of {options} is unknown, so time decides", {"options": joined(unknown)})]
+    return [Message("the cost of {options} is unknown, so time decides", {"options": labels(unknown)})]
 
 
 def dearer_and_faster(fastest: ComparisonRow, other: ComparisonRow, comparison: Comparison) -> list[Message]:
@@ -392,7 +392,7 @@ def against(row: ComparisonRow, recommended: ComparisonRow, choice: AdvisedChoic
 
 
 def faster_network(row: ComparisonRow, recommended: ComparisonRow) -> bool:
-    """Tell whether an option differs only by its network, and gains less than is worthwhile."""
+    """Return whether an option differs only by its network, and gains less than is worthwhile."""
     if row.estimate is None or recommended.estimate is None:
         return False
     system, other = row.estimate.system, recommended.estimate.system

@@ -23,7 +23,7 @@ from app.features.proposals.model import (
     Share,
     ShareRequest,
 )
-from app.features.proposals.review import Post, take_step
+from app.features.proposals.review import Mailer, take_step
 from app.features.proposals.service import Standing
 from app.platform.listing import Page
 from app.platform.rates import CostClass
@@ -41,14 +41,7 @@ from app.platform.web.api import (
     write_tag,
 )
 from app.platform.web.auth import IdentityDep, located_at
-from app.platform.web.deps import (
-    ID,
-    BenchDep,
-    CustomerQuery,
-    KeyHeader,
-    ListDep,
-    WorkspaceDep,
-)
+from app.platform.web.deps import ID, BenchDep, CustomerQuery, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import PROPOSAL, PROPOSAL_CHANGED, REVIEW, SHARE
 from app.platform.web.locale import CSV, PDF, XLSX
 from app.platform.web.needs import Right, needs
@@ -199,7 +192,7 @@ def review_proposal(
     Only the steps listed in “steps” of the proposal are allowed; others return 409. The step “send” with an
     address e-mails the customer a new link, if a mail server is configured.
     """
-    return take_step(bench, workspace, identifier, body, Post(identity, str(request.base_url)), key)
+    return take_step(bench, workspace, identifier, body, Mailer(identity, str(request.base_url)), key)
 
 
 @router.post("/{id}/replay", summary="Replay a proposal", responses=CHANGE)

@@ -1,4 +1,4 @@
-"""Appearance of a proposal: its accent, and uploaded logos redrawn so that only the picture is kept."""
+"""Appearance of a proposal: accent colour and logos, redrawn to remove all but the picture."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ READABLE = 4.5
 """Contrast of text with its ground (WCAG 2.2, success criterion 1.4.3)."""
 
 STEP = 0.96
-"""Factor by which a colour that is too light is darkened at a time."""
+"""Factor of one step of darkening a colour."""
 
 
 def branding_of(branding: BrandingInput, logo: Logo | None, customer_logo: Logo | None = None) -> Branding:
@@ -83,10 +83,10 @@ FORMATS = {"image/png": "png", "image/svg+xml": "svg"}
 MAX_BYTES = 500_000
 
 MAX_PIXELS = 16_000_000
-"""Largest PNG that is unpacked. [pixels]"""
+"""Largest PNG that is decoded. [pixels]"""
 
-KEPT = (840, 320)
-"""Largest picture kept: 42 × 16 mm at 500 dots an inch. [pixels]"""
+LOGO_SIZE = (840, 320)
+"""Largest stored logo: 42 × 16 mm at 500 dots per inch. [pixels]"""
 
 MAX_ELEMENTS, MAX_DEPTH, MAX_NUMBER = 2_000, 24, 1e6
 
@@ -164,7 +164,7 @@ def png(data: bytes) -> Logo:
         raise BadInput.at(FIELD, "has more than {most} pixels", most=MAX_PIXELS) from None
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError, EOFError):
         raise BadInput.at(FIELD, "is not a readable PNG; use a PNG or an SVG") from None
-    drawn.thumbnail(KEPT)
+    drawn.thumbnail(LOGO_SIZE)
     buffer = io.BytesIO()
     drawn.save(buffer, "PNG", optimize=True)
     return logo_of("image/png", buffer.getvalue(), drawn.size)
@@ -195,7 +195,7 @@ def svg(data: bytes) -> Logo:
         name = element.tag.rpartition("}")[2]
         copied = Element(name) if parent is None else SubElement(parent, name)
         for attribute, value in element.attrib.items():
-            if (allowed := kept_attribute(name, attribute, value)) is not None:
+            if (allowed := allowed_attribute(name, attribute, value)) is not None:
                 copied.set(*allowed)
         for child in filter(drawable, element):
             copy(child, copied, depth + 1)
@@ -208,7 +208,7 @@ def svg(data: bytes) -> Logo:
 
 
 def drawable(element: Any) -> bool:
-    """Tell whether an element is drawn; metadata is left out, anything else is refused."""
+    """Return whether an element is drawn; metadata is left out, anything else is refused."""
     if not isinstance(element.tag, str):
         return False
     namespace, _, name = element.tag.rpartition("}")
@@ -223,7 +223,7 @@ def drawable(element: Any) -> bool:
     return True
 
 
-def kept_attribute(element: str, attribute: str, value: str) -> tuple[str, str] | None:
+def allowed_attribute(element: str, attribute: str, value: str) -> tuple[str, str] | None:
     """Return an allowed attribute; others are left out, and scripts and links are refused."""
     name, value = attribute.rpartition("}")[2], value.strip()
     if name.lower().startswith("on") or name == "href":

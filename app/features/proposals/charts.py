@@ -1,17 +1,16 @@
-"""The charts of a proposal: those of its page, and the same for its document."""
+"""Charts of a proposal, for its page and its document."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from app.estimating.documents import Estimate
 from app.estimating.schema import Quantity
 from app.features.comparisons.charts import cost_to_train, hours_of, time_to_train
 from app.features.comparisons.model import ComparisonRow
 from app.features.estimates.charts import breakdown, sensitivity
 from app.features.proposals.model import ProposalContent, Term
-from app.features.proposals.writing.options import running, weighed
+from app.features.proposals.writing.options import recommended_estimate, running_estimates
 from app.platform.charts import figures
 from app.platform.charts.figures import Figure, axis, time_scale
 from app.platform.fonts import printable
@@ -20,18 +19,18 @@ from app.platform.wording.voice import MISSING, Voice
 
 
 def proposal_figures(content: ProposalContent, voice: Voice) -> dict[str, Figure]:
-    estimates = running(content)
-    found = {"time": time_to_train(content.comparison, voice)}
+    estimates = running_estimates(content)
+    charts = {"time": time_to_train(content.comparison, voice)}
     if any(estimate.cost for _, estimate in estimates):
-        found["cost"] = cost_to_train(content.comparison, voice)
+        charts["cost"] = cost_to_train(content.comparison, voice)
     if estimates:
-        found["breakdown"] = breakdown(estimates, voice)
-    shown = weighed(content)
-    if shown is not None and shown.sensitivity:
-        found["sensitivity"] = sensitivity(shown, voice)
+        charts["breakdown"] = breakdown(estimates, voice)
+    estimate = recommended_estimate(content)
+    if estimate is not None and estimate.sensitivity:
+        charts["sensitivity"] = sensitivity(estimate, voice)
     if content.term is not None:
-        found["term"] = term_cost(content.term, content.currency, voice)
-    return found
+        charts["term"] = term_cost(content.term, content.currency, voice)
+    return charts
 
 
 def term_cost(term: Term, currency: str, voice: Voice) -> Figure:
@@ -48,7 +47,7 @@ def term_cost(term: Term, currency: str, voice: Voice) -> Figure:
 
 
 MOST_INPUTS = 8
-"""Inputs that the document shows, the strongest."""
+"""Inputs that the document shows; those with the largest effect."""
 
 POINT = 8
 """Diameter of a point. [px]"""
@@ -60,33 +59,31 @@ VALUE_ROOM = 0.18
 def printed_charts(content: ProposalContent, voice: Voice) -> dict[str, str]:
     """Return the charts of the document as SVG, by name.
 
-    They are those of the page with values beside the bars, which nobody can point at on paper, and with
-    options as they are had alone.
+    They are those of the page with values beside the bars, since paper has no tooltips, and with each option
+    paid for in its own way only.
     """
-    # What draws takes half a second to load, and few requests print.
+    # Loading the drawing library takes half a second, and few requests need it.
     from app.platform.charts.stills import printed
 
-    drawn = proposal_figures(content, voice)
+    charts = proposal_figures(content, voice)
     rows = content.comparison.rows
     times = [hours_of(row) for row in rows]
-    _write_values(drawn["time"], rows, times, time_scale(times), voice)
-    if "cost" in drawn:
-        _write_values(drawn["cost"], rows, [row.run_cost for row in rows], None, voice)
-    shown = weighed(content)
-    if "sensitivity" in drawn and shown is not None:
-        drawn["sensitivity"] = sensitivity(_strongest(shown), voice)
+    _write_values(charts["time"], rows, times, time_scale(times), voice)
+    if "cost" in charts:
+        _write_values(charts["cost"], rows, [row.run_cost for row in rows], None, voice)
+    estimate = recommended_estimate(content)
+    if "sensitivity" in charts and estimate is not None:
+        strongest = sorted(estimate.sensitivity, key=lambda effect: -abs(effect.high - effect.low))[
+            :MOST_INPUTS
+        ]
+        charts["sensitivity"] = sensitivity(estimate.model_copy(update={"sensitivity": strongest}), voice)
     if content.term is not None:
-        asked = content.term.model_copy(update={"options": content.term.asked})
-        drawn["term"] = term_cost(asked, content.currency, voice)
-    for chart in drawn.values():
+        term = content.term.model_copy(update={"options": content.term.asked})
+        charts["term"] = term_cost(term, content.currency, voice)
+    for chart in charts.values():
         labels = chart["layout"]["yaxis"]
         labels["ticktext"] = [printable(text) for text in labels["ticktext"]]
-    return {name: printed(chart) for name, chart in drawn.items()}
-
-
-def _strongest(estimate: Estimate) -> Estimate:
-    ranked = sorted(estimate.sensitivity, key=lambda one: -abs(one.high - one.low))
-    return estimate.model_copy(update={"sensitivity": ranked[:MOST_INPUTS]})
+    return {name: printed(chart) for name, chart in charts.items()}
 
 
 def _write_values(
@@ -96,7 +93,7 @@ def _write_values(
     scale: Scale | None,
     voice: Voice,
 ) -> None:
-    """Write the value of each row behind its range, or why it has none."""
+    """Add the value of each row beside its range, or why it has none."""
     across, size = chart["layout"]["xaxis"], 1.0 if scale is None else scale.size
     low, high = across["range"]
     across["range"] = [low, high + VALUE_ROOM * (high - low)]
@@ -104,7 +101,7 @@ def _write_values(
         if trace["type"] == "scatter":
             trace["marker"] |= {"size": POINT}
         if not trace["x"]:
-            # The legend names a kind even where none of its rows has a value.
+            # The legend lists a kind even if none of its rows has a value.
             trace |= {"x": [math.nan], "y": [0]}
     ends, texts = [], []
     for row, quantity in zip(rows, quantities, strict=True):

@@ -28,6 +28,7 @@ from app.features.comparisons.compare import (
     ComparisonEntry,
     compare,
     comparison_warnings,
+    leader_fields,
     not_sold_new,
     row_labels,
 )
@@ -36,7 +37,7 @@ from app.features.comparisons.one_basis import BasisAsked, on_one_basis
 from app.features.proposals.advice import CustomerLimits, advise
 from app.features.proposals.branding import branding_of
 from app.features.proposals.evidence import (
-    Named,
+    NamedAnswers,
     evidence_of,
     evidence_warnings,
     networks_instead,
@@ -61,11 +62,11 @@ from app.features.proposals.texts import reason_in, sections_of
 
 EDITION = 1
 
-NOTHING_NAMED = Named()
+NO_ANSWERS = NamedAnswers()
 
 SEVERITIES = ("serious", "caution", "info")
 
-Concerned = tuple[str | None, CheckWarning]
+OptionWarning = tuple[str | None, CheckWarning]
 """Label of the option that a warning concerns (None for all), and the warning."""
 
 
@@ -79,7 +80,7 @@ def build_content(
     logo: Logo | None,
     customer_logo: Logo | None = None,
     number: str | None = None,
-    named: Named = NOTHING_NAMED,
+    answers: NamedAnswers = NO_ANSWERS,
 ) -> ProposalContent:
     catalog = context.catalog
     labels = row_labels(options)
@@ -91,22 +92,22 @@ def build_content(
         locale=request.locale,
         currency=request.currency,
     )
-    labels_shown = chosen_labels(request.options, labels)
+    selected = chosen_labels(request.options, labels)
     basis = BasisAsked(term_years=request.term_years)
-    comparison = narrowed(on_one_basis(everything, options, context, basis), labels_shown, catalog)
+    comparison = public_comparison(on_one_basis(everything, options, context, basis), selected, catalog)
     rows = comparison.rows
     requests = {label: option.request for label, option in zip(labels, options, strict=True)}
     stated = StatedPrices(request.study_id or request.comparison_id or "", title, 1, today.isoformat(), ())
     bills, bill_warnings = option_bills(rows, requests, context, request, stated)
-    evidence = evidence_of(named, context)
+    evidence = evidence_of(answers, context)
     limits = CustomerLimits(request.deadline_s, request.budget, request.budget_kind or "run")
-    by_figures = advise(comparison, limits, request.recommended, networks_instead(named, rows))
+    by_figures = advise(comparison, limits, request.recommended, networks_instead(answers, rows))
     recommended = next((row for row in rows if row.label == by_figures.recommended), None)
     advice = with_evidence(by_figures, evidence, recommended)
-    warnings: list[Concerned] = [(None, warning) for warning in comparison.warnings]
+    warnings: list[OptionWarning] = [(None, warning) for warning in comparison.warnings]
     warnings += [(row.label, warning) for row in rows if row.estimate for warning in row.estimate.warnings]
     warnings += [(None, warning) for warning in not_sold_new(rows, catalog)]
-    warnings += [*bill_warnings, *evidence_warnings(named, evidence, recommended)]
+    warnings += [*bill_warnings, *evidence_warnings(answers, evidence, recommended)]
     estimates = [row.estimate for row in rows if row.estimate is not None]
     sections = sections_of(request.sections, request.locale, request.reason)
     offered = [advice.recommended] if advice.recommended else advice.tied
@@ -124,7 +125,7 @@ def build_content(
         made_on=today,
         engine_version=estimates[0].engine_version if estimates else __version__,
         catalog_version=estimates[0].catalog_version if estimates else catalog.version,
-        requests=needed_requests(options, labels, labels_shown),
+        requests=needed_requests(options, labels, selected),
         comparison=comparison,
         advice=advice,
         evidence=evidence,
@@ -178,59 +179,57 @@ def chosen_labels(wanted: Sequence[str] | None, labels: Sequence[str]) -> list[s
     return [label for label in labels if label in wanted]
 
 
-def narrowed(whole: Comparison, shown: Sequence[str], catalog: Catalog) -> Comparison:
-    """Return a comparison with the rows shown, without samples and the notes of price books."""
-    rows = [silent_row(row) for row in whole.rows if row.label in shown]
-    ratios = [ratio for ratio in whole.ratios if {ratio.slower, ratio.faster} <= set(shown)]
-    costs = [ratio for ratio in whole.cost_ratios if {ratio.dearer, ratio.cheaper} <= set(shown)]
-    times = [(ratio.faster, ratio.slower, ratio.tie) for ratio in ratios]
-    fastest = leading([row.label for row in rows if row.hours is not None], times)
+def public_comparison(whole: Comparison, labels: Sequence[str], catalog: Catalog) -> Comparison:
+    """Return a comparison with some of its rows, without samples and the notes of price books."""
+    rows = [public_row(row) for row in whole.rows if row.label in labels]
+    ratios = [ratio for ratio in whole.ratios if {ratio.slower, ratio.faster} <= set(labels)]
+    costs = [ratio for ratio in whole.cost_ratios if {ratio.dearer, ratio.cheaper} <= set(labels)]
+    faster = [(ratio.faster, ratio.slower, ratio.tie) for ratio in ratios]
     cheaper = [(ratio.cheaper, ratio.dearer, ratio.tie) for ratio in costs]
-    cheapest = leading([row.label for row in rows if row.costs], cheaper)
+    running = [row.label for row in rows if row.hours is not None]
+    costed = [row.label for row in rows if row.costs]
     return whole.model_copy(
         update={
             "rows": rows,
             "ratios": ratios,
-            "fastest": fastest[0] if len(fastest) == 1 else None,
-            "fastest_tied": fastest if len(fastest) > 1 else [],
+            **leader_fields("fastest", leading_labels(running, faster)),
             "cost_ratios": costs,
-            "cheapest": cheapest[0] if len(cheapest) == 1 else None,
-            "cheapest_tied": cheapest if len(cheapest) > 1 else [],
+            **leader_fields("cheapest", leading_labels(costed, cheaper)),
             "warnings": comparison_warnings(rows, catalog),
         }
     )
 
 
-def leading(labels: Sequence[str], ratios: Sequence[tuple[str, str, bool]]) -> list[str]:
+def leading_labels(labels: Sequence[str], ratios: Sequence[tuple[str, str, bool]]) -> list[str]:
     """Return the leading option and those that tie with it, from triples of less, more and tie."""
     beaten = {more for _, more, _ in ratios}
     best = next((label for label in labels if label not in beaten), None)
     return [] if best is None else [best, *(more for less, more, tie in ratios if less == best and tie)]
 
 
-def silent_row(row: ComparisonRow) -> ComparisonRow:
-    """Return a row without samples and the notes of a price book, which tell of contracts and discounts."""
+def public_row(row: ComparisonRow) -> ComparisonRow:
+    """Return a row without samples and the notes of price books, which reveal contracts and discounts."""
     if row.estimate is None:
         return row
     cost = row.estimate.cost
     if cost is not None:
-        lines = [line.model_copy(update={"figures": silent(line.figures)}) for line in cost.lines]
-        cost = cost.model_copy(update={"lines": lines, "figures": silent(cost.figures)})
+        lines = [line.model_copy(update={"figures": without_notes(line.figures)}) for line in cost.lines]
+        cost = cost.model_copy(update={"lines": lines, "figures": without_notes(cost.figures)})
     estimate = row.estimate.model_copy(update={"time_samples": None, "cost": cost})
     return row.model_copy(update={"estimate": estimate})
 
 
-def silent(figures: Sequence[CostFigure]) -> list[CostFigure]:
+def without_notes(figures: Sequence[CostFigure]) -> list[CostFigure]:
     return [f.model_copy(update={"note": ""}) if f.status == "book" else f for f in figures]
 
 
 def needed_requests(
-    options: Sequence[ComparisonEntry], labels: Sequence[str], shown: Sequence[str]
+    options: Sequence[ComparisonEntry], labels: Sequence[str], selected: Sequence[str]
 ) -> list[dict[str, object]]:
-    """Return the requests of the rows shown and of those they are scaled from."""
+    """Return the requests of the selected rows and of those they are scaled from."""
     requests = {label: option.request for label, option in zip(labels, options, strict=True)}
-    needed = set(shown)
-    for label in shown:
+    needed = set(selected)
+    for label in selected:
         request = requests[label]
         # Rows with hours of their own may name each other; a needed row already has what it scales from.
         while isinstance(request, PublishedFigure) and request.scaled_from in requests.keys() - needed:
@@ -258,7 +257,7 @@ def term_of(comparison: Comparison) -> Term | None:
 
 
 RENTED = "instances"
-"""Group of what is rented by the hour."""
+"""Group of the rent by the hour."""
 
 
 def option_bills(
@@ -267,20 +266,20 @@ def option_bills(
     context: SizingContext,
     proposal: ProposalRequest,
     stated: StatedPrices,
-) -> tuple[list[OptionBill], list[Concerned]]:
+) -> tuple[list[OptionBill], list[OptionWarning]]:
     """Return the bills of the options that run and name a system, and the warnings about them."""
     currency = proposal.currency
     bills: list[OptionBill] = []
-    warnings: list[Concerned] = []
+    warnings: list[OptionWarning] = []
     for row in rows:
-        count = counted(row)
+        count = system_count(row)
         if row.system is None or count is None or row.hours is None:
             continue
         request, priced = requests[row.label], context
         entry = context.catalog.system(row.system)
         if entry.acquisition is Acquisition.RENT:
             assumptions = request.assumptions if isinstance(request, EstimateRequest) else AssumptionsInput()
-            bills.append(rented(row.label, entry, count, assumptions, context, currency))
+            bills.append(rental_bill(row.label, entry, count, assumptions, context, currency))
             continue
         try:
             if isinstance(request, EstimateRequest):
@@ -289,12 +288,12 @@ def option_bills(
         except AppError as error:
             bills.append(option_bill(row.label, note=Text.of(error.message)))
             continue
-        bills.append(bought(row.label, bill))
+        bills.append(purchase_bill(row.label, bill))
         warnings += [(row.label, warning) for warning in bill.warnings]
     return bills, warnings
 
 
-def counted(row: ComparisonRow) -> int | None:
+def system_count(row: ComparisonRow) -> int | None:
     """Return the number of systems of an option: as estimated, or its factor if that is whole."""
     if row.estimate is not None:
         return row.estimate.system.count
@@ -324,7 +323,7 @@ def option_bill(label: str, **known: Any) -> OptionBill:
     return OptionBill.model_validate({**nothing, **known, "label": label})
 
 
-def bought(label: str, bill: Bill) -> OptionBill:
+def purchase_bill(label: str, bill: Bill) -> OptionBill:
     return option_bill(
         label,
         **dict(bill.totals),
@@ -336,7 +335,7 @@ def bought(label: str, bill: Bill) -> OptionBill:
     )
 
 
-def rented(
+def rental_bill(
     label: str,
     entry: SystemEntry,
     count: int,
@@ -371,10 +370,10 @@ def rented(
     return option_bill(label, lines=[line], complete=price is not None)
 
 
-def said_warnings(concerned: Iterable[Concerned]) -> list[SaidWarning]:
+def said_warnings(warnings: Iterable[OptionWarning]) -> list[SaidWarning]:
     """Return every warning once with the options it concerns, most serious first."""
     unique: dict[tuple[str, str], SaidWarning] = {}
-    for label, warning in concerned:
+    for label, warning in warnings:
         text = in_words(warning.text)
         new = SaidWarning(code=warning.code, severity=warning.severity, text=text, options=[])
         options = unique.setdefault((warning.code, warning.message), new).options

@@ -35,26 +35,26 @@ ABOVE = "Recommended: {taken} gains {gain} % over {against}, above the threshold
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedAnswers:
     """Answers named by a proposal; None if not named."""
 
     calibration: CalibrationAnswer | GainAnswer | None = None
     networks: FabricChoice | None = None
 
 
-def evidence_of(named: Named, context: SizingContext) -> Evidence | None:
+def evidence_of(answers: NamedAnswers, context: SizingContext) -> Evidence | None:
     """Return the measured runs of a proposal as evidence; None if it names none."""
     gains, fit = [], None
-    if isinstance(named.calibration, GainAnswer):
-        gains.append(of_runs(named.calibration, context))
-    elif named.calibration is not None:
-        fit = of_fit(named.calibration)
-    if named.networks is not None and named.networks.advice is not None:
-        gains.append(of_networks(named.networks, named.networks.advice))
+    if isinstance(answers.calibration, GainAnswer):
+        gains.append(gain_of_runs(answers.calibration, context))
+    elif answers.calibration is not None:
+        fit = fit_found(answers.calibration)
+    if answers.networks is not None and answers.networks.advice is not None:
+        gains.append(gain_of_networks(answers.networks, answers.networks.advice))
     return Evidence(gains=gains, fit=fit) if gains or fit is not None else None
 
 
-def of_runs(answer: GainAnswer, context: SizingContext) -> GainFound:
+def gain_of_runs(answer: GainAnswer, context: SizingContext) -> GainFound:
     reference = next(option for option in answer.options if option.label == answer.reference)
     best = max((option for option in answer.options if option is not reference), key=lambda o: o.mean)
     worth = answer.recommendation == best.label
@@ -74,13 +74,13 @@ def of_runs(answer: GainAnswer, context: SizingContext) -> GainFound:
     )
 
 
-def of_networks(choice: FabricChoice, advice: NetworkAdvice) -> GainFound:
+def gain_of_networks(choice: FabricChoice, advice: NetworkAdvice) -> GainFound:
     options = {option.id: option for option in choice.options}
     gains = {gain.option: gain.gain.value for gain in choice.gains}
     taken, against = options.get(advice.recommendation or ""), options.get(advice.against or "")
     reference = options.get(choice.reference or "")
     compared = (taken, against, reference)
-    weighed = [option for option in choice.options if option.measured is not None or option in compared]
+    listed = [option for option in choice.options if option.measured is not None or option in compared]
     saved: dict[str, Any] = {}
     if advice.not_worth_it and against is not None and (refused := against.network):
         saved = {"money_saved": advice.money_saved, "left_out": [dict(line) for line in advice.not_bought]}
@@ -98,7 +98,7 @@ def of_networks(choice: FabricChoice, advice: NetworkAdvice) -> GainFound:
         gain=advice.gain,
         sentence=advice.sentence,
         more=[*advice.more, advice.decided_by.explanation],
-        options=[network_option(option, gains.get(option.id, 0.0)) for option in weighed],
+        options=[network_option(option, gains.get(option.id, 0.0)) for option in listed],
     )
 
 
@@ -120,7 +120,7 @@ def weighed_option(**known: Any) -> WeighedOption:
     return WeighedOption.model_validate(nothing | known)
 
 
-def of_fit(answer: CalibrationAnswer) -> FitFound:
+def fit_found(answer: CalibrationAnswer) -> FitFound:
     runs = [
         FittedRun.model_validate({**dict(run), "label": f"{number}. {run.count} × {run.system_name}"})
         for number, run in enumerate(answer.runs, start=1)
@@ -128,9 +128,9 @@ def of_fit(answer: CalibrationAnswer) -> FitFound:
     return FitFound.model_validate({**dict(answer), "calibration_id": answer.id, "runs": runs})
 
 
-def networks_instead(named: Named, rows: Sequence[ComparisonRow]) -> dict[str, str]:
+def networks_instead(answers: NamedAnswers, rows: Sequence[ComparisonRow]) -> dict[str, str]:
     """Map options to those with the same system on the recommended network."""
-    choice = named.networks
+    choice = answers.networks
     if choice is None or choice.advice is None:
         return {}
     networks = {option.id: (option.fabric, option.ports_per_node) for option in choice.options}
@@ -158,7 +158,7 @@ def with_evidence(advice: Advice, evidence: Evidence | None, recommended: Compar
     refused = [
         Reasoned(label=str(gain.against), reasons=[gain.sentence, *gain.more])
         for gain in gains
-        if not gain.worth and not refuses(gain, recommended)
+        if not gain.worth and not advises_against(gain, recommended)
     ]
     reasons = [gain.sentence for gain in gains if gain.worth]
     return advice.model_copy(
@@ -166,8 +166,8 @@ def with_evidence(advice: Advice, evidence: Evidence | None, recommended: Compar
     )
 
 
-def refuses(gain: GainFound, row: ComparisonRow | None) -> bool:
-    """Tell whether measured runs advise against the network of an option."""
+def advises_against(gain: GainFound, row: ComparisonRow | None) -> bool:
+    """Return whether measured runs advise against the network of an option."""
     if gain.worth or row is None or row.estimate is None:
         return False
     fabrics = {option.label: option.fabric for option in gain.options}
@@ -178,13 +178,13 @@ def refuses(gain: GainFound, row: ComparisonRow | None) -> bool:
 
 
 def evidence_warnings(
-    named: Named, evidence: Evidence | None, recommended: ComparisonRow | None
+    answers: NamedAnswers, evidence: Evidence | None, recommended: ComparisonRow | None
 ) -> list[tuple[str, CheckWarning]]:
-    """Return the warnings of the named answers, each with what it concerns."""
-    answers = [answer for answer in (named.calibration, named.networks) if answer is not None]
-    warnings = [(answer.label, warning) for answer in answers for warning in answer.warnings]
+    """Return the warnings of the named answers, each with the label of its subject."""
+    present = [answer for answer in (answers.calibration, answers.networks) if answer is not None]
+    warnings = [(answer.label, warning) for answer in present for warning in answer.warnings]
     for gain in () if evidence is None else evidence.gains:
-        if recommended is not None and refuses(gain, recommended):
+        if recommended is not None and advises_against(gain, recommended):
             message = Message(
                 "{option} is recommended with the network {network}, but the network "
                 "comparison advises against it",
@@ -195,8 +195,8 @@ def evidence_warnings(
     return warnings
 
 
-def named_evidence(bench: Workbench, workspace_id: str, request: ProposalRequest) -> Named:
-    """Return the named answers about measured runs, networks in the currency and prices of the proposal."""
+def named_answers(bench: Workbench, workspace_id: str, request: ProposalRequest) -> NamedAnswers:
+    """Return the answers named by a request, with networks in its currency and at its prices."""
     calibration, networks = None, None
     if request.calibration_id is not None:
         with at_field("calibration_id"):
@@ -208,7 +208,7 @@ def named_evidence(bench: Workbench, workspace_id: str, request: ProposalRequest
         choice = choice.model_copy(update={"estimate": estimate, "price_book_id": book})
         with at_field("fabric_choice", inside=True):
             networks = weigh_fabrics(bench, workspace_id, choice)
-    return Named(calibration, networks)
+    return NamedAnswers(calibration, networks)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ FileKind = Literal["pdf", "xlsx", "csv"]
 FILE_KINDS: tuple[FileKind, ...] = get_args(FileKind)
 
 UNSAFE = re.compile(r"[\W_]+")
-"""What a file name goes without: all but letters and digits."""
+"""Characters replaced in file names: all but letters and digits."""
 
 MOST_LETTERS = 60
 
@@ -26,8 +26,8 @@ MOST_LETTERS = 60
 def file_of(
     bench: Workbench, workspace_id: str, proposal: Proposal, kind: FileKind, language: str | None = None
 ) -> Response:
-    """Return a file of a proposal, in its own language whoever reads it, unless another is asked for."""
-    # What writes workbooks takes half a second to load, and few requests ask for one.
+    """Return a file of a proposal, by default in the language of the proposal."""
+    # Loading the workbook library takes half a second, and few requests need it.
     from app.features.proposals.sheets import proposal_csv, proposal_workbook
 
     name = file_name(proposal, kind)
@@ -39,7 +39,7 @@ def file_of(
 
 
 def file_name(proposal: Proposal, ending: str) -> str:
-    """Return what a file of a proposal is called: after customer, date and number.
+    """Return the name of a file of a proposal, from customer, date and number.
 
     >>> UNSAFE.sub("-", "../Acme & Söhne\u202e/x").strip("-")
     'Acme-Söhne-x'

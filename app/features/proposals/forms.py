@@ -1,4 +1,4 @@
-"""The form of a proposal: converted to a request, and filled from a draft."""
+"""The form of a proposal, converted to a request and filled from a draft."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MEDIA_TYPES = {".png": "image/png", ".svg": "image/svg+xml"}
 TEXT = "text."
 
 
-def asked_body(form: FormData) -> dict[str, Any]:
+def request_body(form: FormData) -> dict[str, Any]:
     """Return a form as the body of a request; empty fields are null."""
     values = typed(form)
     first = {name: texts[0] for name, texts in values.items()}
@@ -42,7 +42,7 @@ def asked_body(form: FormData) -> dict[str, Any]:
     body["confidential"] = "confidential" in first
     body["branding"] = {"accent": first.get("accent"), "footer": first.get("footer")}
     for name in LOGOS:
-        logo = sent_logo(form, name)
+        logo = uploaded_logo(form, name)
         if logo is not None or f"no_{name}" in first:
             body["branding"][name] = logo
     sender = {name: first.get(f"sender.{name}") for name in Sender.model_fields}
@@ -71,7 +71,7 @@ def scaled(text: str | None, field: str, factor: float) -> float | None:
         raise BadInput.at(field, "must be a number") from None
 
 
-def sent_logo(form: FormData, name: str) -> dict[str, str] | None:
+def uploaded_logo(form: FormData, name: str) -> dict[str, str] | None:
     file = form.get(name)
     if not isinstance(file, UploadFile) or not file.filename:
         return None
@@ -92,7 +92,7 @@ def without_nulls(body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def shown(proposal: Proposal, labels: Sequence[str]) -> dict[str, list[str]]:
+def form_values(proposal: Proposal, labels: Sequence[str]) -> dict[str, list[str]]:
     content = proposal.content
     advice, sender = content.advice, content.sender.model_dump() if content.sender else {}
     fields: dict[str, str | None] = {
@@ -118,7 +118,7 @@ def shown(proposal: Proposal, labels: Sequence[str]) -> dict[str, list[str]]:
     return {**filled, "options": [row.label for row in content.comparison.rows if row.label in labels]}
 
 
-def sent_texts(form: FormData) -> dict[str, str]:
+def section_texts(form: FormData) -> dict[str, str]:
     """Return the submitted texts of sections; an emptied one is an empty string."""
     return {
         name.removeprefix(TEXT): value.replace("\0", "")

@@ -1,4 +1,4 @@
-"""What a proposal says: the content that is frozen, and the proposal around it."""
+"""Requests and documents of proposals."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ class ProposalPatch(ProposalFields):
 REQUIRED = frozenset(
     {"comparison_id", "customer", "locale", "currency", "scaling_efficiency", "confidential", "sections"}
 )
-"""Fields that a patch cannot take away: null there means that they stay."""
+"""Fields that a patch cannot remove; null leaves them unchanged."""
 
 
 class ReviewRequest(Schema):
@@ -282,9 +282,9 @@ class ShareRequest(Schema):
     """Passphrase required to open the link."""
 
 
-def absent(found: object) -> bool:
-    """Tell whether a field says nothing: what was frozen before it existed keeps its hash without it."""
-    return not found
+def is_empty(value: object) -> bool:
+    """Return whether a field is left out, so that proposals frozen before it existed keep their hash."""
+    return not value
 
 
 class Logo(Document):
@@ -302,7 +302,7 @@ class Branding(Document):
     accent: str = Field(description="Accent colour in use.")
     footer: str | None = Field(description="Footer line on every page.")
     logo: Logo | None = Field(description="Logo of the sender; null if there is none.")
-    customer_logo: Logo | None = Field(None, exclude_if=absent)
+    customer_logo: Logo | None = Field(None, exclude_if=is_empty)
     """Logo of the customer; omitted if there is none."""
     note: Text | None = Field(description="How the requested colour was changed.")
 
@@ -404,8 +404,8 @@ class Term(Document):
 
     @property
     def asked(self) -> list[OptionTerm]:
-        """The options as they are had, without what else they could be rented for."""
-        return [one for one in self.options if one.own]
+        """The options, each paid for in its own way."""
+        return [option for option in self.options if option.own]
 
 
 class SaidWarning(Document):
@@ -464,20 +464,20 @@ class ProposalContent(Document):
     requests: list[dict[str, Any]] = Field(description="Estimate request of each option, for replay.")
     comparison: Comparison = Field(description="Comparison of the options.")
     advice: Advice = Field(description="Recommendation and options to avoid.")
-    evidence: Evidence | None = Field(None, exclude_if=absent)
+    evidence: Evidence | None = Field(None, exclude_if=is_empty)
     """Measured runs of the customer; omitted if none are used."""
     bills: list[OptionBill] = Field(description="Bill of materials of each option.")
     term: Term | None = Field(description="Costs over a term; null if no cost is known.")
     warnings: list[SaidWarning] = Field(description="All warnings, most severe first.")
     assumptions: list[Assumption] = Field(description="All assumptions.")
     sources: list[SourceRef] = Field(description="Sources of all figures in the proposal.")
-    number: str | None = Field(None, exclude_if=absent, description="Reference number, such as 2026-0012.")
-    sender: Sender | None = Field(None, exclude_if=absent, description="Who makes the proposal.")
-    sections: list[SectionInput] = Field([], exclude_if=absent)
+    number: str | None = Field(None, exclude_if=is_empty, description="Reference number, such as 2026-0012.")
+    sender: Sender | None = Field(None, exclude_if=is_empty, description="Who makes the proposal.")
+    sections: list[SectionInput] = Field([], exclude_if=is_empty)
     """Sections in their order, with their texts."""
-    acceptance: list[Commitment] = Field([], exclude_if=absent)
+    acceptance: list[Commitment] = Field([], exclude_if=is_empty)
     """Figures that are committed to, for acceptance tests."""
-    names: dict[str, str] = Field({}, exclude_if=absent)
+    names: dict[str, str] = Field({}, exclude_if=is_empty)
     """Names of the systems that measured runs and figures refer to."""
 
     @property

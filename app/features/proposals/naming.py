@@ -1,4 +1,4 @@
-"""Names in place of the identifiers of systems, networks and software, for readers of a document."""
+"""Names of systems, networks and software instead of their identifiers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,16 @@ KINDS = ("fabric", "stack", "optimizer")
 
 
 def names_of(rows: Sequence[ComparisonRow], catalog: Catalog) -> dict[str, str]:
-    """Return the names of the systems that options and their nearest measured runs refer to."""
-    runs = (row.estimate.validation.nearest_measured for row in rows if row.estimate is not None)
-    identifiers = {run.system for found in runs for run in found} | {row.system for row in rows if row.system}
-    known = sorted(one for one in identifiers & set(catalog.items) if "system" in catalog.items[one].kinds)
-    return {one: catalog.system(one).name for one in known}
+    """Return the names of the systems of options and of their nearest measured runs."""
+    identifiers = {row.system for row in rows if row.system}
+    for row in rows:
+        if row.estimate is not None:
+            identifiers |= {run.system for run in row.estimate.validation.nearest_measured}
+    return {
+        identifier: catalog.system(identifier).name
+        for identifier in sorted(identifiers & set(catalog.items))
+        if "system" in catalog.items[identifier].kinds
+    }
 
 
 FOR_CUSTOMERS: Mapping[str, str] = {
@@ -49,42 +54,43 @@ FOR_CUSTOMERS: Mapping[str, str] = {
         "usual for {models} on this chip since {since}"
     ),
 }
-"""Sentence that tells the author what to do → the same as a customer is told it."""
+"""Sentence with advice for the author → the sentence for customers, without it."""
 
 
 def in_words(text: Text) -> Text:
     """Return a sentence for customers, with the names of networks and software instead of identifiers."""
-    return Text.of(_said(text.template, text.values))
+    return Text.of(_message(text.template, text.values))
 
 
-def _said(template: str, values: Mapping[str, Any]) -> Message:
-    return Message(
-        FOR_CUSTOMERS.get(template, template), {name: _named(value) for name, value in values.items()}
-    )
+def _message(template: str, values: Mapping[str, Any]) -> Message:
+    words = {name: _value_in_words(value) for name, value in values.items()}
+    return Message(FOR_CUSTOMERS.get(template, template), words)
 
 
-def _named(value: Any) -> Any:
+def _value_in_words(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return _said(value["template"], value["values"])
+        return _message(value["template"], value["values"])
     if not isinstance(value, str):
         return value
-    return ", ".join(LABELS.get(key, one) for one in value.split(", ") for key in [key_of(one)])
+    return ", ".join(LABELS.get(label_key(part), part) for part in value.split(", "))
 
 
-def key_of(identifier: str) -> str:
-    """Return the label of a network or a software profile; an identifier of anything else is its own."""
+def label_key(identifier: str) -> str:
+    """Return the key of the label of a network, software profile or optimizer, else the identifier."""
     return next((key for kind in KINDS if (key := f"{kind}.{identifier}") in LABELS), identifier)
 
 
-def named(value: JsonValue, voice: Voice, place: str = "") -> str:
-    """Write a value, networks and software by their names; profiles fitted to runs have none."""
-    if isinstance(value, str) and value.startswith("cal_"):
+def display_value(value: JsonValue, voice: Voice) -> str:
+    """Return a value as text, with the names of networks and software."""
+    if not isinstance(value, str):
+        return written(value, voice)
+    if value.startswith("cal_"):
         return voice.gettext("fitted to measured runs")
-    known = isinstance(value, str) and key_of(value) != value
-    return voice.label(key_of(str(value))) if known else written(value, voice, place)
+    key = label_key(value)
+    return written(value, voice) if key == value else voice.label(key)
 
 
 def source_title(source: SourceRef, voice: Voice) -> str:
-    """Return what a source is called; what no publication says is put in words of ours."""
+    """Return the title of a source; sources of Rackline itself have translated titles."""
     own = f"source.{source.id}"
     return voice.label(own) if own in LABELS else source.title

@@ -1,4 +1,4 @@
-"""The view of a study where proposals are created; the form asks what the study does not say."""
+"""The view of a study in which proposals are created."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from app.features.calibration.service import get_calibration, list_calibrations
 from app.features.networks.forms import choice_request
 from app.features.networks.pages import switched
 from app.features.proposals import service as proposals
-from app.features.proposals.forms import asked_body, without_nulls
+from app.features.proposals.forms import request_body, without_nulls
 from app.features.proposals.model import Proposal, ProposalRequest, ProposalSummary
 from app.features.studies.frame import OpenView, StudyFrame, open_view, question_of
 from app.features.studies.knobs import labels_of
@@ -53,7 +53,7 @@ class StudyProposalPage:
     """Proposals of a study, and the form for another."""
 
     frame: StudyFrame
-    made: Sequence[ProposalSummary]
+    proposals: Sequence[ProposalSummary]
     form: Form
     message: Message | None
     """Error of the form as a whole."""
@@ -74,11 +74,11 @@ def render_view(
     labels = labels_of(content, bench.sizing.catalog)
     page = StudyProposalPage(
         frame=view.frame,
-        made=proposals.list_proposals(bench, workspace, LISTED, None, study=view.state.study.id).items,
+        proposals=proposals.list_proposals(bench, workspace, LISTED, None, study=view.state.study.id).items,
         form=form,
         message=message,
         labels=list(labels.values()),
-        calibrations=runs_offered(view, form.get("calibration_id")),
+        calibrations=offered_runs(view, form.get("calibration_id")),
         networks=[
             Choice(option.key, labels[option.key]) for option in content.options if switched(bench, option)
         ],
@@ -87,7 +87,7 @@ def render_view(
     return render(request, "proposals/study_proposal.html", page, status=status)
 
 
-def runs_offered(view: OpenView, requested: str) -> list[Choice]:
+def offered_runs(view: OpenView, requested: str) -> list[Choice]:
     bench, workspace = view.bench, view.workspace
     runs = list_calibrations(bench, workspace, LISTED, None, view.state.study.id).items
     offered = {run.id: run.label for run in runs}
@@ -98,13 +98,13 @@ def runs_offered(view: OpenView, requested: str) -> list[Choice]:
     return [Choice(identifier, label) for identifier, label in offered.items()]
 
 
-def usual(request: Request, view: OpenView) -> dict[str, Sequence[str]]:
+def initial_values(request: Request, view: OpenView) -> dict[str, Sequence[str]]:
     """Return the initial form: the values of the study, and the sender of the last proposal."""
     content = view.state.content
     sender = proposals.latest_sender(view.bench, view.workspace)
     return {
         "locale": [language_of(request)],
-        "valid_until": [proposals.usual_end().isoformat()],
+        "valid_until": [proposals.default_end().isoformat()],
         "confidential": ["yes"],
         "customer": [content.customer],
         "title": [content.name],
@@ -125,7 +125,7 @@ def show_proposals_data(
 @router.get(PATH, response_class=HTMLResponse)
 def show_view(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     view = open_view(request, bench, workspace, identifier, VIEW, None)
-    return render_view(request, view, Form({**usual(request, view), **typed(request.query_params)}))
+    return render_view(request, view, Form({**initial_values(request, view), **typed(request.query_params)}))
 
 
 @router.post(PATH, response_class=HTMLResponse)
@@ -136,17 +136,17 @@ def make_proposal(
     """Save the current state of the study and create a draft from it, or return the form with errors."""
     view = open_view(request, bench, workspace, identifier, VIEW, None)
     try:
-        proposal = proposed(bench, workspace, view, form)
+        proposal = create_draft(bench, workspace, view, form)
     except (AppError, ValidationError) as error:
         problem = refusal(error)
         return render_view(request, view, refused(typed(form), problem, ()), problem.message, problem.status)
     return RedirectResponse(f"/proposals/{proposal.id}", 303)
 
 
-def proposed(bench: Workbench, workspace: str, view: OpenView, form: FormData) -> Proposal:
+def create_draft(bench: Workbench, workspace: str, view: OpenView, form: FormData) -> Proposal:
     """Return a draft of a study in its current state, which becomes a version of the study."""
     fields = {name: values[0] for name, values in typed(form).items()}
-    body = without_nulls({**asked_body(form), **known_to(view, fields)})
+    body = without_nulls({**request_body(form), **study_fields(view, fields)})
     request = ProposalRequest.model_validate({**body, "study_id": view.state.study.id})
     study = view.state.study
     state = StateRequest(knobs=dict(view.state.turned.knobs), version=study.version)
@@ -158,7 +158,7 @@ def proposed(bench: Workbench, workspace: str, view: OpenView, form: FormData) -
     return proposal
 
 
-def known_to(view: OpenView, fields: Mapping[str, str]) -> dict[str, Any]:
+def study_fields(view: OpenView, fields: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields known from the study: limits, scaling, bill and the networks of the named option."""
     content = view.state.content
     known: dict[str, Any] = {

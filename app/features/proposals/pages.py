@@ -18,11 +18,11 @@ from app.features.proposals import service as proposals
 from app.features.proposals import sharing
 from app.features.proposals.files import FILE_KINDS, FileKind, file_of
 from app.features.proposals.forms import (
-    asked_body,
     edited_sections,
+    form_values,
     has_networks,
-    sent_texts,
-    shown,
+    request_body,
+    section_texts,
     version_of,
     with_texts,
 )
@@ -35,9 +35,9 @@ from app.features.proposals.model import (
     ReviewRequest,
     ShareRequest,
 )
-from app.features.proposals.review import Post, take_step
+from app.features.proposals.review import Mailer, take_step
 from app.features.proposals.service import Standing
-from app.features.proposals.views import proposal_page, replay_page, sections_seen
+from app.features.proposals.views import proposal_page, replay_page, visible_sections
 from app.features.studies.compared import study_of_comparison
 from app.features.studies.service import get_study
 from app.platform.listing import Page
@@ -62,14 +62,16 @@ REFUSED = (AppError, ValidationError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalsPage:
-    found: Page[ProposalSummary]
+    proposals: Page[ProposalSummary]
     review: str
     """State of review listed; empty for all."""
     reviews: Sequence[str]
 
 
-def proposals_page(request: Request, found: Page[ProposalSummary]) -> ProposalsPage:
-    return ProposalsPage(found=found, review=request.query_params.get("review", ""), reviews=get_args(Review))
+def proposals_page(request: Request, page: Page[ProposalSummary]) -> ProposalsPage:
+    return ProposalsPage(
+        proposals=page, review=request.query_params.get("review", ""), reviews=get_args(Review)
+    )
 
 
 @resource(router, "/proposals", "proposals/proposals.html", proposals_page)
@@ -111,7 +113,7 @@ def render_form(
     books = list_books(bench, workspace, LISTED, None).items
     runs = list_calibrations(bench, workspace, LISTED, None).items
     page = ProposalFormPage(
-        form=form or Form(shown(draft, labels)),
+        form=form or Form(form_values(draft, labels)),
         message=None if error is None else error.message,
         proposal=draft,
         labels=labels,
@@ -126,7 +128,7 @@ def render_form(
 
 @router.get("/proposals/new", response_class=HTMLResponse)
 def show_form(bench: BenchDep, workspace: WorkspaceDep, comparison: str = "", study: str = "") -> Response:
-    """Go to the view of a study from which its proposals are made; a comparison is a study, too."""
+    """Go to the proposal view of a study, or of the study made from a comparison."""
     if comparison:
         study = study_of_comparison(bench, workspace, comparison).id
     path = f"/studies/{get_study(bench, workspace, study).id}/proposal" if study else "/proposals"
@@ -143,10 +145,10 @@ def show_edit(request: Request, bench: BenchDep, workspace: WorkspaceDep, identi
 def change_proposal(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep, identifier: str
 ) -> Response:
-    """Change a draft by what was typed, or return the form with its errors beside the fields."""
+    """Change a draft, or return the form with its errors."""
     values = typed(form)
     try:
-        body = asked_body(form)
+        body = request_body(form)
         # In the API null leaves the customer as it is; an emptied field is a mistake.
         patch = ProposalPatch.model_validate({**body, "customer": body["customer"] or ""})
         proposals.change_proposal(bench, workspace, identifier, patch, version_of(values))
@@ -175,11 +177,11 @@ def change_sections(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep, identifier: str
 ) -> Response:
     """Save the texts of all sections as they were sent, and move or leave out one of them."""
-    values, texts = typed(form), sent_texts(form)
+    values, texts = typed(form), section_texts(form)
     move = values.get("move", [""])[0]
     draft = proposals.get_proposal(bench, workspace, identifier)
     try:
-        sections = edited_sections(draft, texts, move, sections_seen(draft))
+        sections = edited_sections(draft, texts, move, visible_sections(draft))
         patch = ProposalPatch.model_validate({"sections": sections})
         proposals.change_proposal(bench, workspace, identifier, patch, version_of(values))
     except REFUSED as error:
@@ -216,14 +218,14 @@ def review(
     form: FormDep,
     identifier: str,
 ) -> Response:
-    """Take a step; sending by e-mail needs the address that marking as sent does not look at."""
+    """Take a step of review; only sending by e-mail uses the address."""
     values = typed(form)
     first = {name: texts[0] for name, texts in values.items()}
     step = first.get("step", "")
     step_fields = {"step": "send", "to": first.get("to", "")} if step == "mail" else {"step": step}
     try:
         review_request = ReviewRequest.model_validate({**step_fields, "note": first.get("note")})
-        take_step(bench, workspace, identifier, review_request, Post(identity, str(request.base_url)))
+        take_step(bench, workspace, identifier, review_request, Mailer(identity, str(request.base_url)))
     except REFUSED as error:
         return render_again(request, proposals.get_proposal(bench, workspace, identifier), values, error)
     return RedirectResponse(f"/proposals/{identifier}", 303)
@@ -257,5 +259,5 @@ def unshare(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Respon
     router, "/proposals/{identifier}/replay", "proposals/replay.html", replay_page, cost=CostClass.SEARCH
 )
 def show_replay(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Replay:
-    """Show what today's catalogue would say otherwise, without writing down that somebody looked."""
+    """Show what differs with today's catalogue, without recording an event."""
     return proposals.replay_proposal(bench, workspace, identifier, note=False)

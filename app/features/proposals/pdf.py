@@ -31,7 +31,7 @@ RUNNING = 80
 """Letters of the title at the head of a page."""
 
 PIECE, BREAK = 12, "\u200b"
-"""Letters between invisible places where a line may be broken, and such a place."""
+"""Letters between invisible line-break opportunities, and the character for one."""
 
 
 def payload(proposal: Proposal, voice: Voice) -> dict[str, Any]:
@@ -87,15 +87,17 @@ def breakable(text: str) -> str:
     ['aaaaaaaaaaaa', 'aaaaaaaaaaaa', 'aaaaaa']
     """
     return UNBROKEN.sub(
-        lambda found: BREAK.join(found[0][start : start + PIECE] for start in range(0, len(found[0]), PIECE)),
+        lambda word: BREAK.join(word[0][start : start + PIECE] for start in range(0, len(word[0]), PIECE)),
         text,
     )
 
 
 def written_payload(view: View, voice: Voice, moment: datetime) -> dict[str, Any]:
-    """Return what the template reads of every document, whatever it is about."""
+    """Return the data of the template that all documents share."""
     sections = [
-        {**dataclasses.asdict(one), "paragraphs": one.paragraphs} for one in view.sections if one.printed
+        {**dataclasses.asdict(section), "paragraphs": section.paragraphs}
+        for section in view.sections
+        if section.printed
     ]
     written = plain({**dataclasses.asdict(view), "sections": sections})
     substituted = voice.gettext("□ marks a character missing from the fonts of this document.")
@@ -136,10 +138,7 @@ def set_pdf(view: View, voice: Voice, moment: datetime, content: str, look: Mapp
         template(),
         font_paths=[str(font_folder())],
         ignore_system_fonts=True,
-        sys_inputs={
-            "data": json.dumps(data, ensure_ascii=False),
-            "content": content,
-        },
+        sys_inputs={"data": json.dumps(data, ensure_ascii=False), "content": content},
         pdf_standards=STANDARDS,
         timestamp=int(moment.timestamp()),
     )

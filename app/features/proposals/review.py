@@ -1,4 +1,4 @@
-"""Steps of review: from the draft to the customer's answer, each with who took it and when."""
+"""Steps of review, from the draft to the customer's answer."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ EVENTS: dict[Step, str] = {
     "accept": "accepted",
     "decline": "declined",
 }
-"""Step → the event it is written down as; an approval is written down as frozen."""
+"""Step → its event; the event of an approval is “frozen”."""
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
-    """How mails are sent, and the address at which the server was asked."""
+class Mailer:
+    """How mails are sent, and the base URL of the request."""
 
     identity: Identity
-    asked_at: str
+    base_url: str
 
 
 def take_step(
@@ -40,10 +40,10 @@ def take_step(
     workspace_id: str,
     identifier: str,
     request: ReviewRequest,
-    post: Post,
+    mailer: Mailer,
     key: str | None = None,
 ) -> Proposal:
-    """Take one of the steps that are allowed now; a repeated key sends no second mail."""
+    """Take a step of review; a repeated key sends no second mail."""
 
     def make() -> tuple[Proposal, Save]:
         with bench.store.transaction(workspace_id) as repository:
@@ -55,7 +55,7 @@ def take_step(
         detail: dict[str, Any] = {"note": request.note} if request.note else {}
         if request.step == "send" and request.to is not None:
             detail["to"] = checked_email(request.to, "to")
-            send_link(bench, workspace_id, identifier, request, post)
+            send_link(bench, workspace_id, identifier, request, mailer)
 
         def save(repository: Repository) -> None:
             queries = repository.of_proposal(identifier)
@@ -66,8 +66,8 @@ def take_step(
         moved = {"review": after, "steps": list(STEPS.get(after, ()))}
         return get_proposal(bench, workspace_id, identifier).model_copy(update=moved), save
 
-    once = IdempotentCall.of(f"proposals/{identifier}/review", key, request)
-    return keep(bench, workspace_id, once, Proposal, make)
+    call = IdempotentCall.of(f"proposals/{identifier}/review", key, request)
+    return keep(bench, workspace_id, call, Proposal, make)
 
 
 def next_state(before: Review, step: Step) -> Review:
@@ -86,27 +86,27 @@ def next_state(before: Review, step: Step) -> Review:
 
 
 def send_link(
-    bench: Workbench, workspace_id: str, identifier: str, request: ReviewRequest, post: Post
+    bench: Workbench, workspace_id: str, identifier: str, request: ReviewRequest, mailer: Mailer
 ) -> None:
     """Send the customer a new link, in the language of the proposal."""
-    if post.identity.mail is None:
+    if mailer.identity.mail is None:
         raise Conflict.at("to", "no mail server is configured; create a link and send it yourself")
-    wanted = ShareRequest(expires_in_days=request.expires_in_days)
-    share = create_share(bench, workspace_id, identifier, wanted)
+    share_request = ShareRequest(expires_in_days=request.expires_in_days)
+    share = create_share(bench, workspace_id, identifier, share_request)
     content = get_proposal(bench, workspace_id, identifier).content
     about = {"title": content.title, "number": content.number or identifier}
     sender = content.sender.organization if content.sender else None
     until = (now() + timedelta(days=request.expires_in_days)).date().isoformat()
-    taken = send(
-        post.identity,
+    accepted = send(
+        mailer.identity,
         str(request.to),
         content.locale,
         Message("Proposal {number}: {title}", about),
         *([request.note] if request.note else []),
         Message("The proposal “{title}” ({number}) is ready for you:", about),
-        post.identity.address_of(share.path or "", post.asked_at),
+        mailer.identity.address_of(share.path or "", mailer.base_url),
         Message("The link is valid until {day}.", {"day": until}),
         *([sender] if sender else []),
     )
-    if not taken:
+    if not accepted:
         raise Conflict.at("to", "the mail server did not accept the mail; create a link and send it yourself")

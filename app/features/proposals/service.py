@@ -1,4 +1,4 @@
-"""Make, change, find, freeze and replay proposals."""
+"""Create, change, list, freeze and replay proposals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from app.features.comparisons.service import existing as existing_comparison
 from app.features.comparisons.service import make_options, stored
 from app.features.proposals.branding import read_logo
 from app.features.proposals.content import build_content
-from app.features.proposals.evidence import Named, at_field, named_evidence
+from app.features.proposals.evidence import NamedAnswers, at_field, named_answers
 from app.features.proposals.lines import changes_between, content_hash
 from app.features.proposals.model import (
     REQUIRED,
@@ -40,7 +40,7 @@ from app.features.proposals.model import (
     Step,
 )
 from app.features.proposals.pdf import proposal_pdf
-from app.features.proposals.texts import reason_in, sections_of, silenced
+from app.features.proposals.texts import reason_in, sections_of, without_hidden_texts
 from app.features.studies.model import ComparisonOfState, StateRequest
 from app.features.studies.states import comparison_of_state, state_of
 from app.platform import workbench
@@ -59,10 +59,10 @@ Standing = Literal["draft", "frozen", "expired"]
 PDF = "pdf"
 
 MOST_LOOKED_AT = 20
-"""Newest proposals in which the sender is looked for."""
+"""Newest proposals that are searched for a sender."""
 
 MOST_NOTED = 100
-"""Proposals of which is written down at one time that their last day is over."""
+"""Most expired proposals that are recorded at a time."""
 
 ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(RowRequest)
 
@@ -74,15 +74,15 @@ def create_proposal(
     key: str | None = None,
     state: StateRequest | None = None,
 ) -> Proposal:
-    """Make a proposal of a comparison, or of a study in a state, and keep it as a draft."""
+    """Create a draft from a comparison, or from a study in a state."""
 
     def make() -> tuple[Proposal, Save]:
         check_day(request.valid_until)
         moment = now()
-        resolved = based(bench, workspace_id, request, state)
+        resolved = with_comparison(bench, workspace_id, request, state)
         logos = {name: read_logo_at(name, getattr(request.branding, name)) for name in LOGOS}
         content = compile_content(bench, workspace_id, resolved, logos)
-        # Last, so that a proposal that cannot be made takes no number.
+        # Last, so that a request that is refused takes no number.
         with bench.store.transaction(workspace_id) as repository:
             number = repository.next_proposal_number(moment.year)
         columns = columns_of(resolved, content.model_copy(update={"number": number}))
@@ -133,7 +133,7 @@ def amount_of(content: ProposalContent) -> float | None:
     return None if cost is None else cost.value
 
 
-def based(
+def with_comparison(
     bench: Workbench, workspace_id: str, request: ProposalRequest, state: StateRequest | None = None
 ) -> ProposalRequest:
     """Return a request with its comparison; the options of a study are stored as one first."""
@@ -177,11 +177,7 @@ def check_day(day: date | None) -> None:
 
 
 def compile_content(
-    bench: Workbench,
-    workspace_id: str,
-    request: ProposalRequest,
-    logos: Logos,
-    number: str | None = None,
+    bench: Workbench, workspace_id: str, request: ProposalRequest, logos: Logos, number: str | None = None
 ) -> ProposalContent:
     """Return the content of a proposal from the stored rows of its comparison."""
     assert request.comparison_id is not None, "a study was made into a comparison before"
@@ -201,16 +197,16 @@ def compile_content(
         today=now().date(),
         **logos,
         number=number,
-        named=named_evidence(bench, workspace_id, request),
+        answers=named_answers(bench, workspace_id, request),
     )
 
 
-VALID = timedelta(days=30)
-"""How long a proposal is valid where nobody says so."""
+VALIDITY = timedelta(days=30)
+"""Default validity of a proposal."""
 
 
-def usual_end() -> date:
-    return now().date() + VALID
+def default_end() -> date:
+    return now().date() + VALIDITY
 
 
 def latest_sender(bench: Workbench, workspace_id: str) -> dict[str, str]:
@@ -265,8 +261,8 @@ STEPS: Mapping[Review, Mapping[Step, Review]] = {
 
 def review_of(record: ProposalRecord) -> Review:
     """Return the state of review today; it expires after the last day unless the customer has answered."""
-    kept: Review = record.review  # type: ignore[assignment]
-    return "expired" if status_of(record) == "expired" and kept not in ANSWERED else kept
+    review: Review = record.review  # type: ignore[assignment]
+    return "expired" if status_of(record) == "expired" and review not in ANSWERED else review
 
 
 def list_proposals(
@@ -293,7 +289,7 @@ def list_proposals(
 def change_proposal(
     bench: Workbench, workspace_id: str, identifier: str, patch: ProposalPatch, version: int | None = None
 ) -> Proposal:
-    """Change a draft; its figures are computed anew from the comparison."""
+    """Change a draft; its figures are computed again from the comparison."""
     with bench.store.transaction(workspace_id) as repository:
         record = existing(repository, identifier)
     check_draft(record)
@@ -303,7 +299,7 @@ def change_proposal(
     before = ProposalContent.model_validate(record.content)
     request = patched(record.request, patch)
     if patch.study_id is not None:
-        request = based(bench, workspace_id, request)
+        request = with_comparison(bench, workspace_id, request)
     if patch.model_fields_set == {"sections"} and before.sections:
         # Words alone: the figures stay as they were compiled.
         sections = sections_of(request.sections, before.locale, request.reason)
@@ -337,7 +333,7 @@ def patched(request: Mapping[str, Any], patch: ProposalPatch) -> ProposalRequest
         branding.pop(name, None)
     sections = changes.pop("sections", None)
     if sections is None:
-        # A reason that is given later goes before the text that the section had.
+        # A new reason replaces the text of its section.
         left_out = {"text"} if "reason" in stated else set()
         sections = [
             {
@@ -376,7 +372,7 @@ def check_draft(record: ProposalRecord) -> None:
 
 
 def changed_meanwhile(current: int, expected: int) -> Overtaken:
-    """Return the error for an edit that would overwrite one its author has not seen."""
+    """Return the error for an edit based on another version than the current one."""
     return Overtaken.at(
         "If-Match",
         "the proposal has changed in the meantime (version {found}, not {expected}); reload it",
@@ -412,7 +408,7 @@ def freeze_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Fro
         moment = now().replace(microsecond=0)
         draft = answered(record)
         # Whoever has the link or the PDF can read the whole content.
-        content = silenced(draft.content)
+        content = without_hidden_texts(draft.content)
         sha256 = content_hash(content)
         frozen = {"status": "frozen", "sha256": sha256, "frozen_at": moment, "content": content}
         pdf = proposal_pdf(draft.model_copy(update=frozen))
@@ -477,8 +473,8 @@ def render_missing(bench: Workbench) -> None:
 def pdf_of(bench: Workbench, workspace_id: str, proposal: Proposal) -> bytes:
     """Return the PDF of a proposal: the one kept when it was frozen, or a rendering of the draft."""
     with bench.store.transaction(workspace_id) as repository:
-        kept = repository.of_proposal(proposal.id).artifact(PDF)
-    return kept if kept is not None else proposal_pdf(proposal)
+        stored_pdf = repository.of_proposal(proposal.id).artifact(PDF)
+    return proposal_pdf(proposal) if stored_pdf is None else stored_pdf
 
 
 def note_expired(bench: Workbench, moment: datetime) -> int:
@@ -505,7 +501,7 @@ def replay_proposal(
     """
 
     def make() -> tuple[Replay, Save]:
-        answer = replayed(bench, workspace_id, identifier)
+        answer = make_replay(bench, workspace_id, identifier)
 
         def save(repository: Repository) -> None:
             detail = {"changes": len(answer.changes), "refused": len(answer.refused)}
@@ -514,12 +510,12 @@ def replay_proposal(
         return answer, save
 
     if not note:
-        return replayed(bench, workspace_id, identifier)
+        return make_replay(bench, workspace_id, identifier)
     call = IdempotentCall.of(f"proposals/{identifier}/replay", key, b"")
     return keep(bench, workspace_id, call, Replay, make)
 
 
-def replayed(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
+def make_replay(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
     with bench.store.transaction(workspace_id) as repository:
         record = existing(repository, identifier)
     then = ProposalContent.model_validate(record.content)
@@ -532,9 +528,9 @@ def replayed(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
             options += make_options(bench, workspace_id, [ROW.validate_python(entry)], then.currency)
         except AppError as error:
             refused.append(Refused(label=str(entry["label"]), text=Text.of(error.message)))
-    named = Named()
+    answers = NamedAnswers()
     try:
-        named = named_evidence(bench, workspace_id, request)
+        answers = named_answers(bench, workspace_id, request)
     except AppError as error:
         refused.append(Refused(label=error.errors[0].field, text=Text.of(error.message)))
     engine_version, compared = then.engine_version, 0
@@ -549,7 +545,7 @@ def replayed(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
             logo=then.branding.logo,
             customer_logo=then.branding.customer_logo,
             number=then.number,
-            named=named,
+            answers=answers,
         )
         engine_version = today.engine_version
         compared, changes = changes_between(then, today)

@@ -1,4 +1,4 @@
-"""Links to one frozen proposal: no login, not for search engines, nothing else to be seen."""
+"""Pages of share links: one frozen proposal, without login and hidden from search engines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from starlette.datastructures import FormData
 from app.features.proposals import sharing
 from app.features.proposals.files import FILE_KINDS, FileKind, file_of
 from app.features.proposals.model import Proposal
-from app.features.proposals.sharing import Shared, WrongPassphrase
+from app.features.proposals.sharing import SharedProposal, WrongPassphrase
 from app.features.proposals.views import LockedPage, SharedPage, paper_of
 from app.platform.identity import token_hash
 from app.platform.web.auth import reach_of
@@ -36,7 +36,7 @@ COOKIE = "rackline_link_{link}"
 HEADERS = {
     "X-Robots-Tag": "noindex, nofollow, noarchive",
     "Cache-Control": "private, no-store",
-    # The address is the secret: it must not be told to whoever a link in the page leads to.
+    # The address is a secret that must not be sent to sites that the page links to.
     "Referrer-Policy": "no-referrer",
 }
 
@@ -51,43 +51,38 @@ def cookie_of(token: str) -> str:
 
 
 def count(request: Request, bench: Workbench, token: str) -> None:
-    """Count what is asked of a link, before anything is done for it, and refuse it beyond the quota."""
-    workspace, _ = sharing.led_to(bench, token)
-    count_reading(request, workspace, sharing.link_of(token))
+    """Count a request against the quota of a link; raises an error beyond it."""
+    workspace, _ = sharing.link_target(bench, token)
+    count_reading(request, workspace, sharing.link_id(token))
 
 
-def opened(request: Request, bench: Workbench, token: str, form: str) -> Shared:
-    """Return what a link shows to this browser, as often as a link may be asked."""
+def open_link(request: Request, bench: Workbench, token: str, form: str) -> SharedProposal:
+    """Return the proposal of a link, as far as this browser has unlocked it."""
     count(request, bench, token)
     return sharing.open_share(bench, token, request.cookies.get(cookie_of(token)), form)
 
 
-def unlocked(request: Request, bench: Workbench, token: str, form: str) -> tuple[Proposal, str]:
-    """Return the proposal of a link and its workspace, or refuse before the passphrase is given."""
-    found = opened(request, bench, token, form)
-    if found.proposal is None:
+def unlocked_proposal(request: Request, bench: Workbench, token: str, form: str) -> tuple[Proposal, str]:
+    """Return the proposal of a link and its workspace; raises an error before it is unlocked."""
+    shared = open_link(request, bench, token, form)
+    if shared.proposal is None:
         raise NotAllowed("open the link in a browser and enter its passphrase first")
-    return found.proposal, found.workspace_id
+    return shared.proposal, shared.workspace_id
 
 
 @router.get("/s/{token}.json")
 def shared_data(request: Request, bench: BenchDep, token: str) -> Response:
-    proposal, _ = unlocked(request, bench, token, "json")
-    # The link, its use and what is left to do are the author's business.
-    unseen: dict[str, Any] = {
-        "share": None,
-        "steps": [],
-        "opened": 0,
-        "first_opened_at": None,
-        "last_opened_at": None,
-    }
-    public = proposal.model_copy(update=unseen)
+    proposal, _ = unlocked_proposal(request, bench, token, "json")
+    # The link, its use and the next steps are private to the author.
+    hidden: dict[str, Any] = dict.fromkeys(("share", "first_opened_at", "last_opened_at"))
+    hidden |= {"steps": [], "opened": 0}
+    public = proposal.model_copy(update=hidden)
     return private(Response(public.model_dump_json(), media_type="application/json"))
 
 
 def file_route(kind: FileKind) -> Callable[..., Response]:
     def shared_file(request: Request, bench: BenchDep, token: str) -> Response:
-        proposal, workspace = unlocked(request, bench, token, kind)
+        proposal, workspace = unlocked_proposal(request, bench, token, kind)
         return private(file_of(bench, workspace, proposal, kind))
 
     return shared_file
@@ -99,30 +94,30 @@ for file_kind in FILE_KINDS:
 
 @router.get("/s/{token}", response_class=HTMLResponse)
 def show_shared(request: Request, bench: BenchDep, token: str) -> Response:
-    found = opened(request, bench, token, "page")
-    if found.proposal is None:
-        return locked(request, LockedPage(token=token, message=None))
-    page = SharedPage(token=token, shared=found, paper=paper_of(found.proposal))
-    own = found.proposal.content.locale
-    # What is not a language of the pages is all the reader gets: the words around it are in it, too.
+    shared = open_link(request, bench, token, "page")
+    if shared.proposal is None:
+        return render_locked(request, LockedPage(token=token, message=None))
+    page = SharedPage(token=token, shared=shared, paper=paper_of(shared.proposal))
+    own = shared.proposal.content.locale
+    # If the proposal is in a language without pages, the words around it are in that language, too.
     return private(render(request, "proposals/shared.html", page, language=None if own in LANGUAGES else own))
 
 
-def locked(request: Request, page: LockedPage, status: int = 200) -> Response:
-    """Ask for the passphrase, in any language a proposal may be in: its own is not told yet."""
+def render_locked(request: Request, page: LockedPage, status: int = 200) -> Response:
+    """Ask for the passphrase in the language of the browser, since that of the proposal is still secret."""
     language = language_of(request, WRITTEN)
     return private(render(request, "proposals/shared_locked.html", page, status=status, language=language))
 
 
 @router.post("/s/{token}", response_class=HTMLResponse)
 def unlock(request: Request, bench: BenchDep, form: FormDep, token: str) -> Response:
-    """Take the passphrase of a link; the browser keeps a proof of it, for this link alone."""
-    given = typed(form).get("passphrase", [""])[0]
+    """Check the passphrase of a link; the browser stores a proof of it for this link."""
+    passphrase = typed(form).get("passphrase", [""])[0]
     count(request, bench, token)
     try:
-        proof = sharing.unlock_share(bench, token, given)
+        proof = sharing.unlock_share(bench, token, passphrase)
     except WrongPassphrase as error:
-        return locked(request, LockedPage(token=token, message=error.message), error.status)
+        return render_locked(request, LockedPage(token=token, message=error.message), error.status)
     response = RedirectResponse(f"/s/{token}", 303)
     secure = reach_of(request).https
     response.set_cookie(cookie_of(token), proof, path="/s/", secure=secure, httponly=True, samesite="lax")

@@ -1,4 +1,4 @@
-"""Links that show one frozen proposal to whoever has them."""
+"""Share links, each of which shows one frozen proposal."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class WrongPassphrase(AppError):
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedProposal:
     """The proposal behind a link; None before the passphrase is entered."""
 
     proposal: Proposal | None
@@ -99,8 +99,9 @@ def create_share(
 
     answer = keep(bench, workspace_id, call, Share, make)
     with bench.store.transaction(workspace_id) as repository:
-        mine = repository.of_proposal(identifier).share_of(token_hash(token), now())
-    return answer if mine is None else answer.model_copy(update={"path": f"/s/{token}", "token": token})
+        created = repository.of_proposal(identifier).share_of(token_hash(token), now())
+    # An answer repeated for a key belongs to the token of the first request.
+    return answer if created is None else answer.model_copy(update={"path": f"/s/{token}", "token": token})
 
 
 def revoke_share(bench: Workbench, workspace_id: str, identifier: str) -> None:
@@ -112,35 +113,35 @@ def revoke_share(bench: Workbench, workspace_id: str, identifier: str) -> None:
             queries.add_event("unshared", moment, {})
 
 
-def open_share(bench: Workbench, token: str, proof: str | None = None, form: str = "page") -> Shared:
-    workspace_id, identifier = led_to(bench, token)
+def open_share(bench: Workbench, token: str, proof: str | None = None, form: str = "page") -> SharedProposal:
+    workspace_id, identifier = link_target(bench, token)
     moment = now()
     with bench.store.transaction(workspace_id) as repository:
         queries = repository.of_proposal(identifier)
         share = queries.share_of(token_hash(token), moment)
         if share is None:
             raise no_link()
-        if share.passphrase_hash is not None and not proves(proof, token, share.passphrase_hash):
-            return Shared(None, workspace_id, share.expires_at)
+        if share.passphrase_hash is not None and not is_proof(proof, token, share.passphrase_hash):
+            return SharedProposal(None, workspace_id, share.expires_at)
         if form == "page":
             queries.count_visit(moment)
         share = queries.count_opening(token_hash(token))
         if share is None:
             raise no_link()
-        # A clock that was put back must not silence the events until it has caught up.
+        # If the clock was set back, events must not be missing until it has caught up.
         if share.noted_at is None or abs(moment - share.noted_at) >= NOTED_EVERY:
             share.noted_at = moment
             queries.add_event("opened", moment, {})
         repository.trail.note_once(
-            NOTED_EVERY, "proposal.read", "proposal", identifier, form=form, link=link_of(token)
+            NOTED_EVERY, "proposal.read", "proposal", identifier, form=form, link=link_id(token)
         )
         expires = share.expires_at
-    return Shared(get_proposal(bench, workspace_id, identifier), workspace_id, expires)
+    return SharedProposal(get_proposal(bench, workspace_id, identifier), workspace_id, expires)
 
 
 def unlock_share(bench: Workbench, token: str, passphrase: str) -> str:
-    """Return the proof that a passphrase is right, which the reader's browser sends from then on."""
-    workspace_id, identifier = led_to(bench, token)
+    """Return the proof of a correct passphrase, which the browser sends from then on."""
+    workspace_id, identifier = link_target(bench, token)
     moment = now()
     with bench.store.transaction(workspace_id) as repository:
         queries = repository.of_proposal(identifier)
@@ -151,34 +152,31 @@ def unlock_share(bench: Workbench, token: str, passphrase: str) -> str:
         if share.passphrase_hash is None or share.passphrase_salt is None:
             return ""
         expected, salt = share.passphrase_hash, share.passphrase_salt
-        left = pause_left(share, moment)
-        if not left:
+        wait_seconds = pause_seconds(share, moment)
+        if not wait_seconds:
             # Wrong until verified, so that concurrent guesses count as well.
             share.failed_at = moment
-        counted = share.failures
-    if left:
-        raise TooMany(
-            Message(
-                "too many wrong passphrases; try again in {minutes} minutes", {"minutes": -(-left // 60)}
-            ),
-            retry_after=left,
-        )
+        failures = share.failures
+    if wait_seconds:
+        minutes = math.ceil(wait_seconds / 60)
+        message = Message("too many wrong passphrases; try again in {minutes} minutes", {"minutes": minutes})
+        raise TooMany(message, retry_after=wait_seconds)
     # Between two transactions, so that other writers do not wait for the slow hash.
-    right = hmac.compare_digest(passphrase_hash(passphrase, salt), expected)
+    correct = hmac.compare_digest(passphrase_hash(passphrase, salt), expected)
     with bench.store.transaction(workspace_id) as repository:
-        repository.of_proposal(identifier).settle_attempts(token_hash(token), counted if right else 0)
-        action = "proposal.unlocked" if right else "proposal.refused"
-        repository.trail.note_once(NOTED_EVERY, action, "proposal", identifier, link=link_of(token))
-    if not right:
+        repository.of_proposal(identifier).settle_attempts(token_hash(token), failures if correct else 0)
+        action = "proposal.unlocked" if correct else "proposal.refused"
+        repository.trail.note_once(NOTED_EVERY, action, "proposal", identifier, link=link_id(token))
+    if not correct:
         raise WrongPassphrase("the passphrase is wrong")
     return proof_of(token, expected)
 
 
-def pause_left(share: ProposalShare, moment: datetime) -> int:
-    """Return for how many seconds passphrases are refused; afterwards counting starts anew."""
+def pause_seconds(share: ProposalShare, moment: datetime) -> int:
+    """Return how long passphrases are still refused; after a pause the count restarts. [s]"""
     if share.failed_at is None or share.failures <= MOST_FAILURES:
         return 0
-    # A clock that was put back must not extend the pause.
+    # If the clock was set back, the pause must not become longer.
     share.failed_at = min(share.failed_at, moment)
     left = PAUSE - (moment - share.failed_at)
     if left > timedelta(0):
@@ -187,19 +185,20 @@ def pause_left(share: ProposalShare, moment: datetime) -> int:
     return 0
 
 
-def led_to(bench: Workbench, token: str) -> tuple[str, str]:
-    shared = bench.store.shared_by(token_hash(token)) if len(token) <= MOST_TOKEN else None
-    if shared is None:
+def link_target(bench: Workbench, token: str) -> tuple[str, str]:
+    """Return workspace and proposal of a link."""
+    share = bench.store.shared_by(token_hash(token)) if len(token) <= MOST_TOKEN else None
+    if share is None:
         raise no_link()
-    return shared.workspace_id, shared.proposal_id
+    return share.workspace_id, share.proposal_id
 
 
 def no_link() -> NotFound:
     return NotFound(Message("this link is not valid: it was revoked, has expired or never existed"))
 
 
-def link_of(token: str) -> str:
-    """Return the beginning of the hash, which tells links apart in the audit trail but opens nothing."""
+def link_id(token: str) -> str:
+    """Return the start of the hash, which identifies a link in the audit trail but does not open it."""
     return token_hash(token)[:12]
 
 
@@ -209,9 +208,9 @@ def passphrase_hash(passphrase: str, salt: str) -> str:
 
 
 def proof_of(token: str, expected: str) -> str:
-    """Return the proof a browser sends instead of the passphrase; it ends with the link."""
+    """Return the proof that a browser sends instead of the passphrase, valid for one link."""
     return hmac.new(expected.encode(), token.encode(), hashlib.sha256).hexdigest()
 
 
-def proves(proof: str | None, token: str, expected: str) -> bool:
+def is_proof(proof: str | None, token: str, expected: str) -> bool:
     return proof is not None and hmac.compare_digest(proof.encode(), proof_of(token, expected).encode())

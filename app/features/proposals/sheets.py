@@ -1,4 +1,4 @@
-"""A proposal as tables for other programs: CSV of every line, and a workbook whose totals are formulas."""
+"""A proposal as CSV and as a workbook whose totals are formulas."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 
 from app.features.proposals.lines import ProposalLine, lines_of
 from app.features.proposals.model import Assumption, Proposal, ProposalContent
-from app.features.proposals.naming import named, source_title
+from app.features.proposals.naming import display_value, source_title
 from app.features.proposals.writing.proposal import line_name, line_value
 from app.platform.tables import legible
 from app.platform.tables import written as cell_text
@@ -152,11 +152,11 @@ def head(page: Worksheet, row: int, *columns: tuple[str, int]) -> None:
         dimension.width = max(dimension.width, width)
 
 
-def table(page: Worksheet, things: Iterable[Row], *columns: tuple[str, int, Callable[[Row], Value]]) -> None:
-    """Write a table that fills its sheet, one row per thing."""
+def table(page: Worksheet, items: Iterable[Row], *columns: tuple[str, int, Callable[[Row], Value]]) -> None:
+    """Write a table that fills its sheet, one row per item."""
     head(page, 1, *((name, width) for name, width, _ in columns))
-    for row, thing in enumerate(things, start=2):
-        put_row(page, row, [say(thing) for _, _, say in columns])
+    for row, item in enumerate(items, start=2):
+        put_row(page, row, [value_of(item) for _, _, value_of in columns])
 
 
 def about(page: Worksheet, proposal: Proposal, speaker: Voice) -> None:
@@ -294,7 +294,7 @@ def assumptions(page: Worksheet, content: ProposalContent, speaker: Voice) -> No
             if isinstance(assumption.value, list)
             else assumption.value
         )
-        return named(entry, speaker) if isinstance(entry, str) else plain(entry)
+        return display_value(entry, speaker) if isinstance(entry, str) else plain(entry)
 
     table(
         page,

@@ -1,4 +1,4 @@
-"""The sections of a proposal in their order, with the texts of their author or of the templates."""
+"""Sections of a proposal in their order, with the texts of the author or the templates."""
 
 from __future__ import annotations
 
@@ -17,48 +17,49 @@ FIRST = SECTIONS[0]
 
 @functools.cache
 def templates(language: str) -> Mapping[str, str]:
-    """Return what sections say where their author writes nothing, a paragraph on each line."""
+    """Return the default texts of sections, one paragraph per line."""
     with (folder() / TEMPLATES).open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     names = dict.fromkeys(row["section"] for row in rows)
     return {name: "\n".join(row[language] for row in rows if row["section"] == name) for name in names}
 
 
-def sections_of(asked: Sequence[SectionInput], language: str, reason: str | None) -> list[SectionInput]:
+def sections_of(requested: Sequence[SectionInput], language: str, reason: str | None) -> list[SectionInput]:
     """Return every section in its order, with its text; the summary comes first and is always shown.
 
-    The reason that a proposal states beside its sections is the text of “reasons”, unless that has its own.
+    The reason of the proposal is the default text of “reasons”.
     """
-    named = [one.id for one in asked]
-    for position, name in enumerate(named):
-        if name in named[:position]:
+    names = [section.id for section in requested]
+    for position, name in enumerate(names):
+        if name in names[:position]:
             raise BadInput.at(f"sections.{position}.id", "“{name}” is named twice", name=name)
-    usual = {**templates(language), "reasons": reason or ""}
-    missing = [SectionInput.model_validate({"id": name}) for name in SECTIONS if name not in named]
-    ordered = sorted([*asked, *missing], key=lambda one: one.id != FIRST)
+    defaults = {**templates(language), "reasons": reason or ""}
+    missing = [SectionInput.model_validate({"id": name}) for name in SECTIONS if name not in names]
     return [
         SectionInput(
-            id=one.id,
-            shown=one.shown or one.id == FIRST,
-            text=usual.get(one.id, "") if one.text is None else one.text.strip(),
+            id=section.id,
+            shown=section.shown or section.id == FIRST,
+            text=defaults.get(section.id, "") if section.text is None else section.text.strip(),
         )
-        for one in ordered
+        for section in sorted([*requested, *missing], key=lambda section: section.id != FIRST)
     ]
 
 
 def reason_in(sections: Sequence[SectionInput]) -> str | None:
-    return next((one.text for one in sections if one.id == "reasons" and one.text), None)
+    return next((section.text for section in sections if section.id == "reasons" and section.text), None)
 
 
-def silenced(content: ProposalContent) -> ProposalContent:
-    """Return a content without what its author has written into sections that are left out."""
+def without_hidden_texts(content: ProposalContent) -> ProposalContent:
+    """Return a content without the texts of hidden sections."""
     if not content.sections:
         return content
-    sections = [one if one.shown else one.model_copy(update={"text": ""}) for one in content.sections]
+    sections = [
+        section if section.shown else section.model_copy(update={"text": ""}) for section in content.sections
+    ]
     return content.model_copy(update={"sections": sections, "reason": reason_in(sections)})
 
 
 def own_text(name: str, text: str, language: str) -> str | None:
-    """Return the text that an author gave a section; None where it is that of the template."""
+    """Return the text of a section; None if it is that of the template."""
     plain = "\n".join(line.strip() for line in text.strip().splitlines() if line.strip())
     return None if plain == templates(language).get(name) else plain

@@ -12,7 +12,7 @@ from app.errors import Message
 from app.features.proposals import service as proposals
 from app.features.proposals.charts import proposal_figures
 from app.features.proposals.model import Proposal, ProposalEvent, Replay, ReplayChange
-from app.features.proposals.sharing import Shared
+from app.features.proposals.sharing import SharedProposal
 from app.features.proposals.writing.blocks import ChartBlock, View
 from app.features.proposals.writing.proposal import line_name, value_written, write_proposal
 from app.platform.web.auth import get_identity
@@ -45,7 +45,7 @@ def paper_of(proposal: Proposal) -> Paper:
     return Paper(text, charts)
 
 
-def sections_seen(proposal: Proposal) -> list[str]:
+def visible_sections(proposal: Proposal) -> list[str]:
     """Return the sections on the page of a draft, in order."""
     return [section.id for section in write_proposal(proposal, voice(proposal.content.locale)).sections]
 
@@ -138,7 +138,7 @@ def change_row(change: ReplayChange, proposal: Proposal, speaker: Voice) -> Chan
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedPage:
     token: str
-    shared: Shared
+    shared: SharedProposal
     paper: Paper
 
 

@@ -1,1 +1,1 @@
-"""Many estimates at once: points, rows, jobs, executors."""
+"""Sweeps: estimates of many combinations, computed in the background."""

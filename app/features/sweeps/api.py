@@ -1,4 +1,4 @@
-"""Jobs: long work, how far it is and where its result is."""
+"""Sweeps and jobs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from app.features.sweeps import service as sweeps
 from app.features.sweeps.model import SweepRequest
-from app.features.sweeps.rows import Job, SweepAnswer, SweepState
+from app.features.sweeps.rows import Job, SweepAnswer, SweepState, csv_lines, parquet
 from app.platform.listing import Page
 from app.platform.rates import CostClass
 from app.platform.web import event_stream
@@ -51,7 +51,7 @@ OrderQuery = Annotated[
 
 
 class RowFilter:
-    """Which rows are wanted, and in which order."""
+    """Filters and order of rows, from query parameters."""
 
     def __init__(
         self,
@@ -61,10 +61,10 @@ class RowFilter:
         scenario: LabelQuery = None,
         order: OrderQuery = "position",
     ) -> None:
-        given: dict[sweeps.RowLabel, str | None] = {
+        labels: dict[sweeps.RowLabel, str | None] = {
             "model": model, "system": system, "price": price, "scenario": scenario
         }  # fmt: skip
-        self.labels = {name: label for name, label in given.items() if label}
+        self.labels = {name: label for name, label in labels.items() if label}
         self.order = order
 
 
@@ -76,12 +76,12 @@ PARQUET = "application/vnd.apache.parquet"
 
 
 def as_json(state: SweepState, before: SweepState | None = None) -> str:
-    """Return a state as an event of JSON."""
+    """Return a state as an event with JSON data."""
     return event_stream.event(state.model_dump_json(), "progress")
 
 
 def attachment(identifier: str, ending: str) -> dict[str, str]:
-    """Return the header that makes a browser keep an answer as a file."""
+    """Return the header with which a browser saves a response as a file."""
     return {"Content-Disposition": f'attachment; filename="{identifier}.{ending}"'}
 
 
@@ -122,7 +122,7 @@ def get_sweep_csv(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId)
 
     Text that a spreadsheet would interpret as a formula is prefixed with an apostrophe.
     """
-    lines = sweeps.sweep_csv(bench, workspace, identifier)
+    lines = csv_lines(sweeps.every_row(bench, workspace, identifier))
     return StreamingResponse(lines, media_type=CSV, headers=attachment(identifier, "csv"))
 
 
@@ -134,7 +134,7 @@ def get_sweep_csv(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId)
 )
 def get_sweep_parquet(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId) -> Response:
     """Return the available rows as a Parquet file."""
-    content = sweeps.sweep_parquet(bench, workspace, identifier)
+    content = parquet(sweeps.every_row(bench, workspace, identifier))
     return Response(content, media_type=PARQUET, headers=attachment(identifier, "parquet"))
 
 
@@ -151,12 +151,12 @@ def get_sweep(
     """Return the progress of a sweep and one page of its available rows; use the ETag in
     If-None-Match.
     """
-    place = sweeps.read_place(cursor, wanted.order)
-    found = sweeps.get_sweep(
-        bench, workspace, identifier, limit=limit, after=place, order=wanted.order, labels=wanted.labels
+    after = sweeps.read_row_cursor(cursor, wanted.order)
+    answer = sweeps.get_sweep(
+        bench, workspace, identifier, limit=limit, after=after, order=wanted.order, labels=wanted.labels
     )
-    response.headers["ETag"] = write_tag(found.done)
-    return found
+    response.headers["ETag"] = write_tag(answer.done)
+    return answer
 
 
 @router.get(
@@ -206,17 +206,14 @@ jobs_router = api_router("operation", "/jobs")
     response_model=Job,
 )
 def get_job(
-    request: Request,
-    bench: BenchDep,
-    workspace: WorkspaceDep,
-    identifier: Annotated[str, Path(alias="id", description=ID, examples=["swp_a2b3c4d5e6f7g2h3"])],
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId
 ) -> Job | Response:
     """Return the progress of a job; with ``Accept: text/event-stream``, as events until it has ended.
 
     The identifier of a job is that of the object that it creates, such as a sweep.
     """
-    found = sweeps.get_job(bench, workspace, identifier)
+    job = sweeps.get_job(bench, workspace, identifier)
     if event_stream.MEDIA_TYPE not in request.headers.get("accept", ""):
-        return found
+        return job
     read = partial(sweeps.get_state, bench, workspace, identifier)
     return event_stream.response(request, read, as_json)

@@ -1,4 +1,4 @@
-"""A sweep as a study asks for it: models, systems, batches and prices chosen by name."""
+"""The form for a sweep of a study: models, systems, batches and prices chosen by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.datastructures import FormData
 
 from app.errors import BadInput, FieldError, Message
 from app.features.price_books.service import list_books
-from app.features.studies.model import AMOUNTS, StudyContent, StudyOption, stated, training_of
+from app.features.studies.model import AMOUNTS, StudyContent, stated, training_of
 from app.features.sweeps.model import MOST_COUNTS, SweepRequest
 from app.features.uploads.service import list_profiles
 from app.features.workloads import suggestions
@@ -21,25 +21,25 @@ from app.platform.web.forms import checked, whole
 from app.platform.workbench import Workbench
 
 OFFERED = 50
-"""Uploaded models and price books that are offered, the newest."""
+"""Most uploaded models and price books that are offered; the newest."""
 
 SPARE, LEAST, MOST = 2, 3, 30
-"""Empty rows below those in use, and the fewest and most rows."""
+"""Empty rows below the filled ones; fewest and most rows."""
 
 CATALOGUE = "catalogue"
-"""Names the prices of the catalogue among the price books."""
+"""Value that stands for the prices of the catalogue among the price books."""
 
 NETWORK = ("fabric", "ports_per_node", "streaming_memory_gb")
-"""Fields of a system that go with it."""
+"""Fields of the network of a system."""
 
 SEPARATORS = re.compile(r"[\s,;]+")
 
-Found = TypeVar("Found")
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What there is to choose from."""
+    """Choices of the form."""
 
     models: Sequence[Choice]
     """Presets, then uploads."""
@@ -48,34 +48,35 @@ class Offer:
 
 
 def offer_of(bench: Workbench, workspace: str) -> Offer:
-    shelf = bench.catalogue
+    presets = bench.catalogue.models.documents.values()
     uploads = list_profiles(bench, workspace, OFFERED, None).items
+    books = list_books(bench, workspace, OFFERED, None).items
     return Offer(
         models=[
-            *(Choice(one.id, one.name) for one in shelf.models.documents.values()),
-            *(Choice(one.id, one.name) for one in uploads),
+            *(Choice(model.id, model.name) for model in presets),
+            *(Choice(model.id, model.name) for model in uploads),
         ],
-        systems=[Choice(one.id, one.name) for one in shelf.systems.listed],
-        books=[Choice(one.id, one.name) for one in list_books(bench, workspace, OFFERED, None).items],
+        systems=[Choice(system.id, system.name) for system in bench.catalogue.systems.listed],
+        books=[Choice(book.id, book.name) for book in books],
     )
 
 
 @dataclass(frozen=True, slots=True)
 class ManyForm:
-    """What is typed into the form; rows that are empty stay out of the question."""
+    """Values of the form; empty rows are ignored."""
 
     own: bool = True
-    """Whether the model of the study is among those tried."""
+    """Whether the model of the study is one of the models."""
     models: Sequence[str] = ()
     systems: Sequence[tuple[str, str]] = ()
-    """Name of each system, and its counts."""
+    """Name and counts of each system, as typed."""
     batches: str = ""
     books: Sequence[str] = (CATALOGUE,)
     title: str = ""
 
     @classmethod
     def of_study(cls, bench: Workbench, content: StudyContent) -> ManyForm:
-        """Return the form that asks for what a study compares."""
+        """Return the form filled with the options of a study."""
         counts: dict[str, list[int]] = {}
         for option in content.options:
             if option.system is not None:
@@ -84,8 +85,8 @@ class ManyForm:
         batch, book = content.base.workload.global_batch, content.base.assumptions.price_book_id
         return cls(
             systems=[
-                (names[system].name if system in names else system, ", ".join(map(str, sorted(set(found)))))
-                for system, found in counts.items()
+                (names[system].name if system in names else system, ", ".join(map(str, sorted(set(numbers)))))
+                for system, numbers in counts.items()
             ],
             batches="" if batch is None else str(batch),
             books=[book.partition("@")[0]] if book else [CATALOGUE],
@@ -94,8 +95,6 @@ class ManyForm:
 
     @classmethod
     def of(cls, form: FormData) -> ManyForm:
-        """Return what was sent."""
-
         def all_of(name: str) -> list[str]:
             return [text.strip()[:200] for text in form.getlist(name)[:MOST] if isinstance(text, str)]
 
@@ -120,81 +119,82 @@ class ManyForm:
         return padded(self.systems, ("", ""))
 
 
-def padded(rows: Sequence[Found], empty: Found) -> list[Found]:
+def padded(rows: Sequence[Row], empty: Row) -> list[Row]:
     """Return rows with a few empty ones below."""
-    used = max((place for place, row in enumerate(rows) if row != empty), default=-1) + 1
-    wanted = min(max(used + SPARE, LEAST), MOST)
-    return [*rows[:wanted], *[empty] * (wanted - len(rows))]
+    used = max((index for index, row in enumerate(rows) if row != empty), default=-1) + 1
+    length = min(max(used + SPARE, LEAST), MOST)
+    return [*rows[:length], *[empty] * (length - len(rows))]
 
 
-class _Reading:
-    """Reads the names of a form; what is wrong is collected by field."""
+class _FieldReader:
+    """Reads fields of the form and collects their errors."""
 
     def __init__(self) -> None:
-        self.wrong: list[FieldError] = []
+        self.errors: list[FieldError] = []
 
-    def named(self, field: str, text: str, offered: Sequence[Choice], kind: Message) -> Choice | None:
-        """Return what is called so; the first where several are."""
-        sought = text.casefold()
-        for one in offered:
-            if sought in {one.id.casefold(), one.name.casefold()}:
-                return one
+    def choice(self, field: str, text: str, choices: Sequence[Choice], kind: Message) -> Choice | None:
+        """Return the first choice with this name or identifier."""
+        name = text.casefold()
+        for choice in choices:
+            if name in {choice.id.casefold(), choice.name.casefold()}:
+                return choice
         template = "there is no {kind} “{name}”; choose one of the list"
-        self.wrong.append(FieldError(field, Message(template, {"kind": kind, "name": text[:80]})))
+        self.errors.append(FieldError(field, Message(template, {"kind": kind, "name": text[:80]})))
         return None
 
     def numbers(self, field: str, text: str) -> list[int]:
-        """Return whole numbers typed one after the other."""
-        found = [whole(part) for part in SEPARATORS.split(text.strip(" ,;")) if part]
-        numbers = [number for number in found if number]
-        if len(numbers) != len(found) or len(numbers) > MOST_COUNTS:
+        """Return a list of whole numbers without repetitions."""
+        parts = [whole(part) for part in SEPARATORS.split(text.strip(" ,;")) if part]
+        numbers = [number for number in parts if number]
+        if len(numbers) != len(parts) or len(numbers) > MOST_COUNTS:
             message = Message("enter whole numbers above 0, at most {most} of them", {"most": MOST_COUNTS})
-            self.wrong.append(FieldError(field, message))
+            self.errors.append(FieldError(field, message))
         return list(dict.fromkeys(numbers))
 
 
 def request_of(
     bench: Workbench, workspace: str, content: StudyContent, form: ManyForm, study_id: str, own_name: str
 ) -> SweepRequest:
-    """Return the sweep that a form asks for on top of what its study says."""
-    offer, reading, base = offer_of(bench, workspace), _Reading(), content.base
+    """Return the sweep request of a form; what the form lacks comes from the study."""
+    offer, reader, base = offer_of(bench, workspace), _FieldReader(), content.base
     own_model, workload = training_of(content)
     workload.pop("global_batch", None)
     models: list[dict[str, Any]] = []
     if form.own and own_model:
         models.append({"label": own_name[:200], "model": own_model, "workload": workload})
-    for place, name in enumerate(form.models):
-        field = f"model.{place}"
-        if not name or not (chosen := reading.named(field, name, offer.models, Message("model"))):
+    for index, name in enumerate(form.models):
+        field = f"model.{index}"
+        if not name or not (choice := reader.choice(field, name, offer.models, Message("model"))):
             continue
-        model = {"profile_id" if chosen.id.startswith("prf_") else "preset": chosen.id}
-        asked = workload
+        model = {"profile_id" if choice.id.startswith("prf_") else "preset": choice.id}
+        model_workload = workload
         if "target" in workload or not any(amount in workload for amount in AMOUNTS):
-            # A target belongs to one model: others are trained as they are known to be.
-            profile = known_profile(bench, workspace, chosen.id)
-            asked = dict(suggestions.training_of(bench, profile).workload) if profile is not None else {}
-            if not asked:
+            # A target belongs to one model; others get the training that is known for them.
+            profile = known_profile(bench, workspace, choice.id)
+            model_workload = {} if profile is None else {**suggestions.training_of(bench, profile).workload}
+            if not model_workload:
                 message = Message("no training is known for this model; give the study tokens or samples")
-                reading.wrong.append(FieldError(field, message))
-        models.append({"label": chosen.name, "model": model, "workload": asked})
-    if not models and not reading.wrong:
-        reading.wrong.append(FieldError("model.0", Message("choose at least one model")))
-    systems = list[dict[str, Any]]()
-    for place, (name, counts) in enumerate(form.systems):
+                reader.errors.append(FieldError(field, message))
+        models.append({"label": choice.name, "model": model, "workload": model_workload})
+    if not models and not reader.errors:
+        reader.errors.append(FieldError("model.0", Message("choose at least one model")))
+    systems: list[dict[str, Any]] = []
+    for index, (name, counts) in enumerate(form.systems):
         if not name or not (
-            chosen := reading.named(f"system.{place}", name, offer.systems, Message("system"))
+            choice := reader.choice(f"system.{index}", name, offer.systems, Message("system"))
         ):
             continue
-        numbers = reading.numbers(f"counts.{place}", counts) or [1]
-        option = _option(bench, content, chosen.id)
-        systems.append({"label": chosen.name, "id": chosen.id, "counts": numbers, **option})
-    if not systems and not reading.wrong:
-        reading.wrong.append(FieldError("system.0", Message("choose at least one system")))
-    assumptions = {name: one for name, one in stated(base.assumptions).items() if name != "price_book_id"}
-    batches = reading.numbers("batches", form.batches)
-    books = {one.id: one.name for one in offer.books}
-    if reading.wrong:
-        raise BadInput(reading.wrong[0].message, reading.wrong)
+        numbers = reader.numbers(f"counts.{index}", counts) or [1]
+        details = _network_and_software(bench, content, choice.id)
+        systems.append({"label": choice.name, "id": choice.id, "counts": numbers, **details})
+    if not systems and not reader.errors:
+        reader.errors.append(FieldError("system.0", Message("choose at least one system")))
+    assumptions = stated(base.assumptions)
+    assumptions.pop("price_book_id", None)
+    batches = reader.numbers("batches", form.batches)
+    books = {book.id: book.name for book in offer.books}
+    if reader.errors:
+        raise BadInput(reader.errors[0].message, reader.errors)
     prices = [
         {"label": books[book], "price_book_id": book} if book in books else {"label": "Catalogue"}
         for book in dict.fromkeys(form.books)
@@ -217,17 +217,20 @@ def request_of(
     return checked(SweepRequest, body)
 
 
-def _option(bench: Workbench, content: StudyContent, system: str) -> Mapping[str, Any]:
-    """Return network and software of a system as the study has them."""
-    option: StudyOption | None = next(
-        (one for one in content.options if one.system is not None and one.system.id == system), None
-    )
-    asked = stated(option.system) if option is not None and option.system is not None else {}
-    found: dict[str, Any] = {name: asked[name] for name in NETWORK if name in asked}
-    software = (option.software if option is not None else None) or content.base.software
+def _network_and_software(bench: Workbench, content: StudyContent, system: str) -> Mapping[str, Any]:
+    """Return network and software of a system as the study states them."""
+    details: dict[str, Any] = {}
+    own_software: str | None = None
+    for option in content.options:
+        if option.system is not None and option.system.id == system:
+            fields = stated(option.system)
+            details = {name: fields[name] for name in NETWORK if name in fields}
+            own_software = option.software
+            break
+    software = own_software or content.base.software
     profile = bench.sizing.software.profiles.get(software or "")
-    entry = bench.catalogue.systems.documents[system]
-    # A profile is for one kind of chip; a calibration is used where the study itself uses it.
-    if software and (profile.kind == entry.chip_kind if profile else option is not None and option.software):
-        found["software"] = software
-    return found
+    chip_kind = bench.catalogue.systems.documents[system].chip_kind
+    # A profile is for one kind of chip; a calibration is used only if the option states it.
+    if software and (profile.kind == chip_kind if profile else own_software):
+        details["software"] = software
+    return details

@@ -1,7 +1,4 @@
-"""Where sweeps are computed: on this machine's processors, or on a Dask cluster.
-
-Nothing else knows of either; a sweep sees a :class:`app.features.sweeps.run.WorkerPool`.
-"""
+"""Workers of sweeps: processes of this machine, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -23,17 +20,16 @@ from app.platform.apart import leave_with_parent
 if TYPE_CHECKING:
     from distributed import Client
 
-
-GIVES_WAY = 19
-"""Niceness of the processes: whoever answers pages, and whoever is waited for, comes first."""
+NICENESS = 19
+"""Niceness of the processes, so that pages and interactive requests come first."""
 MOST_PROCESSES = 61
-"""What Windows can wait for at once."""
+"""Most processes that Windows can wait for at once."""
 DASK_SECONDS = 15
-"""How long a scheduler may take to answer and to have a worker. [s]"""
+"""Longest wait for the scheduler to respond and to have a worker. [s]"""
 
 
 def crew(dask: str, workers: int | None = None) -> WorkerPool:
-    """Return the workers of one sweep: those of a Dask scheduler, or processes of this machine."""
+    """Return the workers for one sweep, from a Dask scheduler if there is one."""
     if dask:
         check_dask()
         return DaskWorkerPool(dask)
@@ -41,7 +37,7 @@ def crew(dask: str, workers: int | None = None) -> WorkerPool:
 
 
 def check_dask() -> None:
-    """Refuse a scheduler where its client is not installed."""
+    """Raise an error if the Dask client is not installed."""
     if importlib.util.find_spec("distributed") is None:
         raise BadInput.at(
             "RACKLINE_DASK",
@@ -51,7 +47,7 @@ def check_dask() -> None:
 
 
 def processors() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -66,10 +62,10 @@ class LocalWorkerPool:
         self._workers = min(workers, MOST_PROCESSES)
         self._pool: ProcessPoolExecutor | None = None
         self._others: set[BaseProcess] = set()
-        """Children of this process that were there before."""
+        """Child processes from before the pool was started."""
 
     def executor(self) -> Executor:
-        """Return the pool, started when it is first asked for."""
+        """Return the pool, started on first use."""
         if self._pool is None:
             # Spawned, not forked: the server has threads, and a fork copies their locks.
             context = multiprocessing.get_context("spawn")
@@ -83,30 +79,27 @@ class LocalWorkerPool:
         return self._workers
 
     def renew(self) -> None:
-        """Let go of a broken pool; the next one starts when it is needed."""
+        """End a broken pool; the next use starts a new one."""
         self.close()
 
     def close(self) -> None:
-        """End the processes, whatever they are at.
+        """Terminate the processes at once.
 
-        A pool that is interrupted while it starts forgets the processes it has started, which would
-        then wait for work for ever; so all spawned children that came since are ended, known to it or not.
+        A pool that is interrupted while it starts loses track of its processes, which would then wait for
+        work for ever; so every child spawned since then is terminated.
         """
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.shutdown(wait=False)
             for child in set(multiprocessing.active_children()) - self._others:
-                # Forked ones compute for somebody else (app.platform.apart).
+                # Forked children belong to app.platform.apart.
                 if isinstance(child, SpawnProcess):
                     child.terminate()
 
 
 @contextlib.contextmanager
 def without_interrupts() -> Iterator[None]:
-    """Start processes that Ctrl-C does not reach, from their first instruction on."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
+    """Block SIGINT, so that processes started meanwhile never receive it."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -115,12 +108,12 @@ def without_interrupts() -> Iterator[None]:
 
 
 def enter_service() -> None:
-    """Prepare a process of the pool: it gives way, leaves Ctrl-C to its parent and ends with it.
+    """Initialise a process of the pool: low priority, no Ctrl-C, and it ends with its parent.
 
-    A pool whose parent is killed would wait for work for ever: its processes hold both ends of the
-    pipe that work comes through.
+    Otherwise processes whose parent was killed would wait for work for ever, because they hold both ends
+    of the pipe.
     """
-    os.nice(GIVES_WAY)
+    os.nice(NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     leave_with_parent()
 
@@ -133,37 +126,37 @@ class DaskWorkerPool:
 
     @property
     def lost(self) -> tuple[type[BaseException], ...]:
-        """What a future raises whose worker, or whose scheduler, is gone."""
+        """Exceptions of a future whose worker or scheduler is gone."""
         from distributed import KilledWorker
         from distributed.comm import CommClosedError
 
         return (KilledWorker, CancelledError, CommClosedError)
 
     def executor(self) -> Executor:
-        """Return the executor of the scheduler, which must answer and have a worker."""
+        """Return the executor of the scheduler, which must respond and have a worker."""
         if self._executor is None:
-            client = self._connected()
-            # Impure: a chunk that was lost is computed again rather than remembered as lost.
+            client = self._connect()
+            # Impure, so that a lost chunk is computed again instead of failing again from memory.
             self._executor = client.get_executor(pure=False)
         return self._executor
 
     def size(self) -> int:
-        """Return how many chunks the workers there are now compute at once."""
+        """Return the number of threads of the current workers."""
         self.executor()
         try:
             threads = self._client.nthreads() if self._client is not None else {}
         except OSError:
-            # The scheduler is gone; the chunks that were sent to it will tell.
+            # The scheduler is gone; the futures of its chunks will raise.
             threads = {}
         return max(1, sum(map(int, threads.values())))
 
     def renew(self) -> None:
-        """Connect anew where the scheduler was lost; it replaces its own workers."""
+        """Reconnect if the scheduler was lost; it replaces its workers itself."""
         if self._client is not None and self._client.status != "running":
             self.close()
 
     def close(self) -> None:
-        """Let go of the scheduler; what it has not computed is cancelled."""
+        """Disconnect from the scheduler, cancelling what it has not computed."""
         client, self._client = self._client, None
         executor, self._executor = self._executor, None
         if executor is not None:
@@ -171,7 +164,7 @@ class DaskWorkerPool:
         if client is not None:
             client.close(timeout=2)
 
-    def _connected(self) -> Client:
+    def _connect(self) -> Client:
         from distributed import Client
 
         try:

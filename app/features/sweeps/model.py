@@ -1,4 +1,4 @@
-"""What a sweep asks: lists of models, systems, prices and scenarios, and their combinations."""
+"""Request of a sweep: lists of models, systems, prices and scenarios to combine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from app.estimating.request import (
 )
 
 MOST_POINTS = 20_000
-"""Largest product of the lists of one sweep."""
+"""Most combinations of one sweep."""
 MOST_COUNTS = 64
 """Most counts of one system."""
 MOST_ENTRIES = 1_000
@@ -113,8 +113,6 @@ class SweepRequest(Schema):
         max_length=MOST_ENTRIES,
     )
     scenarios: list[SweepScenario] = Field(
-        default=[],
-        description="Scenarios; if omitted, only the default one.",
-        max_length=MOST_ENTRIES,
+        default=[], description="Scenarios; if omitted, only the default one.", max_length=MOST_ENTRIES
     )
     currency: Literal["USD", "KRW"] = Field("USD", description="Currency of every price and cost.")

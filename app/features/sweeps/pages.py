@@ -1,4 +1,4 @@
-"""Sweeps of a study: the form that asks for one, and its results as they come."""
+"""Sweeps of a study: the form that starts one, and its results as they arrive."""
 
 from __future__ import annotations
 
@@ -44,70 +44,71 @@ VIEW, TAB = "many", "systems"
 PATH = "/studies/{identifier}/many"
 
 EARLIER = 20
+"""Earlier sweeps that the form lists."""
 
 ROWS = 50
 """Rows of the table."""
 
 REFRESH_ROWS = 24
-"""Rows that must have come before the table is read again."""
+"""New rows after which the table is read again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManyPage:
-    """The form that asks for a sweep over what a study asks, and those asked for before."""
+    """The form for a sweep of a study, and the earlier sweeps."""
 
     frame: StudyFrame
     form: ManyForm
     errors: Form
-    """What is wrong, by field."""
+    """Errors by field."""
     message: Message | None
-    """What is wrong that belongs to no field."""
+    """Error that belongs to no field of the form."""
     action: str
     own: str
-    """What the model of the study is called; empty where it has none."""
+    """Name of the study's model; empty if it has none."""
     offer: Offer
     most: int
-    """Points that one sweep may have."""
+    """Most points of one sweep."""
     earlier: Sequence[tuple[SweepState, str]]
-    """Sweeps the study has asked for before, the newest first, with their addresses."""
+    """Earlier sweeps of the study with their addresses, newest first."""
 
 
-def opened(request: Request, bench: Workbench, workspace: str, identifier: str) -> OpenView:
+def open_many(request: Request, bench: Workbench, workspace: str, identifier: str) -> OpenView:
     return open_view(request, bench, workspace, identifier, VIEW, None, part_of=TAB)
 
 
 def many_page(view: OpenView, form: ManyForm, error: AppError | None = None) -> ManyPage:
     study, frame = view.state.study, view.frame
-    wrong = () if error is None else error.errors
-    placed = {"model", "system", "counts", "batches"}
-    unplaced = error is not None and not any(one.field.partition(".")[0] in placed for one in wrong)
+    errors = () if error is None else error.errors
+    fields = {"model", "system", "counts", "batches"}
+    at_field = any(field_error.field.partition(".")[0] in fields for field_error in errors)
     earlier = sweeps.list_sweeps(view.bench, view.workspace, EARLIER, None, study.id).items
     content = view.state.content
     modelled = stated(content.base.model) or any(option.model for option in content.options)
     return ManyPage(
         frame=frame,
         form=form,
-        errors=Form({}, wrong),
-        message=error.message if error is not None and unplaced else None,
+        errors=Form({}, errors),
+        message=None if error is None or at_field else error.message,
         action=frame.url(VIEW),
         own=frame.question[0] if modelled else "",
         offer=offer_of(view.bench, view.workspace),
         most=MOST_POINTS,
-        earlier=[(one, frame.url(f"{VIEW}/{one.id}")) for one in earlier],
+        earlier=[(sweep, frame.url(f"{VIEW}/{sweep.id}")) for sweep in earlier],
     )
 
 
 @router.get(f"{PATH}.json")
 def show_many_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Page[SweepState]:
-    """Return the sweeps that a study has asked for."""
+    """Return the sweeps of a study."""
     get_study(bench, workspace, identifier)
     return sweeps.list_sweeps(bench, workspace, EARLIER, None, identifier)
 
 
 @router.get(PATH, response_class=HTMLResponse)
 def show_many(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Show the form, filled with what the study compares."""
-    view = opened(request, bench, workspace, identifier)
+    """Show the form, filled with the options of the study."""
+    view = open_many(request, bench, workspace, identifier)
     return render(request, "sweeps/many.html", many_page(view, ManyForm.of_study(bench, view.state.content)))
 
 
@@ -116,16 +117,16 @@ def show_many(request: Request, bench: BenchDep, workspace: WorkspaceDep, identi
 def ask_for_sweep(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, sent: FormDep
 ) -> Response:
-    """Keep a sweep and go to it, or return the form with what is wrong."""
-    view, form = opened(request, bench, workspace, identifier), ManyForm.of(sent)
+    """Create a sweep and go to it, or return the form with its errors."""
+    view, form = open_many(request, bench, workspace, identifier), ManyForm.of(sent)
     try:
-        asked = request_of(
+        body = request_of(
             bench, workspace, view.state.content, form, identifier, own_name=view.frame.question[0]
         )
-        made = sweeps.create_sweep(bench, workspace, asked)
+        sweep = sweeps.create_sweep(bench, workspace, body)
     except AppError as error:
         return render(request, "sweeps/many.html", many_page(view, form, error), status=error.status)
-    return RedirectResponse(view.frame.url(f"{VIEW}/{made.id}"), 303)
+    return RedirectResponse(view.frame.url(f"{VIEW}/{sweep.id}"), 303)
 
 
 @router.get("/sweeps", response_class=HTMLResponse)
@@ -136,28 +137,30 @@ def show_sweeps() -> Response:
 @router.get("/sweeps/{identifier}", response_class=HTMLResponse)
 @router.get("/sweeps/{identifier}.json")
 def show_old_address(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Go to the sweep in its study; one that was asked for without a study gets an unsaved one."""
-    asked = sweeps.get_request(bench, workspace, identifier)
+    """Go to the sweep in its study, or in an unsaved study if it has none."""
+    sweep = sweeps.get_request(bench, workspace, identifier)
     ending = ".json" if request.url.path.endswith(".json") else ""
     fields = {name: text for name, text in request.query_params.items() if name not in DISPLAY_PARAMS}
-    placed = study_of_sweep(bench, asked), fields
+    placed = study_of_sweep(bench, sweep), fields
     return led(
-        request, bench, workspace, f"{VIEW}/{identifier}", ending, placed, asked.study_id, strict=False
+        request, bench, workspace, f"{VIEW}/{identifier}", ending, placed, sweep.study_id, strict=False
     )
 
 
-def study_of_sweep(bench: Workbench, asked: SweepRequest) -> Mapping[str, Any]:
+def study_of_sweep(bench: Workbench, sweep: SweepRequest) -> Mapping[str, Any]:
     """Return a study of the first model of a sweep on its first systems."""
-    first, known = asked.models[0], bench.catalogue.systems.documents
-    base = {"model": stated(first.model), "workload": stated(first.workload), "currency": asked.currency}
-    systems = [{"id": one.id, "count": counts_of(one)[0]} for one in asked.systems if one.id in known]
+    first, known = sweep.models[0], bench.catalogue.systems.documents
+    base = {"model": stated(first.model), "workload": stated(first.workload), "currency": sweep.currency}
+    systems = [
+        {"id": system.id, "count": counts_of(system)[0]} for system in sweep.systems if system.id in known
+    ]
     options = [{"system": system} for system in systems[:MAX_OPTIONS] or [{"id": next(iter(known))}]]
-    name = sweeps.title_of(asked) or first.label or "–"
+    name = sweeps.title_of(sweep) or first.label or "–"
     return {"name": name, "base": base, "options": options}
 
 
 class RowParameters:
-    """Which rows a page shows: parameters of its address."""
+    """Query parameters that select the rows of a page."""
 
     def __init__(self, wanted: FilterDep, first: Annotated[int, Query(ge=1, le=MOST_POINTS)] = 1) -> None:
         self.labels = wanted.labels
@@ -174,57 +177,33 @@ def show_sweep_data(
 ) -> SweepAnswer:
     """Return a sweep with the rows that its page shows."""
     get_study(bench, workspace, identifier)
-    return sweeps.get_sweep(
-        bench,
-        workspace,
-        sweep,
-        limit=ROWS,
-        offset=params.first - 1,
-        order=params.order,
-        labels=params.labels,
-    )
-
-
-@router.get(f"{PATH}/{{sweep}}", response_class=HTMLResponse)
-def show_sweep(
-    request: Request,
-    bench: BenchDep,
-    workspace: WorkspaceDep,
-    identifier: str,
-    sweep: str,
-    params: RowsDep,
-) -> Response:
-    """Show how far a sweep is, and its rows."""
-    view = opened(request, bench, workspace, identifier)
-    answer = show_sweep_data(bench, workspace, identifier, sweep, params)
-    pictured = sweeps.best_rows(bench, workspace, sweep, MOST_PICTURED, params.order, params.labels)
-    page = sweep_page(view, answer, pictured, params, voice_of(request))
-    return render(request, "sweeps/sweep.html", page)
+    offset, order, labels = params.first - 1, params.order, params.labels
+    return sweeps.get_sweep(bench, workspace, sweep, limit=ROWS, offset=offset, order=order, labels=labels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepPage:
-    """A sweep: how far it is, and its rows."""
+    """A sweep with its progress and rows."""
 
     frame: StudyFrame
     answer: SweepAnswer
     axes: Sequence[str]
-    """Lists of more than one entry: in words, and how many."""
+    """Lists of more than one entry, with their lengths in words."""
     params: RowParameters
     address: Callable[[int], str]
-    """Address of the rows from one on."""
+    """Address of the page that starts at a row."""
     own: str | None
-    """Model of the study, whose rows can become options of it."""
+    """Model of the study; its rows can become options."""
     batches: Mapping[str, int]
-    """Scenario → the batch it asks for."""
+    """Global batch by scenario."""
     time_scale: Scale
-    """One unit for the times of all rows that are shown."""
+    """Unit of all times in the table."""
     figure: FigureView | None
-    """Time against cost; none where no row has both."""
+    """Time against cost; None if no row has a cost."""
 
 
-MOST_PICTURED = 400
-"""Most points of the picture."""
+MOST_PLOTTED = 400
+"""Most points of the figure."""
 
 AXES = {
     "model": "{count} models",
@@ -232,24 +211,25 @@ AXES = {
     "price": "{count} price lists",
     "scenario": "{count} scenarios",
 }
-"""What is combined, and how many there are of it."""
+"""Length of each list in words."""
 
 
-def sweep_page(
-    view: OpenView,
-    answer: SweepAnswer,
-    pictured: Sequence[SweepRow],
-    params: RowParameters,
-    voice: Voice,
-) -> SweepPage:
+@router.get(f"{PATH}/{{sweep}}", response_class=HTMLResponse)
+def show_sweep(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, sweep: str, params: RowsDep
+) -> Response:
+    """Show the progress of a sweep and its rows."""
+    view, voice = open_many(request, bench, workspace, identifier), voice_of(request)
     frame, model = view.frame, view.state.content.base.model
-    narrowed = dict(params.labels) | ({"order": params.order} if params.order != "position" else {})
+    answer = show_sweep_data(bench, workspace, identifier, sweep, params)
+    plotted = sweeps.best_rows(bench, workspace, sweep, MOST_PLOTTED, params.order, params.labels)
+    scenarios = SweepRequest.model_validate(answer.request).scenarios
+    query = {**params.labels} | ({"order": params.order} if params.order != "position" else {})
 
     def address(first: int) -> str:
-        return frame.url(f"{VIEW}/{answer.id}", **narrowed, **({"first": str(first)} if first > 1 else {}))
+        return frame.url(f"{VIEW}/{answer.id}", **query, **({"first": str(first)} if first > 1 else {}))
 
-    scenarios = SweepRequest.model_validate(answer.request).scenarios
-    return SweepPage(
+    page = SweepPage(
         frame=frame,
         answer=answer,
         axes=[
@@ -260,41 +240,44 @@ def sweep_page(
         params=params,
         address=address,
         own=model.preset or model.profile_id,
-        batches={one.label: batch for one in scenarios if (batch := one.workload.global_batch)},
+        batches={
+            scenario.label: batch for scenario in scenarios if (batch := scenario.workload.global_batch)
+        },
         time_scale=time_scale([row.duration for row in answer.rows]),
-        figure=picture(pictured, answer.matching, voice),
+        figure=time_cost_figure(plotted, answer.matching, voice),
     )
+    return render(request, "sweeps/sweep.html", page)
 
 
-def picture(rows: Sequence[SweepRow], matching: int, voice: Voice) -> FigureView | None:
-    """Return time against cost, where rows have both."""
+def time_cost_figure(rows: Sequence[SweepRow], matching: int, voice: Voice) -> FigureView | None:
+    """Return the figure of time against cost; None if no row has a cost."""
     if not any(row.cost is not None for row in rows):
         return None
     notes = [voice.gettext("Colours are systems, symbols are models; lower left is better.")]
-    if MOST_PICTURED <= len(rows) < matching:
+    if MOST_PLOTTED <= len(rows) < matching:
         notes.append(
             voice.gettext("Showing {shown} of {matching} points.").format(
                 shown=voice.number(len(rows)), matching=voice.number(matching)
             )
         )
-    caption, drawn = voice.gettext("Time versus cost"), time_against_cost(rows, voice)
-    return FigureView("time-against-cost", caption, drawn, " ".join(notes), "points")
+    caption, figure = voice.gettext("Time versus cost"), time_against_cost(rows, voice)
+    return FigureView("time-against-cost", caption, figure, " ".join(notes), "points")
 
 
 @router.get(f"{PATH}/{{sweep}}/events")
 def follow_sweep(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, sweep: str
 ) -> Response:
-    """Send how far a sweep is as a piece of the page, whenever it changes."""
+    """Send the progress of a sweep as a fragment of the page, whenever it changes."""
     voice = voice_of(request)
     template = environment(voice.language).get_template("sweeps/_sweep_state.html")
-    shown = 0
+    refreshed = 0
 
     def write(state: SweepState, before: SweepState | None) -> str:
-        nonlocal shown
+        nonlocal refreshed
         events = event_stream.event(template.render(state=state).strip())
-        if before is not None and state.done - shown >= REFRESH_ROWS:
-            shown = state.done
+        if before is not None and state.done - refreshed >= REFRESH_ROWS:
+            refreshed = state.done
             events += event_stream.event(str(state.done), "rows")
         return events
 
@@ -306,7 +289,7 @@ def follow_sweep(
 def cancel_sweep(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, sweep: str
 ) -> Response:
-    """Stop a sweep and show it; one that has ended meanwhile is shown as it is."""
+    """Cancel a sweep and show it; does nothing if it has ended in the meantime."""
     with contextlib.suppress(Conflict):
         sweeps.cancel_sweep(bench, workspace, sweep)
     return to_sweep(request, identifier, sweep)
@@ -317,12 +300,12 @@ def cancel_sweep(
 def resume_sweep(
     request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, sweep: str
 ) -> Response:
-    """Go on with a sweep and show it; one that has ended meanwhile is shown as it is."""
+    """Resume a sweep and show it; does nothing if it has ended in the meantime."""
     with contextlib.suppress(Conflict):
         sweeps.resume_sweep(bench, workspace, sweep)
     return to_sweep(request, identifier, sweep)
 
 
 def to_sweep(request: Request, identifier: str, sweep: str) -> Response:
-    place = view_address(identifier, f"{VIEW}/{sweep}", request.query_params.multi_items())
-    return RedirectResponse(place, 303)
+    address = view_address(identifier, f"{VIEW}/{sweep}", request.query_params.multi_items())
+    return RedirectResponse(address, 303)

@@ -1,4 +1,4 @@
-"""Uploads of a sweep, found before it starts and sent along: workers know no database."""
+"""Points of a sweep, and the uploads sent along with them: workers have no database."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ LENGTHS = (
     frozenset({"epochs", "dataset_samples"}),
     frozenset({"target"}),
 )
-"""Fields of a workload that say how long to train; one way excludes the others."""
+"""Ways to say how long to train, each as fields of a workload; one excludes the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class SweepPoint:
-    """One combination and the estimate it asks for."""
+    """One combination with its estimate request."""
 
     position: int
     """Position in the order of the sweep, from 0."""
     key: str
-    """Name that follows from what is asked, the same wherever and whenever the sweep is run."""
+    """Digest of the request, the same in every run of the sweep."""
     model: str
     system: str
     price: str
@@ -65,10 +65,10 @@ class SweepPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sized:
-    """A system in one of its counts."""
+class _CountedSystem:
+    """A system at one of its counts."""
 
-    place: str
+    path: str
     label: str
     digest: str
     system: SweepSystem
@@ -81,19 +81,19 @@ class Sweep:
 
     request: SweepRequest
     total: int
-    """How many points there are."""
+    """Number of points."""
     digest: str
-    """Name that follows from all points together."""
+    """Digest of the request."""
 
     @classmethod
     def of(cls, request: SweepRequest) -> Sweep:
-        """Check what only the lists together can show."""
+        """Check the lists of a request, each and against each other."""
         total = _total(request)
-        _labels_differ("models", model_labels(request.models))
-        _labels_differ("prices", [one.label for one in request.prices])
-        _labels_differ("scenarios", [one.label for one in request.scenarios])
-        _systems_differ(request.systems)
-        _priced_systems_are_asked_for(request)
+        _check_labels_differ("models", model_labels(request.models))
+        _check_labels_differ("prices", [price.label for price in request.prices])
+        _check_labels_differ("scenarios", [scenario.label for scenario in request.scenarios])
+        _check_systems_differ(request.systems)
+        _check_priced_systems(request)
         return cls(request, total, _digest(request)[:16])
 
     def labels(self) -> dict[str, list[str]]:
@@ -101,13 +101,13 @@ class Sweep:
         request = self.request
         return {
             "model": model_labels(request.models),
-            "system": list(dict.fromkeys(one.label for one in _sized(request.systems))),
-            "price": [one.label for one in request.prices],
-            "scenario": [one.label for one in request.scenarios],
+            "system": list(dict.fromkeys(system.label for system in _counted(request.systems))),
+            "price": [price.label for price in request.prices],
+            "scenario": [scenario.label for scenario in request.scenarios],
         }
 
     def sizes(self) -> dict[str, int]:
-        """Return how many models, systems in their counts, prices and scenarios there are."""
+        """Return the number of models, systems at each count, prices and scenarios."""
         request = self.request
         return {
             "model": len(request.models),
@@ -119,36 +119,37 @@ class Sweep:
     def points(self) -> Iterator[SweepPoint]:
         """Return the points in their order; scenarios vary fastest, then prices, systems, models."""
         request = self.request
-        named = zip(model_labels(request.models), request.models, strict=True)
-        models = [(label, _digest(model), model) for label, model in named]
-        prices = [(_digest(one) if one else "", one) for one in request.prices or (None,)]
-        scenarios = [(_digest(one) if one else "", one) for one in request.scenarios or (None,)]
-        systems = _sized(request.systems)
-        combinations = itertools.product(models, systems, prices, scenarios)
+        labelled = zip(model_labels(request.models), request.models, strict=True)
+        models = [(label, model, _digest(model)) for label, model in labelled]
+        prices = [(price, _digest(price) if price else "") for price in request.prices or (None,)]
+        scenarios = [
+            (scenario, _digest(scenario) if scenario else "") for scenario in request.scenarios or (None,)
+        ]
+        combinations = itertools.product(models, _counted(request.systems), prices, scenarios)
         for position, (
-            (label, digest, model),
-            sized,
-            (price_digest, price),
-            (of_scenario, scenario),
+            (label, model, model_digest),
+            system,
+            (price, price_digest),
+            (scenario, scenario_digest),
         ) in enumerate(combinations):
             parts = (
-                label, digest, sized.label, sized.digest, str(sized.count), price_digest, of_scenario,
-                request.currency,
+                label, model_digest, system.label, system.digest, str(system.count), price_digest,
+                scenario_digest, request.currency,
             )  # fmt: skip
             yield SweepPoint(
                 position=position,
                 key=hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24],
                 model=label,
-                system=sized.label,
+                system=system.label,
                 price=price.label if price else "",
                 scenario=scenario.label if scenario else "",
-                request=_asked(model, sized, price, scenario, request.currency),
+                request=_estimate_request(model, system, price, scenario, request.currency),
             )
 
 
 def model_labels(models: Sequence[SweepModel]) -> list[str]:
-    given = (entry.label or entry.model.preset or entry.model.profile_id for entry in models)
-    return [label[:200] if label else f"model {place}" for place, label in enumerate(given, 1)]
+    labels = (entry.label or entry.model.preset or entry.model.profile_id for entry in models)
+    return [label[:200] if label else f"model {number}" for number, label in enumerate(labels, 1)]
 
 
 def counts_of(entry: SweepSystem) -> list[int]:
@@ -158,13 +159,12 @@ def counts_of(entry: SweepSystem) -> list[int]:
 
 
 def _total(request: SweepRequest) -> int:
-    for place, system in enumerate(request.systems):
+    for index, system in enumerate(request.systems):
         if system.count is not None and system.counts is not None:
-            raise BadInput.at(f"systems.{place}.counts", "enter count or counts, not both")
-    sized = sum(len(counts_of(system)) for system in request.systems)
+            raise BadInput.at(f"systems.{index}.counts", "enter count or counts, not both")
     lengths = {
         "models": len(request.models),
-        "systems": sized,
+        "systems": sum(len(counts_of(system)) for system in request.systems),
         "prices": len(request.prices) or 1,
         "scenarios": len(request.scenarios) or 1,
     }
@@ -181,81 +181,80 @@ def _total(request: SweepRequest) -> int:
     return total
 
 
-def _labels_differ(field: str, labels: Sequence[str]) -> None:
+def _check_labels_differ(field: str, labels: Sequence[str]) -> None:
     seen: set[str] = set()
-    for place, label in enumerate(labels):
+    for index, label in enumerate(labels):
         if label in seen:
             raise BadInput.at(
-                f"{field}.{place}.label",
-                "“{label}” appears twice; use different labels",
-                label=label,
+                f"{field}.{index}.label", "“{label}” appears twice; use different labels", label=label
             )
         seen.add(label)
 
 
-def _systems_differ(systems: Sequence[SweepSystem]) -> None:
+def _check_systems_differ(systems: Sequence[SweepSystem]) -> None:
     seen: set[tuple[str, int]] = set()
-    for one in _sized(systems):
-        if (one.label, one.count) in seen:
+    for system in _counted(systems):
+        if (system.label, system.count) in seen:
             raise BadInput.at(
-                one.place,
+                system.path,
                 "{count} × “{label}” appears twice; use different labels",
-                count=one.count,
-                label=one.label,
+                count=system.count,
+                label=system.label,
             )
-        seen.add((one.label, one.count))
+        seen.add((system.label, system.count))
 
 
-def _priced_systems_are_asked_for(request: SweepRequest) -> None:
+def _check_priced_systems(request: SweepRequest) -> None:
     known = {system.id for system in request.systems}
-    for place, price in enumerate(request.prices):
+    for index, price in enumerate(request.prices):
         for name in price.by_system:
             if name not in known:
                 raise BadInput.at(
-                    f"prices.{place}.by_system",
+                    f"prices.{index}.by_system",
                     "“{name}” is not a system of this sweep; choose one of {known}",
                     name=name[:80],
                     known=", ".join(sorted(known)[:20]),
                 )
 
 
-def _sized(systems: Sequence[SweepSystem]) -> list[_Sized]:
+def _counted(systems: Sequence[SweepSystem]) -> list[_CountedSystem]:
     return [
-        _Sized(f"systems.{place}", (system.label or system.id)[:200], digest, system, count)
-        for place, system in enumerate(systems)
+        _CountedSystem(f"systems.{index}", (system.label or system.id)[:200], digest, system, count)
+        for index, system in enumerate(systems)
         for digest in (_digest(system, "count", "counts"),)
         for count in counts_of(system)
     ]
 
 
-def _asked(
+def _estimate_request(
     model: SweepModel,
-    sized: _Sized,
+    counted: _CountedSystem,
     price: SweepPrices | None,
     scenario: SweepScenario | None,
     currency: Currency,
 ) -> EstimateRequest:
-    """Return the estimate of one combination; every part has been validated as part of the sweep."""
-    system, workload, assumptions = sized.system, model.workload, AssumptionsInput()
+    """Return the request of one combination, whose parts have been validated with the sweep."""
+    system, workload, assumptions = counted.system, model.workload, AssumptionsInput()
     software, plan = system.software, PlanInput()
     if price is not None:
-        own = price.by_system.get(system.id)
-        for stated in (price, own):
-            if stated is not None:
-                assumptions = assumptions.model_copy(update=_money(stated))
+        for prices in (price, price.by_system.get(system.id, Prices())):
+            stated = {
+                name: value for name in Prices.model_fields if (value := getattr(prices, name)) is not None
+            }
+            assumptions = assumptions.model_copy(update=stated)
     if scenario is not None:
-        workload = _lasting(workload, scenario.workload)
-        assumptions = _over(assumptions, scenario.assumptions)
+        workload = _merged_workload(workload, scenario.workload)
+        assumptions = _merged(assumptions, scenario.assumptions)
         software = scenario.software or software
         plan = scenario.plan
-    names = [sized.label if sized.count == 1 else f"{sized.count} × {sized.label}"]
-    names += [one.label for one in (price, scenario) if one is not None]
+    names = [counted.label if counted.count == 1 else f"{counted.count} × {counted.label}"]
+    names += [part.label for part in (price, scenario) if part is not None]
     return EstimateRequest(
         model=model.model,
         workload=workload,
         system=SystemInput(
             id=system.id,
-            count=sized.count,
+            count=counted.count,
             fabric=system.fabric,
             ports_per_node=system.ports_per_node,
             streaming_memory_gb=system.streaming_memory_gb,
@@ -268,86 +267,79 @@ def _asked(
     )
 
 
-def _money(stated: Prices) -> dict[str, object]:
-    return {name: getattr(stated, name) for name in Prices.model_fields if getattr(stated, name) is not None}
-
-
-def _lasting(below: WorkloadInput, above: WorkloadInput) -> WorkloadInput:
-    """Return a workload with another one laid over it, whose way to say how long replaces the one below."""
-    stated = {name for name in above.model_fields_set if getattr(above, name) is not None}
+def _merged_workload(base: WorkloadInput, changes: WorkloadInput) -> WorkloadInput:
+    """Return a workload with changes, whose way to say how long to train replaces that of the base."""
+    stated = {name for name in changes.model_fields_set if getattr(changes, name) is not None}
     if any(way & stated for way in LENGTHS):
         others = {name: None for way in LENGTHS if not way & stated for name in way}
-        below = below.model_copy(update=others)
-    return _over(below, above)
+        base = base.model_copy(update=others)
+    return _merged(base, changes)
 
 
-def _over(below: Input, above: Input) -> Input:
-    """Return an input with what another one states laid over it."""
-    stated = {name: getattr(above, name) for name in above.model_fields_set}
-    return below.model_copy(update={name: value for name, value in stated.items() if value is not None})
+def _merged(base: Input, changes: Input) -> Input:
+    """Return an input with the fields that another one states."""
+    stated = {name: getattr(changes, name) for name in changes.model_fields_set}
+    return base.model_copy(update={name: value for name, value in stated.items() if value is not None})
 
 
-def _digest(entry: BaseModel, *apart: str) -> str:
-    """Return the SHA-256 of an entry as it was understood."""
-    return hashlib.sha256(entry.model_dump_json(exclude_none=True, exclude=set(apart)).encode()).hexdigest()
+def _digest(entry: BaseModel, *exclude: str) -> str:
+    """Return the SHA-256 of a validated entry."""
+    return hashlib.sha256(entry.model_dump_json(exclude_none=True, exclude=set(exclude)).encode()).hexdigest()
 
 
-Found = TypeVar("Found")
+Upload = TypeVar("Upload")
 
 
 @dataclass(frozen=True)
 class UploadSet:
-    """Model profiles, samples, fitted software profiles, price books and accelerators by identifier."""
+    """Uploads and accelerators of a workspace by identifier."""
 
     profiles: Mapping[str, ModelProfile] = field(default_factory=dict)
     samples: Mapping[str, LengthSample] = field(default_factory=dict)
     calibrations: Mapping[str, SoftwareProfile] = field(default_factory=dict)
     books: Mapping[str, PriceBook] = field(default_factory=dict)
     own: Mapping[str, OwnAccelerator] = field(default_factory=dict)
-    """Accelerators of the workspace."""
 
     @classmethod
     def of(cls, request: SweepRequest, context: SizingContext) -> UploadSet:
-        """Find every upload that a sweep names."""
+        """Read every upload that a sweep names."""
         profiles: dict[str, ModelProfile] = {}
         samples: dict[str, LengthSample] = {}
         calibrations: dict[str, SoftwareProfile] = {}
         books: dict[str, PriceBook] = {}
-        models = [(f"models.{place}", model) for place, model in enumerate(request.models)]
-        systems = [(f"systems.{place}", system) for place, system in enumerate(request.systems)]
-        scenarios = [(f"scenarios.{place}", scenario) for place, scenario in enumerate(request.scenarios)]
+        models = [(f"models.{index}", model) for index, model in enumerate(request.models)]
+        systems = [(f"systems.{index}", system) for index, system in enumerate(request.systems)]
+        scenarios = [(f"scenarios.{index}", scenario) for index, scenario in enumerate(request.scenarios)]
         for path, model in models:
-            _keep(profiles, model.model.profile_id, context.find_profile, f"{path}.model.profile_id")
+            _read(profiles, model.model.profile_id, context.find_profile, f"{path}.model.profile_id")
         workloads = [(path, model.workload) for path, model in models]
         workloads += [(path, scenario.workload) for path, scenario in scenarios]
         software = [(path, system.software) for path, system in systems]
         software += [(path, scenario.software) for path, scenario in scenarios]
         for path, workload in workloads:
-            _keep(samples, workload.workload_id, context.find_workload, f"{path}.workload.workload_id")
+            _read(samples, workload.workload_id, context.find_workload, f"{path}.workload.workload_id")
         for path, profile in software:
             if profile is not None and profile not in context.software.profiles:
-                _keep(calibrations, profile, context.software_profile, f"{path}.software")
+                _read(calibrations, profile, context.software_profile, f"{path}.software")
         for path, scenario in scenarios:
             name = scenario.assumptions.price_book_id
-            _keep(books, name, context.find_book, f"{path}.assumptions.price_book_id")
-        for place, prices in enumerate(request.prices):
-            _keep(books, prices.price_book_id, context.find_book, f"prices.{place}.price_book_id")
-            for system, own in prices.by_system.items():
-                path = f"prices.{place}.by_system.{system}.price_book_id"
-                _keep(books, own.price_book_id, context.find_book, path)
-        known = context.catalog.own
-        accelerators = {one.id: known[one.id] for _, one in systems if one.id in known}
+            _read(books, name, context.find_book, f"{path}.assumptions.price_book_id")
+        for index, price in enumerate(request.prices):
+            _read(books, price.price_book_id, context.find_book, f"prices.{index}.price_book_id")
+            for system_id, exception in price.by_system.items():
+                path = f"prices.{index}.by_system.{system_id}.price_book_id"
+                _read(books, exception.price_book_id, context.find_book, path)
+        accelerators = _chosen(context.catalog.own, (system.id for system in request.systems))
         return cls(profiles, samples, calibrations, books, accelerators)
 
-    def needed(self, requests: Iterable[EstimateRequest]) -> UploadSet:
-        """Return those that some estimates name."""
-        asked = list(requests)
+    def needed(self, requests: Sequence[EstimateRequest]) -> UploadSet:
+        """Return those that some estimate requests name."""
         return UploadSet(
-            _among(self.profiles, (one.model.profile_id for one in asked)),
-            _among(self.samples, (one.workload.workload_id for one in asked)),
-            _among(self.calibrations, (one.software for one in asked)),
-            _among(self.books, (one.assumptions.price_book_id for one in asked)),
-            _among(self.own, (one.system.id for one in asked)),
+            _chosen(self.profiles, (request.model.profile_id for request in requests)),
+            _chosen(self.samples, (request.workload.workload_id for request in requests)),
+            _chosen(self.calibrations, (request.software for request in requests)),
+            _chosen(self.books, (request.assumptions.price_book_id for request in requests)),
+            _chosen(self.own, (request.system.id for request in requests)),
         )
 
     def within(self, context: SizingContext) -> SizingContext:
@@ -363,12 +355,13 @@ class UploadSet:
         )
 
 
-def _keep(found: dict[str, Found], name: str | None, find: Callable[[str], Found], place: str) -> None:
-    if name is None or name in found:
+def _read(uploads: dict[str, Upload], name: str | None, find: Callable[[str], Upload], path: str) -> None:
+    """Add an upload unless it has been added; its errors are placed at ``path``."""
+    if name is None or name in uploads:
         return
-    with fields_at(lambda _: place):
-        found[name] = find(name)
+    with fields_at(lambda _: path):
+        uploads[name] = find(name)
 
 
-def _among(known: Mapping[str, Found], names: Iterable[str | None]) -> dict[str, Found]:
-    return {name: known[name] for name in names if name is not None and name in known}
+def _chosen(uploads: Mapping[str, Upload], names: Iterable[str | None]) -> dict[str, Upload]:
+    return {name: uploads[name] for name in names if name is not None and name in uploads}

@@ -1,4 +1,4 @@
-"""One point as one flat row: what was asked, what came of it, or why it was refused."""
+"""Rows of a sweep: the request of a point with its figures, or why it has none."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class SweepRow(Document):
     problem: SweepProblem | None = Field(None, description="Why there is no estimate.")
 
     @property
-    def named(self) -> str:
+    def system_label(self) -> str:
         """The system with its count."""
         return self.system if self.count == 1 else f"{self.count} × {self.system}"
 
@@ -99,12 +99,11 @@ PLAN = (
 
 
 def row_of(point: SweepPoint, answer: Estimate) -> SweepRow:
-    plan = answer.plan
-    memory, time = answer.memory, answer.time_to_train
+    plan, memory, time = answer.plan, answer.memory, answer.time_to_train
     cost = answer.cost.run if answer.cost else None
     capex = answer.cost.capex if answer.cost else None
     return SweepRow(
-        **_asked(point),
+        **_point_fields(point),
         model_id=answer.model.id,
         fabric=answer.system.fabric,
         devices=answer.system.devices,
@@ -133,24 +132,26 @@ def row_of(point: SweepPoint, answer: Estimate) -> SweepRow:
 
 
 def refused_row(point: SweepPoint, error: AppError, catalog_version: str) -> SweepRow:
-    """Return the row of a point that has none, with the first thing that is wrong."""
-    field = error.errors[0].field if error.errors else ""
-    message = error.errors[0].message if error.errors else error.message
-    return problem_row(point, field, message, catalog_version)
+    """Return the row of a point that cannot be estimated, with its first error."""
+    if error.errors:
+        return problem_row(point, error.errors[0].field, error.errors[0].message, catalog_version)
+    return problem_row(point, "", error.message, catalog_version)
 
 
 def problem_row(point: SweepPoint, field: str, message: Message, catalog_version: str) -> SweepRow:
-    asked = point.request
+    request = point.request
     empty = {
-        name: None for name, one in SweepRow.model_fields.items() if type(None) in get_args(one.annotation)
+        name: None
+        for name, field_info in SweepRow.model_fields.items()
+        if type(None) in get_args(field_info.annotation)
     }
     return SweepRow(
         **empty
-        | _asked(point)
+        | _point_fields(point)
         | {
-            "model_id": asked.model.preset or asked.model.profile_id,
-            "fabric": asked.system.fabric,
-            "software": asked.software,
+            "model_id": request.model.preset or request.model.profile_id,
+            "fabric": request.system.fabric,
+            "software": request.software,
             "warnings": [],
             "engine_version": __version__,
             "catalog_version": catalog_version,
@@ -159,7 +160,7 @@ def problem_row(point: SweepPoint, field: str, message: Message, catalog_version
     )
 
 
-def _asked(point: SweepPoint) -> dict[str, object]:
+def _point_fields(point: SweepPoint) -> dict[str, object]:
     return {
         "position": point.position,
         "key": point.key,
@@ -184,17 +185,17 @@ def _value(quantity: Quantity | None) -> float | None:
 
 
 def columns() -> dict[str, type]:
-    """Return the columns of the results with their types: the fields of a row, a problem as two of them."""
-    found: dict[str, type] = {}
+    """Return the columns of the exported table with their types; a problem has two of them."""
+    columns: dict[str, type] = {}
     for name, field in SweepRow.model_fields.items():
         if name == "problem":
-            found |= {"problem_field": str, "problem": str}
+            columns |= {"problem_field": str, "problem": str}
         elif name == "warnings":
-            found[name] = str
+            columns[name] = str
         else:
             kinds = get_args(field.annotation) or (field.annotation,)
-            found[name] = next(kind for kind in kinds if kind is not None and kind is not type(None))
-    return found
+            columns[name] = next(kind for kind in kinds if kind is not None and kind is not type(None))
+    return columns
 
 
 def cells(row: SweepRow) -> Iterator[str | int | float | bool | None]:
@@ -259,10 +260,10 @@ class Job(Document):
 
 
 def csv_lines(rows: Iterable[SweepRow]) -> Iterator[str]:
-    """Return the lines of a CSV file (RFC 4180), its head first.
+    """Return the lines of a CSV file (RFC 4180), starting with the header.
 
-    Text that a spreadsheet would take for a formula begins with an apostrophe, as such programs mark
-    text themselves. Truth is written ``true`` or ``false``; what there is not is empty.
+    Text that a spreadsheet would take for a formula is prefixed with an apostrophe. Booleans are ``true``
+    or ``false``; missing values are empty.
     """
     buffer = io.StringIO()
     writer = csv.writer(buffer)
@@ -274,7 +275,7 @@ def csv_lines(rows: Iterable[SweepRow]) -> Iterator[str]:
 
 
 def parquet(rows: Iterable[SweepRow]) -> bytes:
-    """Return a Parquet file with one column for each of the CSV, in their own types."""
+    """Return a Parquet file with the columns of the CSV file, typed."""
     import polars
 
     types = {str: polars.String, int: polars.Int64, float: polars.Float64, bool: polars.Boolean}

@@ -1,4 +1,4 @@
-"""Run a sweep on any executor: chunks out, rows back, lost chunks again, an end in every case."""
+"""Run a sweep on any executor in chunks, repeating those that are lost with their worker."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from app.platform.apart import uncounted
 
 logger = logging.getLogger("rackline.sweep")
 ContextMaker = Callable[[], SizingContext]
-"""Returns the catalogue where it is called; importable by name, so that a worker can call it."""
+"""Returns the context of the calling process; importable by name, so that a worker can call it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A few points that one worker computes in one go."""
+    """Points that one worker computes together."""
 
     points: tuple[SweepPoint, ...]
     uploads: UploadSet
     losses: int = 0
-    """How often it was lost with its worker."""
+    """Number of times it was lost with its worker."""
 
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """The rows of a chunk, and what they were computed with."""
+    """The rows of a chunk, and the versions that computed them."""
 
     rows: list[SweepRow]
     versions: tuple[str, str]
-    """Versions of formulas and figures at the worker."""
+    """Versions of the engine and the catalogue of the worker."""
     seconds: float
     """Processor time. [s]"""
 
@@ -50,15 +50,14 @@ def versions_of(context: SizingContext) -> tuple[str, str]:
 
 
 def compute(chunk: Chunk, make_context: ContextMaker) -> Computed:
-    begun = time.thread_time()
-    own = make_context()
-    context = chunk.uploads.within(own)
+    started = time.thread_time()
+    context = chunk.uploads.within(make_context())
     rows = [row_at(point, context) for point in chunk.points]
-    return Computed(rows, versions_of(own), time.thread_time() - begun)
+    return Computed(rows, versions_of(context), time.thread_time() - started)
 
 
 def row_at(point: SweepPoint, context: SizingContext) -> SweepRow:
-    """Return the row of a point; a refusal, or a fault of ours, is a row as well."""
+    """Return the row of a point; an error of the request, or a fault of the program, is a row as well."""
     try:
         return row_of(point, estimate(point.request, context))
     except AppError as error:
@@ -70,21 +69,21 @@ def row_at(point: SweepPoint, context: SizingContext) -> SweepRow:
 
 
 CHUNK_POINTS = 8
-"""Points of a chunk: some tenths of a second of work, so that progress shows and little is lost."""
+"""Points of a chunk: some tenths of a second of work, so that progress is visible and little is lost."""
 CHUNKS_PER_WORKER = 2
-"""Chunks in flight for each worker: one computed, one waiting."""
+"""Chunks submitted per worker: one computed, one waiting."""
 MOST_LOSSES = 3
-"""How often a chunk may be lost with its worker before its points are computed alone."""
-MOST_BARREN = 5
-"""How often workers may be replaced without a single row coming back."""
-MOST_CONDEMNED = 10
-"""How many points in a row may be given up before the workers are to blame rather than the points."""
-PATIENCE_SECONDS = 0.2
-"""How long is waited for rows before it is asked again whether to stop. [s]"""
+"""Losses after which the points of a chunk are computed one by one."""
+MOST_REPLACEMENTS = 5
+"""Replacements of the workers that may follow each other without a row in between."""
+MOST_ABANDONED = 10
+"""Points in a row that may be given up; if more are, the workers are at fault, not the points."""
+POLL_SECONDS = 0.2
+"""Longest wait for rows before checking again whether the sweep is cancelled. [s]"""
 
 
 class WorkersFailed(AppError):
-    """The workers cannot compute, whatever the points."""
+    """The workers cannot compute any point."""
 
     status = 503
     slug = "workers-failed"
@@ -96,19 +95,19 @@ class WorkerPool(Protocol):
 
     @property
     def lost(self) -> tuple[type[BaseException], ...]:
-        """What a future raises whose worker died."""
+        """Exceptions of a future whose worker died."""
 
     def executor(self) -> Executor:
-        """Return the executor, started when it is first asked for."""
+        """Return the executor, started on first use."""
 
     def size(self) -> int:
-        """Return how many chunks are computed at once."""
+        """Return the number of chunks computed at once."""
 
     def renew(self) -> None:
-        """Replace workers that died, where nobody else does it."""
+        """Replace workers that died, unless they are replaced elsewhere."""
 
     def close(self) -> None:
-        """Let go of the workers without waiting for what they compute."""
+        """Release the workers without waiting for their results."""
 
 
 def never() -> bool:
@@ -118,136 +117,135 @@ def never() -> bool:
 def run_sweep(
     points: Iterable[SweepPoint],
     make_context: ContextMaker,
-    crew: WorkerPool,
+    pool: WorkerPool,
     *,
     uploads: UploadSet | None = None,
     done: Collection[str] = (),
     cancelled: Callable[[], bool] = never,
     charge: Callable[[float], None] = uncounted,
 ) -> Iterator[list[SweepRow]]:
-    """Compute the points of a sweep that are not done and yield their rows as they come.
+    """Compute the points of a sweep that are not done and yield their rows as they arrive.
 
     Every point yields exactly one row, in no particular order, unless the sweep is cancelled. A chunk
-    whose worker dies is computed again; a point that keeps killing its worker gets a row that says so.
+    whose worker dies is computed again; a point whose worker dies again and again gets a row that says so.
     """
-    left = (point for point in points if point.key not in done)
-    flight = _Flight(crew, make_context, versions_of(make_context()), charge)
+    remaining = (point for point in points if point.key not in done)
+    chunks = _chunked(remaining, uploads or UploadSet())
+    dispatcher = _Dispatcher(pool, make_context, versions_of(make_context()), charge)
     try:
-        chunks = _chunked(left, uploads or UploadSet())
         while not cancelled():
-            flight.fill(chunks)
-            if not flight.flying:
+            dispatcher.fill(chunks)
+            if not dispatcher.running:
                 return
-            yield from flight.land()
+            yield from dispatcher.collect()
     finally:
-        crew.close()
+        pool.close()
 
 
 @dataclass
-class _Flight:
-    """Chunks that are being computed, and those that wait to be computed again."""
+class _Dispatcher:
+    """Submits chunks to workers, and again when they are lost."""
 
-    crew: WorkerPool
+    pool: WorkerPool
     make_context: ContextMaker
     versions: tuple[str, str]
     charge: Callable[[float], None]
-    flying: dict[Future[Computed], tuple[Chunk, Executor]] = field(default_factory=dict)
-    again: deque[Chunk] = field(default_factory=deque)
-    alone: deque[Chunk] = field(default_factory=deque)
-    """Single points under suspicion of killing their worker; they fly when nothing else is left."""
-    barren: int = 0
-    condemned: int = 0
+    running: dict[Future[Computed], tuple[Chunk, Executor]] = field(default_factory=dict)
+    retries: deque[Chunk] = field(default_factory=deque)
+    suspects: deque[Chunk] = field(default_factory=deque)
+    """Single points that may have crashed their worker; each runs when nothing else does."""
+    replacements: int = 0
+    abandoned: int = 0
 
     def fill(self, chunks: Iterator[Chunk]) -> None:
-        """Send chunks out while there is room."""
-        for _ in range(CHUNKS_PER_WORKER * self.crew.size() - len(self.flying)):
-            chunk = self.again.popleft() if self.again else next(chunks, None)
+        """Submit as many chunks as the workers take."""
+        for _ in range(CHUNKS_PER_WORKER * self.pool.size() - len(self.running)):
+            chunk = self.retries.popleft() if self.retries else next(chunks, None)
             if chunk is None:
                 break
-            self.send(chunk)
-        if not self.flying and self.alone:
-            self.send(self.alone.popleft())
+            self.submit(chunk)
+        if not self.running and self.suspects:
+            self.submit(self.suspects.popleft())
 
-    def send(self, chunk: Chunk) -> None:
-        """Send a chunk out; workers that have died before they were given it are replaced."""
+    def submit(self, chunk: Chunk) -> None:
+        """Submit a chunk, replacing workers that have died before."""
         while True:
-            executor = self.crew.executor()
+            executor = self.pool.executor()
             try:
                 future = executor.submit(compute, chunk, self.make_context)
-            except self.crew.lost:
+            except self.pool.lost:
                 self.replace_workers(executor)
             else:
-                self.flying[future] = chunk, executor
+                self.running[future] = chunk, executor
                 return
 
-    def land(self) -> Iterator[list[SweepRow]]:
-        """Yield the rows that have come back, and take note of chunks that were lost."""
-        finished, _ = wait(self.flying, timeout=PATIENCE_SECONDS, return_when=FIRST_COMPLETED)
+    def collect(self) -> Iterator[list[SweepRow]]:
+        """Yield the rows of finished chunks, and retry those that were lost."""
+        finished, _ = wait(self.running, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
         lost: list[Chunk] = []
-        broken: list[Executor] = []
+        broken: Executor | None = None
         for future in finished:
-            chunk, executor = self.flying.pop(future)
+            chunk, executor = self.running.pop(future)
             try:
                 computed = future.result()
-            except self.crew.lost:
+            except self.pool.lost:
                 lost.append(replace(chunk, losses=chunk.losses + 1))
-                broken.append(executor)
+                broken = executor
             except Exception as error:
-                # Points that cannot be estimated are rows; what is raised is about the worker.
+                # Points that cannot be estimated are rows; an exception is about the worker.
                 raise unable(error) from error
             else:
-                self.barren = self.condemned = 0
+                self.replacements = self.abandoned = 0
                 self.charge(computed.seconds)
-                yield self.checked(computed).rows
-        if broken:
-            self.replace_workers(broken[-1])
+                self.check_versions(computed.versions)
+                yield computed.rows
+        if broken is not None:
+            self.replace_workers(broken)
         for chunk in lost:
             yield from self.retry(chunk)
 
     def retry(self, chunk: Chunk) -> Iterator[list[SweepRow]]:
-        """Line a lost chunk up again; yield the row of a point that is given up."""
+        """Queue a lost chunk again, or give its only point up and yield its row."""
         if chunk.losses < MOST_LOSSES:
-            (self.again if len(chunk.points) > 1 else self.alone).append(chunk)
+            (self.retries if len(chunk.points) > 1 else self.suspects).append(chunk)
             return
-        self.barren = 0
+        self.replacements = 0
         if len(chunk.points) > 1:
-            self.alone.extend(replace(chunk, points=(point,), losses=0) for point in chunk.points)
+            self.suspects.extend(replace(chunk, points=(point,), losses=0) for point in chunk.points)
             return
-        self.condemned += 1
-        if self.condemned > MOST_CONDEMNED:
+        self.abandoned += 1
+        if self.abandoned > MOST_ABANDONED:
             raise failed()
         message = Message("the worker computing this point crashed {count} times", {"count": chunk.losses})
         yield [problem_row(chunk.points[0], "", message, self.versions[1])]
 
     def replace_workers(self, broken: Executor) -> None:
-        """Replace workers that died, once each and not for ever."""
-        if broken is not self.crew.executor():
+        """Replace the workers of an executor unless they have been replaced; fail if this recurs."""
+        if broken is not self.pool.executor():
             return
-        self.barren += 1
-        if self.barren > MOST_BARREN:
+        self.replacements += 1
+        if self.replacements > MOST_REPLACEMENTS:
             raise failed()
-        self.crew.renew()
+        self.pool.renew()
 
-    def checked(self, computed: Computed) -> Computed:
-        """Return what a worker of this version has computed."""
-        if computed.versions != self.versions:
+    def check_versions(self, versions: tuple[str, str]) -> None:
+        if versions != self.versions:
             raise WorkersFailed(
                 Message(
                     "the workers run Rackline {theirs} with catalogue {their_catalog}, this "
                     "server runs {ours} with {our_catalog}; install the same on both",
                     {
-                        "theirs": computed.versions[0],
-                        "their_catalog": computed.versions[1],
+                        "theirs": versions[0],
+                        "their_catalog": versions[1],
                         "ours": self.versions[0],
                         "our_catalog": self.versions[1],
                     },
                 )
             )
-        return computed
 
 
 def failed() -> WorkersFailed:
-    """Return the error for workers that die without giving a row."""
+    """Return the error for workers that crash without returning a row."""
     return WorkersFailed(
         Message(
             "the workers keep crashing without computing anything; they may be short of memory "
@@ -257,11 +255,11 @@ def failed() -> WorkersFailed:
 
 
 def unable(error: Exception) -> WorkersFailed:
-    """Return the error for workers that raise, such as for want of Rackline or its catalogue."""
+    """Return the error for workers that raise, for example if Rackline is not installed there."""
     reason = f"{type(error).__name__}: {error}"[:300]
     return WorkersFailed(Message("the workers cannot compute: {reason}", {"reason": reason}))
 
 
 def _chunked(points: Iterator[SweepPoint], uploads: UploadSet) -> Iterator[Chunk]:
-    while taken := tuple(itertools.islice(points, CHUNK_POINTS)):
-        yield Chunk(taken, uploads.needed(point.request for point in taken))
+    while batch := tuple(itertools.islice(points, CHUNK_POINTS)):
+        yield Chunk(batch, uploads.needed([point.request for point in batch]))

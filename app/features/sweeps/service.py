@@ -1,4 +1,4 @@
-"""Make, follow, stop, read and compute sweeps."""
+"""Create, follow, cancel, read and compute sweeps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.errors import BadInput, Conflict
 from app.features.studies.service import get_study
 from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.points import Sweep, UploadSet
-from app.features.sweeps.rows import Job, Status, SweepAnswer, SweepRow, SweepState, csv_lines, parquet
+from app.features.sweeps.rows import Job, Status, SweepAnswer, SweepRow, SweepState
 from app.features.sweeps.run import WorkerPool, run_sweep
 from app.platform.apart import installed_context
 from app.platform.deleting import delete
@@ -29,21 +29,24 @@ from app.platform.store.tables import JobRecord, SweepRecord, SweepRowRecord
 from app.platform.workbench import Workbench, existing, found, hold_uploads
 
 RowOrder: TypeAlias = Order
-"""What rows can be sorted by."""
+"""Fields by which rows are sorted."""
 
 RowLabel: TypeAlias = Label
-"""What they can be narrowed by."""
+"""Fields by which rows are filtered."""
 
 MOST_POSITION = 2**31
 
 BATCH = 500
-"""Rows read at once where all are read."""
+"""Rows read at once when all are read."""
+
+COLUMNS = ("position", "key", "model", "system", "price", "scenario", "time_to_train", "cost")
+"""Fields of a row with their own database column, by which rows are found and sorted."""
 
 
 def create_sweep(
     bench: Workbench, workspace_id: str, request: SweepRequest, key: str | None = None
 ) -> SweepState:
-    """Keep a sweep for whoever computes it."""
+    """Store a sweep and its job, and wake a worker."""
 
     def make() -> tuple[SweepState, Save]:
         sweep = Sweep.of(request)
@@ -66,18 +69,18 @@ def create_sweep(
 
         return state_of(record, job), save
 
-    made = keep(bench, workspace_id, IdempotentCall.of("sweeps", key, request), SweepState, make)
-    bench.ring(made.id)
-    return made
+    state = keep(bench, workspace_id, IdempotentCall.of("sweeps", key, request), SweepState, make)
+    bench.ring(state.id)
+    return state
 
 
 def title_of(request: SweepRequest) -> str:
-    """Return what a sweep is called: its title, or what it combines."""
+    """Return the title of a sweep; by default its models and systems."""
     if request.title:
         return request.title
-    names = [one.label or one.model.preset or one.model.profile_id or "" for one in request.models]
-    systems = dict.fromkeys(one.label or one.id for one in request.systems)
-    parts = [", ".join(filter(None, names)), ", ".join(systems)]
+    models = [model.label or model.model.preset or model.model.profile_id for model in request.models]
+    systems = dict.fromkeys(system.label or system.id for system in request.systems)
+    parts = [", ".join(filter(None, models)), ", ".join(systems)]
     return " × ".join(filter(None, parts))[:200]
 
 
@@ -86,7 +89,7 @@ def state_of(record: SweepRecord, job: JobRecord) -> SweepState:
 
 
 def current(repository: Repository, identifier: str) -> SweepState:
-    """Return how far a sweep is, or say that there is none."""
+    """Return the state of a sweep, or raise NotFound."""
     record = existing(repository, SweepRecord, identifier, "sweep")
     return state_of(record, existing(repository, JobRecord, identifier, "job"))
 
@@ -99,11 +102,10 @@ def list_sweeps(
     study: str | None = None,
     wanted: ListFilter = EVERYTHING,
 ) -> Page[SweepState]:
-    """Return sweeps, the newest first; with a study, those it has asked for alone."""
-    asked = col(SweepRecord.request)["study_id"].as_string()
-    narrowed = [] if study is None else [asked == study]
+    """Return sweeps, newest first; with a study, only its sweeps."""
+    conditions = [] if study is None else [col(SweepRecord.request)["study_id"].as_string() == study]
     with bench.store.transaction(workspace_id) as repository:
-        listing = repository.page(SweepRecord, limit, read_cursor(cursor), *narrowed, wanted=wanted)
+        listing = repository.page(SweepRecord, limit, read_cursor(cursor), *conditions, wanted=wanted)
         jobs = repository.named(JobRecord, (row.id for row in listing.rows))
     return Page(items=[state_of(row, jobs[row.id]) for row in listing.rows], next=write_cursor(listing.next))
 
@@ -121,8 +123,8 @@ def get_state(bench: Workbench, workspace_id: str, identifier: str) -> SweepStat
 def get_job(bench: Workbench, workspace_id: str, identifier: str) -> Job:
     """Return the job that computes a sweep."""
     with bench.store.transaction(workspace_id) as repository:
-        found = existing(repository, JobRecord, identifier, "job")
-        return filled(Job, found, result=f"/api/v1/sweeps/{identifier}")
+        job = existing(repository, JobRecord, identifier, "job")
+        return filled(Job, job, result=f"/api/v1/sweeps/{identifier}")
 
 
 def get_sweep(
@@ -136,18 +138,16 @@ def get_sweep(
     order: Order = "position",
     labels: Mapping[Label, str] | None = None,
 ) -> SweepAnswer:
-    narrowing = RowSelection(labels or {}, order)
+    selection = RowSelection(labels or {}, order)
     with bench.store.transaction(workspace_id) as repository:
-        record, state = (
-            existing(repository, SweepRecord, identifier, "sweep"),
-            current(repository, identifier),
-        )
+        record = existing(repository, SweepRecord, identifier, "sweep")
+        state = state_of(record, existing(repository, JobRecord, identifier, "job"))
         queries = repository.of_sweep(identifier)
-        matching = queries.count(narrowing)
-        found = queries.rows(narrowing, limit + 1, offset, after)
+        matching = queries.count(selection)
+        documents = queries.rows(selection, limit + 1, offset, after)
         refused = queries.refused()
     sweep = Sweep.of(SweepRequest.model_validate(record.request))
-    rows = [SweepRow.model_validate(row) for row in found[:limit]]
+    rows = [SweepRow.model_validate(document) for document in documents[:limit]]
     return SweepAnswer(
         **dict(state),
         refused=refused,
@@ -155,30 +155,34 @@ def get_sweep(
         sizes=sweep.sizes(),
         matching=matching,
         rows=rows,
-        next=write_place(rows[-1], order) if len(found) > limit else None,
+        next=row_cursor(rows[-1], order) if len(documents) > limit else None,
         request=record.request,
     )
 
 
-def write_place(row: SweepRow, order: Order) -> str:
-    """Return the place behind a row as text."""
+def row_cursor(row: SweepRow, order: Order) -> str:
+    """Return the cursor of the rows after one."""
     value = None if order == "position" else getattr(row, order)
     text = f"{order} {'-' if value is None else repr(value)} {row.position}"
     return base64.urlsafe_b64encode(text.encode()).decode()
 
 
-def read_place(cursor: str | None, order: Order) -> RowPlace | None:
-    """Return the place that :func:`write_place` wrote for the same order."""
+def read_row_cursor(cursor: str | None, order: Order) -> RowPlace | None:
+    """Return the row after which a page starts, from a cursor for the same order."""
     if cursor is None:
         return None
     try:
-        found, value, position = base64.urlsafe_b64decode(cursor.encode()).decode().split(" ")
-        place = RowPlace(int(position), None if value == "-" else float(value))
+        cursor_order, value, position = base64.urlsafe_b64decode(cursor.encode()).decode().split(" ")
+        after = RowPlace(int(position), None if value == "-" else float(value))
     except (ValueError, binascii.Error):
-        found, place = "", RowPlace(0)
-    if found != order or not 0 <= place.position < MOST_POSITION or not math.isfinite(place.value or 0.0):
+        cursor_order, after = "", RowPlace(0)
+    if (
+        cursor_order != order
+        or not 0 <= after.position < MOST_POSITION
+        or not math.isfinite(after.value or 0)
+    ):
         raise BadInput.at("cursor", "use the “next” value of an earlier response")
-    return place
+    return after
 
 
 def best_rows(
@@ -189,26 +193,26 @@ def best_rows(
     order: Order,
     labels: Mapping[Label, str],
 ) -> list[SweepRow]:
-    """Return the first rows that have a time to train, for a picture."""
+    """Return the first rows with a time to train, for a figure."""
     with bench.store.transaction(workspace_id) as repository:
         current(repository, identifier)
-        found = repository.of_sweep(identifier).rows(RowSelection(labels, order, answered=True), limit)
-    return [SweepRow.model_validate(row) for row in found]
+        documents = repository.of_sweep(identifier).rows(RowSelection(labels, order, answered=True), limit)
+    return [SweepRow.model_validate(document) for document in documents]
 
 
 def cancel_sweep(bench: Workbench, workspace_id: str, identifier: str) -> SweepState:
-    """Stop a sweep and keep the rows it has; one that is cancelled already stays so."""
-    return _moved(bench, workspace_id, identifier, {"queued", "running"}, "cancelled")
+    """Cancel a sweep, keeping its rows; does nothing if it is cancelled already."""
+    return _set_status(bench, workspace_id, identifier, {"queued", "running"}, "cancelled")
 
 
 def resume_sweep(bench: Workbench, workspace_id: str, identifier: str) -> SweepState:
-    """Go on with a sweep that was cancelled or failed; one that goes on already does so."""
-    found = _moved(bench, workspace_id, identifier, {"cancelled", "failed"}, "queued")
-    bench.ring(found.id)
-    return found
+    """Queue a cancelled or failed sweep again; does nothing if it is queued or running."""
+    state = _set_status(bench, workspace_id, identifier, {"cancelled", "failed"}, "queued")
+    bench.ring(state.id)
+    return state
 
 
-def _moved(
+def _set_status(
     bench: Workbench, workspace_id: str, identifier: str, before: set[str], status: Status
 ) -> SweepState:
     with bench.store.transaction(workspace_id) as repository:
@@ -221,33 +225,26 @@ def _moved(
         return state
 
 
-def sweep_csv(bench: Workbench, workspace_id: str, identifier: str) -> Iterator[str]:
-    return csv_lines(_every_row(bench, workspace_id, identifier))
-
-
-def sweep_parquet(bench: Workbench, workspace_id: str, identifier: str) -> bytes:
-    return parquet(_every_row(bench, workspace_id, identifier))
-
-
-def _every_row(bench: Workbench, workspace_id: str, identifier: str) -> Iterator[SweepRow]:
+def every_row(bench: Workbench, workspace_id: str, identifier: str) -> Iterator[SweepRow]:
+    """Return all available rows in the order of the sweep, read in batches."""
     get_state(bench, workspace_id, identifier)
 
     def rows() -> Iterator[SweepRow]:
         last, more = -1, True
         while more:
-            # A transaction each: who reads slowly must not hold one open.
+            # A transaction per batch, so that a slow reader does not hold one open.
             with bench.store.transaction(workspace_id) as repository:
-                found = repository.of_sweep(identifier).rows_after(last, BATCH)
-            for document in found:
+                documents = repository.of_sweep(identifier).rows_after(last, BATCH)
+            for document in documents:
                 row = SweepRow.model_validate(document)
                 last = row.position
                 yield row
-            more = len(found) == BATCH
+            more = len(documents) == BATCH
 
     return rows()
 
 
-def compute_sweep(claim: JobClaim, make_crew: Callable[[], WorkerPool]) -> None:
+def compute_sweep(claim: JobClaim, make_pool: Callable[[], WorkerPool]) -> None:
     """Compute the points of the claimed sweep that have no row yet."""
     workspace, identifier = claim.job.workspace_id, claim.job.id
     with claim.bench.store.transaction(workspace) as repository:
@@ -258,7 +255,7 @@ def compute_sweep(claim: JobClaim, make_crew: Callable[[], WorkerPool]) -> None:
     for rows in run_sweep(
         Sweep.of(request).points(),
         installed_context,
-        make_crew(),
+        make_pool(),
         uploads=uploads,
         done=done,
         cancelled=claim.cancelled,
@@ -270,7 +267,7 @@ def compute_sweep(claim: JobClaim, make_crew: Callable[[], WorkerPool]) -> None:
                 workspace_id=workspace,
                 refused=row.problem is not None,
                 document=row.model_dump(mode="json"),
-                **{name: getattr(row, name) for name in KEPT},
+                **{name: getattr(row, name) for name in COLUMNS},
             )
             for row in rows
         ]
@@ -279,10 +276,6 @@ def compute_sweep(claim: JobClaim, make_crew: Callable[[], WorkerPool]) -> None:
             repository.of_sweep(identifier).keep(records)
 
         claim.advance(len(records), keep)
-
-
-KEPT = ("position", "key", "model", "system", "price", "scenario", "time_to_train", "cost")
-"""Columns by which rows are found and sorted."""
 
 
 def delete_sweep(bench: Workbench, workspace_id: str, identifier: str) -> None:

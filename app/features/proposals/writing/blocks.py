@@ -60,18 +60,15 @@ Row = TypeVar("Row")
 def table(
     name: str,
     caption: str,
-    things: Sequence[Row],
+    items: Sequence[Row],
     *columns: tuple[Head, Callable[[Row], Cell | str]],
     foot: Sequence[Cell] = (),
     best: Sequence[int] = (),
 ) -> Grid:
-    """Return a table with a row for each thing; each column has a head and a function for its cells."""
-    rows = [[cell_of(say(thing)) for _, say in columns] for thing in things]
+    """Return a table with a row for each item; each column has a head and a function for its cells."""
+    contents = [[write(item) for _, write in columns] for item in items]
+    rows = [[Cell(content) if isinstance(content, str) else content for content in row] for row in contents]
     return Grid(name, caption, [head for head, _ in columns], rows, foot, best)
-
-
-def cell_of(content: Cell | str) -> Cell:
-    return Cell(content) if isinstance(content, str) else content
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,10 +97,7 @@ def by_part(option: OptionBill, index: int, voice: Voice) -> Grid:
         ),
         (Head(voice.gettext("Count"), True, 0.9), lambda part: voice.number(part.quantity)),
         (Head(voice.gettext("Rule"), width=2.4), lambda part: voice.say(part.rule)),
-        (
-            Head(unit_price, True, 1.4),
-            lambda part: figure(part.unit_price, voice, unknown=unknown),
-        ),
+        (Head(unit_price, True, 1.4), lambda part: figure(part.unit_price, voice, unknown=unknown)),
         (Head(total, True, 1.4), lambda part: figure(part.total, voice, unknown=unknown)),
         foot=[Cell(whole), *[Cell("")] * 3, figure(option.total, voice)] if option.total else [],
     )
@@ -129,7 +126,6 @@ def term(content: ProposalContent, voice: Voice) -> list[Block]:
 
 
 def totals(term: Term, voice: Voice) -> Grid:
-
     def runs(option: OptionTerm) -> str:
         return MISSING if option.runs is None else voice.number(float(f"{option.runs:.3g}"))
 

@@ -1,4 +1,4 @@
-"""Why a proposal can be believed, and where it cannot: runs, warnings, assumptions, sources, method."""
+"""Evidence of a proposal: measured runs, warnings, assumptions, sources and method."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from app.errors import Message
 from app.estimating.documents import Validation
 from app.features.proposals.lines import RATE
 from app.features.proposals.model import FitFound, GainFound, Proposal, ProposalContent, WeighedOption
-from app.features.proposals.naming import named, source_title
+from app.features.proposals.naming import display_value, source_title
 from app.features.proposals.writing import blocks as kinds
 from app.features.proposals.writing.blocks import Block, Cell, Grid, Head, Paragraph, figure, table
 from app.platform.wording.scales import decimals_of
@@ -105,7 +105,7 @@ def fit(fitted: FitFound, voice: Voice) -> list[Block]:
     """Return a fitted profile with its errors run by run, before and after the fit."""
     message = Message(
         "the software profile was fitted to the customer's runs, starting from {profile}",
-        {"profile": named(fitted.prior_software, voice)},
+        {"profile": display_value(fitted.prior_software, voice)},
     )
     measured = Head(voice.gettext("Measured"), True, 1.4)
     grid = table(
@@ -159,11 +159,11 @@ def _basis(content: ProposalContent, voice: Voice) -> list[Block]:
     if not known:
         return []
 
-    def measured(validation: Validation) -> str:
-        gain = validation.three_steps
-        return (
-            MISSING if gain is None else f"± {voice.percent(gain.now, 2)} → ± {voice.percent(gain.after, 2)}"
-        )
+    def three_steps(validation: Validation) -> str:
+        steps = validation.three_steps
+        if steps is None:
+            return MISSING
+        return f"± {voice.percent(steps.now, 2)} → ± {voice.percent(steps.after, 2)}"
 
     grid = table(
         "basis",
@@ -171,7 +171,7 @@ def _basis(content: ProposalContent, voice: Voice) -> list[Block]:
         known,
         (Head(voice.gettext("Option"), width=1.4), lambda row: row[0]),
         (Head(voice.gettext("Basis"), width=3.0), lambda row: voice.sentence(row[1])),
-        (Head(voice.gettext("Range after three measured steps"), True, 1.3), lambda row: measured(row[2])),
+        (Head(voice.gettext("Range after three measured steps"), True, 1.3), lambda row: three_steps(row[2])),
     )
     return [grid]
 
@@ -188,7 +188,7 @@ def _values_applied(content: ProposalContent, voice: Voice) -> list[Block]:
         return "" if len(options) == everywhere else " · ".join(options)
 
     def value(field: str, applied: JsonValue) -> str:
-        return stated(field, applied, voice) if isinstance(applied, float) else named(applied, voice)
+        return stated(field, applied, voice) if isinstance(applied, float) else display_value(applied, voice)
 
     note = voice.gettext(
         "The request does not set these values; defaults apply. Each can be replaced by the customer's own."

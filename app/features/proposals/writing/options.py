@@ -11,7 +11,7 @@ from app.features.comparisons.charts import hours_of
 from app.features.comparisons.model import BasisCost, Comparison, ComparisonRow, Ratio
 from app.features.proposals.lines import PLANNED
 from app.features.proposals.model import ProposalContent
-from app.features.proposals.naming import named
+from app.features.proposals.naming import display_value
 from app.features.proposals.writing.blocks import (
     Block,
     Cell,
@@ -44,7 +44,7 @@ def scale_of_times(content: ProposalContent) -> Scale:
     return time_scale([hours_of(row) for row in content.comparison.rows])
 
 
-def running(content: ProposalContent) -> list[tuple[str, Estimate]]:
+def running_estimates(content: ProposalContent) -> list[tuple[str, Estimate]]:
     """Return the labels and estimates of the options that run."""
     return [
         (row.label, row.estimate)
@@ -53,9 +53,9 @@ def running(content: ProposalContent) -> list[tuple[str, Estimate]]:
     ]
 
 
-def weighed(content: ProposalContent) -> Estimate | None:
-    """Return the estimate whose sensitivities are shown: of the recommended option, labelled as its row."""
-    estimates = dict(running(content))
+def recommended_estimate(content: ProposalContent) -> Estimate | None:
+    """Return the estimate of the recommended option, labelled as its row; by default the first estimate."""
+    estimates = dict(running_estimates(content))
     name = next((label for label in [*content.offered, *estimates] if label in estimates), None)
     return None if name is None else estimates[name].model_copy(update={"label": name})
 
@@ -145,7 +145,6 @@ def standing(row: ComparisonRow, comparison: Comparison, voice: Voice) -> str:
 
 
 def ratios(content: ProposalContent, voice: Voice) -> Grid:
-
     def pair(ratio: Ratio) -> str:
         return voice.say(Message("{faster} vs. {slower}", {"faster": ratio.faster, "slower": ratio.slower}))
 
@@ -183,7 +182,7 @@ def columns(
 
 def logic(content: ProposalContent, voice: Voice) -> list[Block]:
     """Return the derivation of the times from the models."""
-    estimates = running(content)
+    estimates = running_estimates(content)
     if not estimates:
         return []
     scale = scale_of_times(content)
@@ -204,7 +203,7 @@ def logic(content: ProposalContent, voice: Voice) -> list[Block]:
     ]
     if any(estimate.breakdown for _, estimate in estimates):
         blocks.append(breakdown_chart(estimates, voice))
-    recommended = weighed(content)
+    recommended = recommended_estimate(content)
     if recommended is not None and recommended.sensitivity:
         blocks.append(sensitivity_chart(recommended, voice))
     return blocks
@@ -220,7 +219,7 @@ def steps_of(
     carbon = None if estimate.cost is None else estimate.cost.carbon
     samples = MISSING if estimate.samples is None else voice.count(estimate.samples)
     batch = MISSING if estimate.plan is None else voice.number(estimate.plan.global_batch)
-    software = Cell(named(estimate.software, voice), estimate.precision_used or "")
+    software = Cell(display_value(estimate.software, voice), estimate.precision_used or "")
     return [
         (voice.gettext("Model"), Cell(model.name)),
         (voice.gettext("Parameters"), Cell(voice.count(model.parameters))),
@@ -299,7 +298,9 @@ def sensitivity_chart(estimate: Estimate, voice: Voice) -> ChartBlock:
 
 
 def plans(content: ProposalContent, voice: Voice) -> list[Block]:
-    estimates = [(label, estimate) for label, estimate in running(content) if estimate.plan is not None]
+    estimates = [
+        (label, estimate) for label, estimate in running_estimates(content) if estimate.plan is not None
+    ]
     if not estimates:
         return []
     options = [
@@ -320,7 +321,7 @@ def choices(estimate: Estimate, names: Sequence[str], voice: Voice) -> list[tupl
     return [(name, written(plan[name], voice, "plan")) for name in names if name in plan]
 
 
-def behind(row: ComparisonRow, voice: Voice) -> str:
+def commitment_basis(row: ComparisonRow, voice: Voice) -> str:
     """Return the basis of committed figures: model, workload, network, software and plan."""
     estimate = row.estimate
     if estimate is None or estimate.plan is None:
@@ -329,23 +330,16 @@ def behind(row: ComparisonRow, voice: Voice) -> str:
     facts = [
         (voice.gettext("Model"), estimate.model.name),
         (voice.gettext("System"), f"{voice.number(system.count)} × {system.name}"),
-        (voice.label("system.fabric"), named(system.fabric, voice)),
-        (voice.gettext("Software profile"), named(estimate.software, voice)),
+        (voice.label("system.fabric"), display_value(system.fabric, voice)),
+        (voice.gettext("Software profile"), display_value(estimate.software, voice)),
         (voice.gettext("Precision"), estimate.precision_used or ""),
-        *((voice.label(name), text) for name, text in choices(estimate, BEHIND, voice)),
+        *((voice.label(name), text) for name, text in choices(estimate, COMMITTED_CHOICES, voice)),
     ]
     colon = voice.sign(": ")
     return " · ".join(f"{name}{colon}{text}" for name, text in facts if text)
 
 
-BEHIND = (
-    "global_batch",
-    "tensor",
-    "pipeline",
-    "data",
-    "micro_batch",
-    "accumulation",
-    "recompute",
-    "sharding",
-)
+COMMITTED_CHOICES = (
+    "global_batch", "tensor", "pipeline", "data", "micro_batch", "accumulation", "recompute", "sharding",
+)  # fmt: skip
 """Choices of the plan that are stated beside committed figures; the appendix has all."""

@@ -32,7 +32,7 @@ from app.features.proposals.writing.blocks import (
     table,
 )
 from app.features.proposals.writing.evidence import measured_rate, measured_run
-from app.features.proposals.writing.options import scale_of_times, weighed
+from app.features.proposals.writing.options import recommended_estimate, scale_of_times
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice, written
 
@@ -76,7 +76,7 @@ def line_value(line: ProposalLine, content: ProposalContent, voice: Voice) -> st
         assert estimate is not None and estimate.validation.basis_text is not None, "the line is of it"
         return voice.sentence(estimate.validation.basis_text)
     if line.section == "acceptance":
-        return committed(content.acceptance[int(line.path.split(".")[1])], content, voice)
+        return committed_value(content.acceptance[int(line.path.split(".")[1])], content, voice)
     if line.name.startswith(PART) and isinstance(line.value, int | float):
         return voice.part(line.value, scale_of_times(content), whole_of(line.option, content))
     return value_written(line.section, line.name, line.value, line.unit, line.low is None, content, voice)
@@ -90,13 +90,7 @@ def whole_of(option: str | None, content: ProposalContent) -> float:
 
 
 def value_written(
-    section: str,
-    name: str,
-    value: JsonValue,
-    unit: str,
-    exact: bool,
-    content: ProposalContent,
-    voice: Voice,
+    section: str, name: str, value: JsonValue, unit: str, exact: bool, content: ProposalContent, voice: Voice
 ) -> str:
     if isinstance(value, list):
         ends = (end for end in value if end is not None)
@@ -208,14 +202,14 @@ def summary(content: ProposalContent, voice: Voice) -> list[Block]:
     sentence = voice.ended(voice.sentence(recommendation(content, rows)))
     figures = headline(rows[0], content, voice) if len(rows) == 1 else ()
     costs = [line for row in rows for line in paid(row, content, voice)]
-    times = [finished(row, content, voice) for row in rows]
+    times = [completion(row, content, voice) for row in rows]
     offer = [Points(voice.gettext("Cost"), costs), Points(voice.gettext("Completion"), times)]
     blocks: list[Block] = [
         VerdictBlock(voice.gettext("Recommendation"), sentence, figures),
         Points(voice.gettext("What is trained, and within which limits"), basis(content, voice)),
         Points(voice.gettext("Reasons"), main_reasons(content, rows, voice)),
-        *(offer if rows else [Points(voice.gettext("What would fit"), fitting(content, voice))]),
-        Points(voice.gettext("What could change this"), changing(content, voice)),
+        *(offer if rows else [Points(voice.gettext("What would fit"), remedies(content, voice))]),
+        Points(voice.gettext("What could change this"), possible_changes(content, voice)),
     ]
     if len(rows) == 1 and len(content.comparison.rows) <= MOST_CHARTED:
         blocks.append(options.time_chart(content, voice))
@@ -291,7 +285,7 @@ def main_reasons(content: ProposalContent, rows: Sequence[ComparisonRow], voice:
     return sentences[:MOST_REASONS]
 
 
-def fitting(content: ProposalContent, voice: Voice) -> list[str]:
+def remedies(content: ProposalContent, voice: Voice) -> list[str]:
     """Return what would fit instead of the options that do not."""
     lines: list[str] = []
     for warning in content.warnings:
@@ -328,7 +322,7 @@ def of_option(row: ComparisonRow, content: ProposalContent, voice: Voice) -> str
     return f"{row.label}{voice.sign(': ')}" if len(content.offered) > 1 else ""
 
 
-def finished(row: ComparisonRow, content: ProposalContent, voice: Voice) -> str:
+def completion(row: ComparisonRow, content: ProposalContent, voice: Voice) -> str:
     """Return when an option finishes training, and with which probability."""
     time, scale, before = hours_of(row), scale_of_times(content), of_option(row, content, voice)
     values: dict[str, object] = {"time": voice.central(time, scale)}
@@ -351,9 +345,9 @@ def finished(row: ComparisonRow, content: ProposalContent, voice: Voice) -> str:
     return f"{before}{voice.ended(voice.sentence(sure))} {voice.sentence(kept)}"
 
 
-def changing(content: ProposalContent, voice: Voice) -> list[str]:
+def possible_changes(content: ProposalContent, voice: Voice) -> list[str]:
     """Return what could change the result: the most influential inputs, and the warnings."""
-    sentences, estimate, scale = [], weighed(content), scale_of_times(content)
+    sentences, estimate, scale = [], recommended_estimate(content), scale_of_times(content)
     ranked = sorted(estimate.sensitivity if estimate else (), key=lambda f: -abs(f.high - f.low))
     for factor in ranked[:MOST_CHANGES]:
         ends = {name: voice.value(getattr(factor, name), "s", scale, exact=False) for name in ("low", "high")}
@@ -395,7 +389,7 @@ def reasons(content: ProposalContent, voice: Voice) -> list[Block]:
     return blocks
 
 
-def committed(commitment: Commitment, content: ProposalContent, voice: Voice) -> str:
+def committed_value(commitment: Commitment, content: ProposalContent, voice: Voice) -> str:
     scale = scale_of_commitment(commitment, content)
     return voice.value(commitment.committed, commitment.expected.unit, scale, exact=False)
 
@@ -424,10 +418,10 @@ def acceptance(content: ProposalContent, voice: Voice) -> list[Block]:
                 Head(voice.gettext("Estimate"), True, 1.8),
                 lambda c: figure(c.expected, voice, scale_of_commitment(c, content)),
             ),
-            (value, lambda c: Cell(committed(c, content, voice), bounds[c.bound])),
+            (value, lambda c: Cell(committed_value(c, content, voice), bounds[c.bound])),
             (Head(voice.gettext("Commitment level"), True), lambda c: f"P{round(100 * c.level)}"),
         )
-        blocks += [grid, Paragraph(options.behind(row, voice))]
+        blocks += [grid, Paragraph(options.commitment_basis(row, voice))]
     if content.acceptance:
         note = voice.gettext(
             "P90 is the value that is kept with a probability of 90 %, not the middle of the estimate: the "
