@@ -208,7 +208,7 @@ class Voice:
         return SIGNS.get(self.language, {}).get(sign, sign)
 
     def count(self, value: float) -> str:
-        """Write a large count as it is spoken: 174.6B, 1,746억, or 1746亿; a round one without zeros: 100M, 1억."""
+        """Write a large count as it is spoken: 174.6B, 1,746억, or 1746亿; a round one as 100M, 1억, 1亿."""
         return scales.Grouping.of(value, self.language, digits=4).digits(value, trim=True)
 
     def _placed(self, name: str, value: object) -> str:
