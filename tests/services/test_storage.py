@@ -246,6 +246,15 @@ def test_a_file_that_cannot_be_written_leaves_nothing(
     upload(bench)
 
 
+def test_files_that_go_while_they_are_listed_are_passed_over(tmp_path: Path) -> None:
+    files = UploadFiles(tmp_path)
+    addresses = {files.put("ws_one", content): content for content in (b"one", b"two")}
+    listed = files.each()
+    first = next(listed).sha256
+    files.remove("ws_one", next(address for address in addresses if address != first))
+    assert list(listed) == []
+
+
 def test_uploads_and_deletions_at_once_lose_no_file(bench: Workbench) -> None:
     stop = threading.Event()
     wrong: list[BaseException] = []

@@ -70,8 +70,8 @@ POSTGRES_SETTINGS: dict[str, int | str] = {
     "plan_cache_mode": "force_custom_plan",
 }
 """Settings of one session (PostgreSQL, 20.7.4 and 20.11): limits of a statement, of the wait for a lock, and
-of a transaction in which nothing happens [ms]; plans made with the values that are searched for, since one for
-any values takes twice as long where a word is rare."""
+of a transaction in which nothing happens [ms]; plans made with the values that are searched for: one for any
+values takes twice as long where a word is rare."""
 
 POSTGRES: dict[str, Any] = {
     "connect_timeout": 5,

@@ -118,9 +118,11 @@ class FileDirectory:
                 (self.directory / folder).rmdir()
 
     def names(self) -> Iterator[str]:
-        for path in sorted(self.directory.rglob("*")):
-            if path.is_file() and path != self.directory / LOCK:
-                yield path.relative_to(self.directory).as_posix()
+        # Unlike Path.rglob, this passes over a folder that another server removes meanwhile.
+        for folder, _, names in os.walk(self.directory):
+            for path in (Path(folder, name) for name in sorted(names)):
+                if path != self.directory / LOCK:
+                    yield path.relative_to(self.directory).as_posix()
 
     def place(self, name: str) -> str:
         return str(self.directory / name)
