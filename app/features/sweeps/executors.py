@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 NICENESS = 19
 """Niceness of the processes, so that pages and interactive requests come first."""
-MOST_PROCESSES = 61
-"""Most processes that Windows can wait for at once."""
 DASK_SECONDS = 15
 """Longest wait for the scheduler to respond and to have a worker. [s]"""
 
@@ -59,7 +57,7 @@ class LocalWorkerPool:
     lost: tuple[type[BaseException], ...] = (BrokenExecutor,)
 
     def __init__(self, workers: int) -> None:
-        self._workers = min(workers, MOST_PROCESSES)
+        self._workers = workers
         self._pool: ProcessPoolExecutor | None = None
         self._others: set[BaseProcess] = set()
         """Child processes from before the pool was started."""
