@@ -271,7 +271,11 @@ class Queries(Statements):
         if words and table.__tablename__ == WORDED:
             edge = self._session.scalar(ordered(sa.select(at)).offset(SCANNED).limit(1))
         if edge is not None:
-            rows = self._session.exec(walk.where(at <= edge if oldest else at >= edge)).all()
+            # PostgreSQL misjudges how many rows are behind a moment and identifier; the moment alone helps.
+            near = [at <= edge if oldest else at >= edge]
+            if after is not None:
+                near.append(at >= after[0] if oldest else at <= after[0])
+            rows = self._session.exec(walk.where(*near)).all()
             if len(rows) > limit:
                 walk = None
             else:
