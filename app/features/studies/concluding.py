@@ -239,9 +239,9 @@ def _trade_off(
 
 def _certainty(contests: Sequence[Contest], first: str, second: str) -> Message | None:
     """Return the probability that one option is faster than another; None if neither has a range."""
-    pairs = {(contest.first, contest.second): contest for contest in contests if contest.metric == "time"}
-    probability = pairs[first, second].probability
-    return None if probability is None else chance(probability)
+    pair = ("time", first, second)
+    contest = next(contest for contest in contests if (contest.metric, contest.first, contest.second) == pair)
+    return None if contest.probability is None else chance(contest.probability)
 
 
 def _failing(option: StudyOptionAnswer, limits: StudyLimits, spent: float | None) -> Message:
