@@ -203,7 +203,10 @@ def test_rare_words_are_found_as_common_ones_are(
         repository.deletions.delete(EstimateRow, row.id)
     with statements(store) as sent, store.transaction("ws_one") as repository:
         assert not repository.page(EstimateRow, 3, None, wanted=ListFilter(search="x 7")).rows
-    assert len(sent) == 3 and "estimate_" in sent[-1][0].partition("WHERE")[2]
+    assert len(sent) == 5 and all("estimate_" in sent[step][0].partition("WHERE")[2] for step in (2, 4))
+    with statements(store) as sent, store.transaction("ws_one") as repository:
+        assert len(repository.page(EstimateRow, 3, None, wanted=ListFilter(search="seoul")).rows) == 2
+    assert len(sent) == 4, "few have the pairs of letters, and all of them are compared"
     if store.engine.dialect.name == "sqlite":
         with store.engine.connect() as connection:
             # Neither are the letters of what was deleted or renamed kept.

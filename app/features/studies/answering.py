@@ -84,7 +84,7 @@ def study_answer(
     """Return the answer that follows from the estimates of all options of a study."""
     study, content, catalog = state.study, state.content, context.catalog
     keys = [option.key for option in content.options]
-    check_pair(pair, keys)
+    check_options(pair or (), keys, "pair")
     labels = labels_of(content, catalog)
     estimates = {key: outcome for key, outcome in outcomes.items() if isinstance(outcome, Estimate)}
     entries = {key: ComparisonEntry(requests[key], estimates.get(key)) for key in keys}
@@ -190,10 +190,10 @@ def _alone_or_tied(best: list[str]) -> tuple[str | None, list[str]]:
     return (best[0], []) if len(best) == 1 else (None, best)
 
 
-def check_pair(pair: Sequence[str] | None, keys: Sequence[str]) -> None:
-    for key in pair or ():
+def check_options(wanted: Sequence[str], keys: Sequence[str], field: str) -> None:
+    for key in wanted:
         if key not in keys:
-            raise NotFound.named("option", key, keys, "pair")
+            raise NotFound.named("option", key, keys, field)
 
 
 def _hours(entries: Mapping[str, ComparisonEntry], efficiency: float) -> dict[str, Amount | None]:

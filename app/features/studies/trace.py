@@ -13,7 +13,7 @@ from app.estimating.documents import Estimate, TraceStep
 from app.estimating.schema import Document, Quantity
 from app.features.comparisons.compare import SECONDS_PER_HOUR
 from app.features.comparisons.model import ClaimKind
-from app.features.studies.answering import check_pair
+from app.features.studies.answering import check_options
 from app.features.studies.model import StudyAnswer, StudyOptionAnswer
 from app.platform.catalogue import figure
 from app.platform.catalogue_model import CatalogueFigure
@@ -173,7 +173,7 @@ FIGURES: Mapping[
 
 
 def trace_figure(bench: Workbench, answer: StudyAnswer, key: str, name: str) -> StudyTrace:
-    check_pair([key], [option.key for option in answer.options])
+    check_options([key], [option.key for option in answer.options], "option")
     if name not in FIGURES:
         raise NotFound.named("figure", name, FIGURES, "figure")
     option = next(option for option in answer.options if option.key == key)

@@ -281,8 +281,15 @@ class Queries(Statements):
             else:
                 # In an order that no index has: it begins with the words, and sorts what they leave.
                 narrowed = indexed(wanted, self._session.get_bind().dialect.name)
-                walk = ordered(query.where(*narrowed), sa.func.coalesce(at, at))
-                walk = walk.with_hint(table, "NOT INDEXED", "sqlite")
+
+                def sought(base: Any) -> Any:
+                    found = ordered(base.where(*narrowed), sa.func.coalesce(at, at))
+                    return found.with_hint(table, "NOT INDEXED", "sqlite")
+
+                # Most of what has the pairs of letters has the word: to compare a few is enough then.
+                likely = self._session.scalars(sought(sa.select(col(table.id))).limit(2 * limit)).all()
+                rows = self._session.exec(ordered(query.where(col(table.id).in_(likely)))).all()
+                walk = None if len(rows) > limit or len(likely) < 2 * limit else sought(query)
         if walk is not None:
             rows = self._session.exec(walk).all()
         more, rows = len(rows) > limit, rows[:limit]

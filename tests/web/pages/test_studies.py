@@ -168,6 +168,8 @@ def test_every_headline_figure_leads_to_its_trace(reader: Reader, address: str) 
     stated = reader.page(f"{address}/trace?option=d&figure=time_to_train")
     assert "linear extrapolation" in stated.get_text() and "scaling_efficiency" in stated.get_text()
     assert reader.page(f"{address}/trace?option=z", 404)
+    refused = reader.get(f"{address}/trace.json?option=z", headers={"accept": "application/json"})
+    assert [error["field"] for error in refused.json()["errors"]] == ["option"]
 
 
 def test_competing_claims_stand_in_the_trace(reader: Reader) -> None:
