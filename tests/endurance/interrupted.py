@@ -410,6 +410,8 @@ class Compile(Work):
             return symbol, (made / f"{kernel.name}.o").read_bytes()
 
         compiled._compiled = copied
+        # One after another: how many steps a pool takes differs from time to time.
+        compiled._side_by_side = lambda task, names: [task(name) for name in names]  # type: ignore[assignment]
         compiled.build(place.folder / "engine" / "new")
         return None
 

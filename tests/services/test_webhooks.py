@@ -36,7 +36,7 @@ from app.platform.store.database import Store
 from app.platform.store.integration_queries import DueMessage, claim_message
 from app.platform.store.queries import now
 from app.platform.store.tables import AuditEvent, ProposalRecord
-from app.platform.store.trail import TrailFilter
+from app.platform.store.trail import Actor, TrailFilter, acting
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from app.settings import Settings
 from tests.postgres import Cluster
@@ -137,6 +137,19 @@ def test_an_event_is_told_to_those_who_want_it(bench: Workbench) -> None:
     assert log(bench, other.id) == log(bench, off.id) == []
     assert webhooks.get_webhook(bench, ONE, wanted.id).succeeded_at is not None
     assert deliver_due(bench, now() + timedelta(days=1), pen) == 0
+
+
+def test_names_addresses_and_notes_are_told_to_nobody(bench: Workbench) -> None:
+    propose(bench)
+    made(bench, events=["proposal.sent"])
+    with acting(Actor("person", "acc_1", "Ann")):
+        happen(bench, "sent", note="our lowest price", to="kim@customer.example", sha256="ab")
+    pen = Pen()
+    assert deliver_due(bench, now(), pen) == 1
+    assert json.loads(pen.sent[0][2])["data"]["detail"] == {"sha256": "ab"}
+    with bench.store.transaction(ONE) as repository:
+        (event,) = repository.of_proposal("prp_a").events()
+    assert set(event.detail) == {"note", "to", "sha256", "by"}
 
 
 def test_what_is_taken_back_is_not_told(bench: Workbench) -> None:

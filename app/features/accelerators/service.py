@@ -140,6 +140,7 @@ def delete_accelerator(bench: Workbench, workspace_id: str, identifier: str) -> 
     """Delete an accelerator; its figures are kept for what was made with it."""
     with bench.store.transaction(workspace_id) as repository:
         existing(repository, AcceleratorRecord, identifier, "accelerator")
+        repository.deletions.forget_answers(identifier)
         if repository.uploads.named_anywhere(identifier):
             repository.accelerators.withdraw(identifier)
         else:

@@ -295,6 +295,8 @@ def change_proposal(
     check_draft(record)
     if version is not None and version != record.version:
         raise changed_meanwhile(record.version, version)
+    if not patch.model_fields_set:
+        return get_proposal(bench, workspace_id, identifier)
     check_day(patch.valid_until)
     before = ProposalContent.model_validate(record.content)
     request = patched(record.request, patch)

@@ -96,5 +96,9 @@ class DeletionQueries(Queries):
         """Delete an object with its parts, and answers that are kept to be given again and tell of it."""
         for part, column in PARTS[table]:
             self.delete_rows(part, **{column: identifier})
-        self.delete_rows(IdempotencyKey, tells_of(identifier))
+        self.forget_answers(identifier)
         self.delete_rows(table, id=identifier)
+
+    def forget_answers(self, identifier: str) -> None:
+        """Delete the answers that are kept to be given again and tell of an object."""
+        self.delete_rows(IdempotencyKey, tells_of(identifier))

@@ -114,6 +114,22 @@ def next_number(session: Session, workspace_id: str, year: int) -> str:
     return number
 
 
+TOLD = frozenset(
+    (
+        "sha256",
+        "before",
+        "comparison",
+        "fields",
+        "valid_until",
+        "expires_at",
+        "passphrase",
+        "changes",
+        "refused",
+    )
+)
+"""What webhooks are told of an event; names, addresses and notes stay here."""
+
+
 class ProposalQueries(Queries):
     """One proposal."""
 
@@ -160,7 +176,8 @@ class ProposalQueries(Queries):
                 proposal_id=self._proposal_id, position=position, kind=kind, at=at, detail=detail
             )
         )
-        values = {"proposal_id": self._proposal_id, "position": position, "detail": detail}
+        told = {name: value for name, value in detail.items() if name in TOLD}
+        values = {"proposal_id": self._proposal_id, "position": position, "detail": told}
         WebhookQueries(self._session, self._workspace_id).tell(f"proposal.{kind}", at, values)
 
     def events(self) -> Sequence[ProposalEventRecord]:

@@ -237,4 +237,7 @@ def test_a_key_adds_once(ask: Ask) -> None:
     send: Callable[[], Any] = lambda: ask(  # noqa: E731
         "POST", OWN, json={**ACCELERATOR, "name": "Once"}, headers={"Idempotency-Key": "own-once"}
     ).json()
-    assert send() == send()
+    first = send()
+    assert first == send()
+    assert ask("DELETE", f"{OWN}/{first['id']}").status_code == 204
+    assert send()["id"] != first["id"], "what was deleted is not answered as added"

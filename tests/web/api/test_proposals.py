@@ -245,6 +245,8 @@ def test_steps_lead_from_the_draft_to_the_answer(ask: Ask, claimed: str) -> None
     assert (draft["review"], draft["steps"]) == ("draft", ["submit", "approve"])
     found = stepped(ask, draft["id"], "submit", note="look").json()
     assert (found["review"], found["status"], found["steps"]) == ("in_review", "draft", ["return", "approve"])
+    same = ask("PATCH", f"/api/v1/proposals/{draft['id']}", json={}).json()
+    assert (same["review"], same["version"]) == ("in_review", found["version"]), "nothing was changed"
     changed = ask("PATCH", f"/api/v1/proposals/{draft['id']}", json={"title": "x"}).json()
     assert changed["review"] == "draft", "nobody has reviewed what it says now"
     refused = stepped(ask, draft["id"], "accept")

@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from bs4 import BeautifulSoup
+from sqlmodel import col
 
 from app.errors import Message
 from app.estimating.documents import CheckWarning
+from app.platform.store.tables import IdempotencyKey
 from app.platform.web.contexts import grouped
+from app.platform.web.examples import STUDY
 from tests.web.pages.conftest import Reader
 
 CLAIMED: list[dict[str, Any]] = [
@@ -77,6 +81,17 @@ def test_a_comparison_is_made_a_study_once_until_its_rows_change(reader: Reader,
     assert before == study_at(reader, rows) != study_at(reader, claims)
     reader.ask("PATCH", f"/api/v1{rows}", json={"rows": CLAIMED[:2]})
     assert study_at(reader, rows) != before
+
+
+def test_no_key_of_a_caller_stands_in_the_way_of_a_comparison(reader: Reader) -> None:
+    address = kept(reader, CLAIMED)
+    before = study_at(reader, address)
+    with reader.app.state.workbench.store.engine.connect() as connection:
+        own = col(IdempotencyKey.key).startswith(f"{address}:")
+        (key,) = connection.scalars(sa.select(col(IdempotencyKey.key)).where(own))
+    made = reader.ask("POST", "/api/v1/studies", json=STUDY, headers={"Idempotency-Key": key})
+    assert made.status_code == 201
+    assert study_at(reader, address) == before
 
 
 def test_a_deleted_study_is_made_anew(reader: Reader) -> None:
