@@ -11,14 +11,12 @@ from app.errors import BadInput, NotFound
 from app.estimating.schema import Described
 from app.features.erasure.model import Erasure, ErasureRequest
 from app.features.proposals import service as proposals
-from app.platform.store.erasure_queries import pattern_of
+from app.platform.store.erasure_queries import ERASED, pattern_of
 from app.platform.store.queries import new_id, now
 from app.platform.store.tables import AuditEvent
 from app.platform.store.trail import TrailFilter
 from app.platform.wording.voice import LABELS
 from app.platform.workbench import Workbench, no_such
-
-ERASED = "customer.erased"
 
 Kind = TypeVar("Kind")
 
@@ -55,9 +53,7 @@ def erase_customer(bench: Workbench, workspace_id: str, request: ErasureRequest)
         event = repository.trail.note(ERASED, "customer", new_id("ers"), rows=total, certificate=certificate)
         erasure = certified(event)
     proposals.render_missing(bench)
-    bench.forget_uploads()
-    bench.sizings.clear()
-    bench.pages.clear()
+    bench.forget_rows()
     return erasure
 
 

@@ -13,7 +13,17 @@ from sqlmodel import SQLModel, col
 from sqlmodel.sql.sqltypes import AutoString
 
 from app.platform.store.queries import Queries
-from app.platform.store.tables import Profile, ProposalRecord, StudyRecord, WorkloadSample, Workspace
+from app.platform.store.tables import (
+    AuditEvent,
+    Profile,
+    ProposalRecord,
+    StudyRecord,
+    WorkloadSample,
+    Workspace,
+)
+
+ERASED = "customer.erased"
+"""What the trail calls an erasure."""
 
 TRAIL = "audit_event"
 
@@ -70,6 +80,10 @@ def without(value: Any, erase: Erase, field: str = "") -> Any:
 
 class ErasureQueries(Queries):
     """Every text of a workspace."""
+
+    def count(self) -> int:
+        """Return how many names were erased, as the index of actions knows without a row."""
+        return self.count_rows(AuditEvent, action=ERASED)
 
     def customers(self) -> list[str]:
         """Return the names of customers that studies, proposals and uploads state."""
