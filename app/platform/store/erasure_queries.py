@@ -15,6 +15,7 @@ from sqlmodel.sql.sqltypes import AutoString
 from app.platform.store.queries import Queries
 from app.platform.store.tables import (
     AuditEvent,
+    JobRecord,
     Profile,
     ProposalRecord,
     StudyRecord,
@@ -99,6 +100,8 @@ class ErasureQueries(Queries):
         them: a customer may be called as an optimizer is.
         """
         self._session.flush()
+        if not dry_run:
+            self._take_back_jobs()
         pattern = pattern_of(name)
 
         def erased(text: str, of_people: bool) -> str:
@@ -113,6 +116,14 @@ class ErasureQueries(Queries):
                 if "workspace_id" in table.c:
                     found[table.name] = self._erase_in(table, name, erased, dry_run)
         return {kind: rows for kind, rows in sorted(found.items()) if rows}
+
+    def _take_back_jobs(self) -> None:
+        """Take running jobs from whoever does them: they work on what was read before, and begin anew.
+
+        What they keep at the same moment is there before anything is looked through.
+        """
+        fresh = {"status": "queued", "runner": None, "fence": JobRecord.fence + 1}
+        self.update_rows(JobRecord, fresh, status="running")
 
     def _erase_in(self, table: sa.Table, name: str, erase: Erase, dry_run: bool) -> list[str]:
         columns = [column for column in table.c if may_name(column)]
