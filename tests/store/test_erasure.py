@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 import sqlalchemy as sa
 
+from app.platform.store.account_tables import Invitation
 from app.platform.store.database import Store
 from app.platform.store.tables import AuditEvent, IdempotencyKey, Profile
 
@@ -92,3 +93,16 @@ def test_rows_are_all_reached_in_batches(store: Store, monkeypatch: pytest.Monke
         assert counted == found and len(found["profile"]) == 5 and len(found["idempotency_key"]) == 10
         kept = sorted(repository.values(IdempotencyKey, IdempotencyKey.key))
     assert kept == [f"é {number}" for number in range(5)]
+
+
+def test_an_invitation_stays_that_of_its_address(store: Store) -> None:
+    store.migrate()
+    with store.transaction("ws_one") as repository:
+        address = {"email": "kim@Novak.com", "sought": "kim@novak.com", "role": "consultant"}
+        moments = {"created_at": EPOCH, "expires_at": EPOCH}
+        repository.add(Invitation(token_sha256="0" * 64, id="inv_a", **address, **moments))
+        repository.add(Profile(id="prf_a", name="Novak", kind="config", document={}))
+    with store.transaction("ws_one") as repository:
+        assert "invitation" not in repository.erasure.erase("Novak", "x", dry_run=False)
+        (found,) = repository.every(Invitation)
+        assert (found.email, found.sought) == ("kim@Novak.com", "kim@novak.com")

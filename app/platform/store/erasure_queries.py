@@ -277,6 +277,9 @@ def may_name(column: sa.Column[Any]) -> bool:
     """Tell whether a column may hold a customer's name."""
     if column.name in KEPT or column.primary_key or column.name.endswith(("_id", "sha256")):
         return False
+    if column.name == "sought" and "email" in column.table.c:
+        # The address as it is looked up is that which is kept.
+        return False
     if isinstance(column.type, sa.JSON):
         return True
     length = limit(column)
