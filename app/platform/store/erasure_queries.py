@@ -13,7 +13,6 @@ import sqlalchemy as sa
 from sqlmodel import SQLModel, col
 from sqlmodel.sql.sqltypes import AutoString
 
-from app.platform.store.integration_queries import written_message
 from app.platform.store.queries import Queries
 from app.platform.store.tables import (
     AuditEvent,
@@ -269,7 +268,8 @@ GUARDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 def column_without(value: Any, erase: Erase, column: str) -> Any:
     """Return the value of a column with a name erased."""
     if isinstance(value, str) and column == MESSAGE:
-        return written_message(without(json.loads(value), erase))
+        # Written as messages are when they are made.
+        return json.dumps(without(json.loads(value), erase), ensure_ascii=False, separators=(",", ":"))
     return without(value, erase, FREE_TEXT if isinstance(value, str) else column)
 
 

@@ -203,16 +203,12 @@ def new_message(
         webhook_id=webhook_id,
         workspace_id=workspace_id,
         event=event,
-        body=written_message(body),
+        body=json.dumps(body, ensure_ascii=False, separators=(",", ":")),
         status=WAITING,
         attempts=0,
         next_try_at=moment,
         created_at=moment,
     )
-
-
-def written_message(body: Mapping[str, Any]) -> str:
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
 def messages_of(
