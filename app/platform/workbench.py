@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, JsonValue
@@ -108,8 +108,8 @@ def key_of(workspace_id: str, request: BaseModel) -> str:
 class EstimateCache:
     """The latest estimates by workspace and request; the same request always has the same answer.
 
-    Uploads and calibrations never change under their identifier. Price books do: what is priced by one is
-    made anew.
+    Uploads and calibrations change under their identifier only where a name is erased. Price books change
+    otherwise too: what is priced by one is made anew.
     """
 
     def __init__(self, latest: LruCache[Estimate] | None = None) -> None:
@@ -136,7 +136,7 @@ OFFERED = 50
 """Latest calibrations among which close names are looked for."""
 
 KEPT_UPLOADS = 128
-"""Uploads kept in memory; they never change once stored."""
+"""Uploads, calibrations and versions of price books, each, kept in memory; only erasing changes them."""
 
 KEPT_DECISIONS = 512
 """Plans, and times of plans, kept in memory; one takes some 100 kB."""
@@ -177,6 +177,10 @@ KEPT_CATALOGUES = 16
 
 State = tuple[tuple[str, int, bool], ...]
 """Identifier and version of a workspace's accelerators, and whether they were deleted."""
+
+
+SCOPED = ("decisions", "searches", "choices", "queues")
+"""Caches of answers that depend on accelerators and names of a workspace."""
 
 
 class Known:
@@ -247,15 +251,15 @@ class Workbench:
         self.queues: LruCache[Any] = LruCache(KEPT_ANSWERS)
         """Simulated waiting lines."""
         self._catalogues: LruCache[Known] = LruCache(KEPT_CATALOGUES)
-        self._own: tuple[State, Known] | None = None
+        self._own: tuple[int, State, Known] | None = None
         self.sizings: LruCache[Any] = LruCache(KEPT_SIZINGS)
-        """Sizings by their question, which never change."""
+        """Sizings by their question, which only erasing a name changes."""
         self.pages: LruCache[Any] = LruCache(KEPT_PAGES)
         """What pages show that depends on the catalogue alone, and parts of them as they are written."""
-        self._kept_profile = lru_cache(maxsize=KEPT_UPLOADS)(self._load_profile)
-        self._kept_sample = lru_cache(maxsize=KEPT_UPLOADS)(self._load_workload_sample)
-        self.calibration = lru_cache(maxsize=KEPT_UPLOADS)(self._load_calibration)
-        self.book_version = lru_cache(maxsize=KEPT_UPLOADS)(self._load_book_version)
+        self._profiles: LruCache[ModelProfile] = LruCache(KEPT_UPLOADS)
+        self._samples: LruCache[LengthSample] = LruCache(KEPT_UPLOADS)
+        self._calibrations_kept: LruCache[SoftwareProfile] = LruCache(KEPT_UPLOADS)
+        self._book_versions: LruCache[PriceBook] = LruCache(KEPT_UPLOADS)
 
     def of(self, workspace_id: str) -> Workbench:
         """Return the workbench of a workspace, which knows its accelerators as they are now.
@@ -267,14 +271,14 @@ class Workbench:
         bench = copy.copy(self)
         bench._workspace, bench._own = workspace_id, None
         bench.estimates = EstimateCache(Scoped(self.estimates.latest, bench._scope))
-        for name in ("decisions", "searches", "choices", "queues"):
+        for name in SCOPED:
             setattr(bench, name, Scoped(getattr(self, name), bench._scope))
         return bench
 
     @property
     def sizing(self) -> SizingContext:
         """Catalogue and look-ups; of a workspace, with its accelerators."""
-        return self._own_known()[1].sizing
+        return self._own_known()[2].sizing
 
     @sizing.setter
     def sizing(self, sizing: SizingContext) -> None:
@@ -283,7 +287,7 @@ class Workbench:
     @property
     def catalogue(self) -> Catalogue:
         """The catalogue as documents; of a workspace, with its accelerators."""
-        return self._own_known()[1].catalogue
+        return self._own_known()[2].catalogue
 
     @property
     def published(self) -> SizingContext:
@@ -292,20 +296,28 @@ class Workbench:
 
     def own_state(self) -> State:
         """Return which accelerators of the workspace it knows; what depends on them is kept under it."""
-        return self._own_known()[0]
+        return self._own_known()[1]
+
+    def erasures(self, workspace_id: str) -> int:
+        """Return how many names were erased in a workspace.
+
+        What is read from its rows is kept under this number: no server, whichever erased the name, finds
+        what was read before.
+        """
+        return self.of(workspace_id)._own_known()[0]
 
     def _scope(self) -> Hashable:
-        state = self.own_state()
-        return (self._workspace, state) if state else None
+        erasures, state, _ = self._own_known()
+        return (self._workspace, erasures, state) if erasures or state else None
 
-    def _own_known(self) -> tuple[State, Known]:
+    def _own_known(self) -> tuple[int, State, Known]:
         if not self._workspace:
-            return (), self._known
+            return 0, (), self._known
         if self._own is None:
             with self.store.transaction(self._workspace) as repository:
-                state = repository.accelerators.state()
-            key = (self._workspace, state, self._known)
-            self._own = state, self._catalogues.get(key, self._load_own) if state else self._known
+                erasures, state = repository.erasure.count(), repository.accelerators.state()
+            key = (self._workspace, erasures, state, self._known)
+            self._own = erasures, state, self._catalogues.get(key, self._load_own) if state else self._known
         return self._own
 
     def _load_own(self) -> Known:
@@ -325,11 +337,11 @@ class Workbench:
         bench = self.of(workspace_id)
         return replace(
             bench.sizing,
-            find_profile=partial(found, self.profile, workspace_id, "model.profile_id"),
-            find_workload=partial(found, self.workload_sample, workspace_id, "workload.workload_id"),
-            find_calibration=partial(self._calibration_or_none, workspace_id),
-            calibrations=partial(self._calibrations, workspace_id),
-            find_book=partial(self._book, workspace_id),
+            find_profile=partial(found, bench.profile, workspace_id, "model.profile_id"),
+            find_workload=partial(found, bench.workload_sample, workspace_id, "workload.workload_id"),
+            find_calibration=partial(bench._calibration_or_none, workspace_id),
+            calibrations=partial(bench._calibrations, workspace_id),
+            find_book=partial(bench._book, workspace_id),
             remember=partial(bench._remember, workspace_id),
         )
 
@@ -347,6 +359,11 @@ class Workbench:
             newest = record.version
         return self.book_version(workspace_id, identifier, int(version[:9]) if version else newest)
 
+    def book_version(self, workspace_id: str, identifier: str, version: int) -> PriceBook:
+        key = (workspace_id, self.erasures(workspace_id), identifier, version)
+        load = partial(self._load_book_version, workspace_id, identifier, version)
+        return self._book_versions.get(key, load)
+
     def _load_book_version(self, workspace_id: str, identifier: str, version: int) -> PriceBook:
         with self.store.transaction(workspace_id) as repository:
             row = repository.book_versions.find(identifier, version)
@@ -360,22 +377,33 @@ class Workbench:
         with self.store.transaction(workspace_id) as repository:
             if not repository.uploads.has_profile(identifier):
                 raise no_such("uploaded profile", identifier)
-        return self._kept_profile(workspace_id, identifier)
+        key = (workspace_id, self.erasures(workspace_id), identifier)
+        return self._profiles.get(key, partial(self._load_profile, workspace_id, identifier))
 
     def workload_sample(self, workspace_id: str, identifier: str) -> LengthSample:
         """Return what was counted in an uploaded sample of the data, unless it was deleted."""
         with self.store.transaction(workspace_id) as repository:
             if not repository.uploads.has_sample(identifier):
                 raise no_such("uploaded sample", identifier)
-        return self._kept_sample(workspace_id, identifier)
+        key = (workspace_id, self.erasures(workspace_id), identifier)
+        return self._samples.get(key, partial(self._load_workload_sample, workspace_id, identifier))
 
     def forget_uploads(self) -> None:
         """Let go of what is in memory of uploads, since some were deleted."""
-        self._kept_profile.cache_clear()
-        self._kept_sample.cache_clear()
+        self._profiles.clear()
+        self._samples.clear()
         self.estimates.clear()
-        for answers in (self.decisions, self.searches, self.choices, self.queues):
-            answers.clear()
+        for name in SCOPED:
+            getattr(self, name).clear()
+
+    def forget_rows(self) -> None:
+        """Let go of everything in memory that was read from rows, since a name was erased from some."""
+        self.forget_uploads()
+        for kept in (
+            self._calibrations_kept, self._book_versions, self._catalogues, self.sizings, self.pages
+        ):  # fmt: skip
+            kept.clear()
+        self._own = None
 
     def _load_profile(self, workspace_id: str, identifier: str) -> ModelProfile:
         with self.store.transaction(workspace_id) as repository:
@@ -390,8 +418,9 @@ class Workbench:
             )
 
     def _calibration_or_none(self, workspace_id: str, identifier: str) -> SoftwareProfile | None:
+        key = (workspace_id, self.erasures(workspace_id), identifier)
         try:
-            return self.calibration(workspace_id, identifier)
+            return self._calibrations_kept.get(key, partial(self._load_calibration, workspace_id, identifier))
         except NotFound:
             return None
 

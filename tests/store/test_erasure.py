@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import unicodedata
+from datetime import UTC, datetime
+
 import pytest
 import sqlalchemy as sa
 
+from app.platform.store.account_tables import Invitation
 from app.platform.store.database import Store
-from app.platform.store.tables import AuditEvent, Profile
+from app.platform.store.tables import AuditEvent, IdempotencyKey, Profile
+
+EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 def names(store: Store, workspace: str) -> list[str]:
@@ -41,3 +47,62 @@ def test_a_name_goes_from_one_workspace_and_its_trail(store: Store) -> None:
         assert repository.get(Profile, "prf_ws_one").document["assumptions"] == ["for [erased]"]  # type: ignore[union-attr]
     with pytest.raises(sa.exc.DatabaseError), store.engine.begin() as connection:
         connection.execute(sa.text("UPDATE audit_event SET action = 'x'"))
+
+
+@pytest.mark.parametrize(
+    ("stored", "typed"),
+    [
+        ("Électricité Un", "électricité un"),
+        (unicodedata.normalize("NFD", "한빛전자"), "한빛전자"),
+        ("한빛전자", unicodedata.normalize("NFD", "한빛전자")),
+        (unicodedata.normalize("NFD", "Électricité Un"), "ÉLECTRICITÉ\u00a0UN"),
+        ("Groß & Söhne", "GROSS & söhne"),
+        ("Großbank", "grossbank"),
+    ],
+)
+def test_a_name_is_found_however_it_is_spelled(store: Store, stored: str, typed: str) -> None:
+    store.migrate()
+    with store.transaction("ws_one") as repository:
+        document = {"notes": f"그 {stored} 은", "rows": [stored]}
+        repository.add(
+            *(
+                Profile(id=f"prf_{number}", name=f"é {stored}!", kind="config", document=document)
+                for number in range(3)
+            )
+        )
+    with store.transaction("ws_one") as repository:
+        found = repository.erasure.erase(typed, "[erased]", dry_run=False)
+    assert {kind: len(rows) for kind, rows in found.items()} == {"profile": 3, "audit_event": 3}
+    assert names(store, "ws_one") == ["é [erased]!"] * 6
+    with store.transaction("ws_one") as repository:
+        profile = repository.get(Profile, "prf_2")
+        assert profile is not None and profile.document == {"notes": "그 [erased] 은", "rows": ["[erased]"]}
+
+
+def test_rows_are_all_reached_in_batches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.platform.store.erasure_queries.READ", 2)
+    store.migrate()
+    with store.transaction("ws_one") as repository:
+        for number in range(5):
+            repository.add(Profile(id=f"prf_{number}", name="é Öl AG", kind="config", document={}))
+            repository.add_idempotent_answer(f"e{number % 2}", f"Öl AG {number}", "", {}, EPOCH)
+            repository.add_idempotent_answer(f"e{number % 2}", f"é {number}", "", {"name": "Öl AG"}, EPOCH)
+    with store.transaction("ws_one") as repository:
+        counted = repository.erasure.erase("öl ag", "x", dry_run=True)
+        found = repository.erasure.erase("öl ag", "x", dry_run=False)
+        assert counted == found and len(found["profile"]) == 5 and len(found["idempotency_key"]) == 10
+        kept = sorted(repository.values(IdempotencyKey, IdempotencyKey.key))
+    assert kept == [f"é {number}" for number in range(5)]
+
+
+def test_an_invitation_stays_that_of_its_address(store: Store) -> None:
+    store.migrate()
+    with store.transaction("ws_one") as repository:
+        address = {"email": "kim@Novak.com", "sought": "kim@novak.com", "role": "consultant"}
+        moments = {"created_at": EPOCH, "expires_at": EPOCH}
+        repository.add(Invitation(token_sha256="0" * 64, id="inv_a", **address, **moments))
+        repository.add(Profile(id="prf_a", name="Novak", kind="config", document={}))
+    with store.transaction("ws_one") as repository:
+        assert "invitation" not in repository.erasure.erase("Novak", "x", dry_run=False)
+        (found,) = repository.every(Invitation)
+        assert (found.email, found.sought) == ("kim@Novak.com", "kim@novak.com")

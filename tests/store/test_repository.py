@@ -155,7 +155,7 @@ def test_rows_are_counted_narrowed_and_sorted(filled: Store) -> None:
         repository.of_sweep("swp_one").keep(rows)
     with filled.transaction("ws_one") as repository:
         queries = repository.of_sweep("swp_one")
-        assert queries.keys() == {f"key {position}" for position in range(4)}
+        assert queries.positions() == {0, 1, 2, 3}
         assert queries.refused() == 1
         by_time = RowSelection(order="time_to_train")
         assert [one["position"] for one in queries.rows(by_time, 10)] == [2, 3, 0, 1]
@@ -164,7 +164,7 @@ def test_rows_are_counted_narrowed_and_sorted(filled: Store) -> None:
         assert queries.count(RowSelection({"model": "b"}, answered=True)) == 1
         assert [one["position"] for one in queries.rows_after(0, 2)] == [1, 2]
     with filled.transaction("ws_two") as repository:
-        assert repository.of_sweep("swp_one").keys() == set()
+        assert repository.of_sweep("swp_one").positions() == set()
 
 
 def test_a_row_cannot_be_kept_twice(filled: Store) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -11,14 +11,13 @@ from app.errors import BadInput, NotFound
 from app.estimating.schema import Described
 from app.features.erasure.model import Erasure, ErasureRequest
 from app.features.proposals import service as proposals
-from app.platform.store.erasure_queries import pattern_of
+from app.platform.catalogue import Shelf
+from app.platform.store.erasure_queries import ERASED, erased_from, folded, pattern_of
 from app.platform.store.queries import new_id, now
 from app.platform.store.tables import AuditEvent
 from app.platform.store.trail import TrailFilter
 from app.platform.wording.voice import LABELS
 from app.platform.workbench import Workbench, no_such
-
-ERASED = "customer.erased"
 
 Kind = TypeVar("Kind")
 
@@ -31,9 +30,10 @@ def erase_customer(bench: Workbench, workspace_id: str, request: ErasureRequest)
     with bench.store.identity() as queries:
         workspace = queries.people.workspace(workspace_id)
     # A workspace may be named after its customer: the name stays, but not in the certificate.
-    workspace_name = pattern_of(name).sub(lambda _: replacement, workspace.name if workspace else "")
+    workspace_name = erased_from(workspace.name if workspace else "", pattern_of(name), replacement)
     with bench.store.transaction(workspace_id) as repository:
-        changed_keys = repository.erasure.erase(name, replacement, dry_run=request.dry_run, words=own_words())
+        words = own_words().union(*(shelf.documents for shelf in shelves(bench)))
+        changed_keys = repository.erasure.erase(name, replacement, dry_run=request.dry_run, words=words)
         if not changed_keys:
             raise NotFound.named("customer", name, repository.erasure.customers(), "customer")
         rows = {kind: len(keys) for kind, keys in changed_keys.items()}
@@ -55,9 +55,7 @@ def erase_customer(bench: Workbench, workspace_id: str, request: ErasureRequest)
         event = repository.trail.note(ERASED, "customer", new_id("ers"), rows=total, certificate=certificate)
         erasure = certified(event)
     proposals.render_missing(bench)
-    bench.forget_uploads()
-    bench.sizings.clear()
-    bench.pages.clear()
+    bench.forget_rows()
     return erasure
 
 
@@ -106,18 +104,22 @@ def choices(annotation: Any) -> Iterator[str]:
             yield part
 
 
+def shelves(bench: Workbench) -> Sequence[Shelf[Any]]:
+    found = bench.catalogue
+    return found.chips, found.machines, found.systems, found.fabrics, found.models
+
+
 def check(bench: Workbench, name: str, replacement: str) -> None:
     """Refuse a name that is in the catalogue, and a replacement that contains the name."""
     if len(name) < 2 or not name.isprintable() or not replacement.isprintable() or not replacement:
         raise BadInput.at("customer", "enter the name of a customer")
-    shelves = bench.catalogue
     known = {
         text.casefold()
-        for shelf in (shelves.chips, shelves.machines, shelves.systems, shelves.fabrics, shelves.models)
+        for shelf in shelves(bench)
         for identifier, document in shelf.documents.items()
         for text in (identifier, document.name)
     }
     if name.casefold() in known:
         raise BadInput.at("customer", "{name} is an entry of the catalogue, not a customer", name=name)
-    if pattern_of(name).search(replacement):
+    if pattern_of(name).search(folded(replacement)):
         raise BadInput.at("replacement", "must not contain the name that is erased")

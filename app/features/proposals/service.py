@@ -447,7 +447,9 @@ def hash_anew(
         content, request = dict(record.content), dict(record.request)
         if record.customer == customer and request.pop("customer_logo", None) is not None:
             content["branding"] = {**content["branding"], "customer_logo": None}
-        values: dict[str, Any] = {"content": content, "request": request}
+        # Whoever edits or freezes what was read before must read it again.
+        version = record.version + 1
+        values: dict[str, Any] = {"content": content, "request": request, "version": version}
         if record.frozen_at is not None:
             sha256 = content_hash(ProposalContent.model_validate(content))
             queries.add_event("erased", moment, {"sha256": sha256, "before": record.sha256})

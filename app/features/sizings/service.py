@@ -115,7 +115,9 @@ def stored_sizing(bench: Workbench, workspace_id: str, identifier: str) -> Store
         return StoredSizing(document, options)
 
     try:
-        stored: StoredSizing = bench.sizings.get((workspace_id, identifier), load)
+        stored: StoredSizing = bench.sizings.get(
+            (workspace_id, bench.erasures(workspace_id), identifier), load
+        )
     except NotFound:
         return None
     return stored

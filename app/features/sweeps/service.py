@@ -250,14 +250,15 @@ def compute_sweep(claim: JobClaim, make_pool: Callable[[], WorkerPool]) -> None:
     with claim.bench.store.transaction(workspace) as repository:
         record = existing(repository, SweepRecord, identifier, "sweep")
         request = SweepRequest.model_validate(record.request)
-        done = repository.of_sweep(identifier).keys()
+        positions = repository.of_sweep(identifier).positions()
     uploads = UploadSet.of(request, claim.bench.context(workspace))
+    # Where a name was erased from the labels, keys are others than those that rows have.
+    remaining = (point for point in Sweep.of(request).points() if point.position not in positions)
     for rows in run_sweep(
-        Sweep.of(request).points(),
+        remaining,
         installed_context,
         make_pool(),
         uploads=uploads,
-        done=done,
         cancelled=claim.cancelled,
         charge=claim.charge,
     ):

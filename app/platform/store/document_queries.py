@@ -446,8 +446,8 @@ class SweepQueries(Queries):
     def keep(self, rows: Iterable[SweepRowRecord]) -> None:
         self._session.add_all(rows)
 
-    def keys(self) -> set[str]:
-        return set(self.values(SweepRowRecord, SweepRowRecord.key, sweep_id=self._sweep_id))
+    def positions(self) -> set[int]:
+        return set(self.values(SweepRowRecord, SweepRowRecord.position, sweep_id=self._sweep_id))
 
     def refused(self) -> int:
         """Return how many rows have a problem instead of an estimate."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +14,18 @@ from sqlmodel import SQLModel, col
 from sqlmodel.sql.sqltypes import AutoString
 
 from app.platform.store.queries import Queries
-from app.platform.store.tables import Profile, ProposalRecord, StudyRecord, WorkloadSample, Workspace
+from app.platform.store.tables import (
+    AuditEvent,
+    JobRecord,
+    Profile,
+    ProposalRecord,
+    StudyRecord,
+    WorkloadSample,
+    Workspace,
+)
+
+ERASED = "customer.erased"
+"""What the trail calls an erasure."""
 
 TRAIL = "audit_event"
 
@@ -37,17 +49,71 @@ FREE = frozenset(
 )
 """Fields of documents that people write."""
 
+IDENTIFYING = frozenset(
+    {"basis", "bound", "cheapest", "chip", "chips", "code", "coordinates", "direction", "events", "fabric"}
+    | {"fastest", "field", "fields", "figure", "group", "input", "item", "metric", "number", "operator"}
+    | {"option", "over", "parameter", "part", "precision", "precision_used", "prefix", "prior", "profile"}
+    | {"prior_software", "reasons", "regimes", "searched", "target", "tariff_tier", "type", "use"}
+    | {"warnings", "catalog_version", "engine_version"}
+)
+"""Fields of documents that hold identifiers, codes and paths of fields."""
+
 IDENTIFIER = re.compile(r"[a-z0-9]+(?:[._@:-][a-z0-9]+)+")
+
+COUNT = re.compile(r"-x\d+$")
+
+STRUCTURED = re.compile(r"[+-]?\d[\d.]*(?:e[+-]?\d+)?|[a-z]{3}[_-][a-z2-7]{16}")
+"""Numbers and our own identifiers: nobody has written them as a name."""
+
+DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:t\d{2}:[\d:.]+)?")
+"""A day or moment in folded text, of which no part is a name."""
+
+READ = 200
+"""Rows read at once; a document may take a hundred kilobytes."""
+
+MESSAGE = "body"
+"""Column of text that holds a document: the message of a webhook."""
+
+
+def folded(text: str) -> str:
+    """Return a text as names are compared: composed, and without case."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 def pattern_of(name: str) -> re.Pattern[str]:
-    """Return what finds a name, whatever its case and spaces; not inside of Latin words.
+    """Return what finds a name in folded text, whatever its spaces; not inside of Latin words."""
+    words = r"\s+".join(re.escape(word) for word in folded(name).split())
+    return re.compile(rf"(?<![a-z0-9]){words}(?![a-z0-9])")
 
-    >>> pattern_of("Customer A").sub("…", "For CUSTOMER  a; Customer AB; 서울 Customer A은")
+
+def erased_from(text: str, pattern: re.Pattern[str], replacement: str) -> str:
+    """Return a text with something in the place of a name, whatever its case, spaces and composition.
+
+    >>> erased_from("For CUSTOMER  a; Customer AB; 서울 Customer A은", pattern_of("Customer A"), "…")
     'For …; Customer AB; 서울 …은'
+    >>> erased_from("Since 2026-11-28: 2026 GmbH", pattern_of("2026"), "…")
+    'Since 2026-11-28: … GmbH'
     """
-    words = r"\s+".join(re.escape(word) for word in name.split())
-    return re.compile(rf"(?<![A-Za-z0-9]){words}(?![A-Za-z0-9])", re.IGNORECASE)
+    if pattern.search(folded(text)) is None:
+        return text
+    # Letters fold and compose by themselves, together with the marks behind them.
+    starts = [place for place, letter in enumerate(text) if not (place and continues(letter))]
+    spans = list(zip(starts, [*starts[1:], len(text)], strict=True))
+    parts = [folded(text[start:end]) for start, end in spans]
+    origin = [span for span, part in zip(spans, parts, strict=True) for _ in part]
+    plain = "".join(parts)
+    dates = [date.span() for date in DATE.finditer(plain)]
+    kept, behind = [], 0
+    for start, end in (match.span() for match in pattern.finditer(plain)):
+        if not any(first <= start and end <= last and end - start < last - first for first, last in dates):
+            kept += [text[behind : origin[start][0]], replacement]
+            behind = origin[end - 1][1]
+    return "".join([*kept, text[behind:]])
+
+
+def continues(letter: str) -> bool:
+    """Tell whether a letter may compose with the one before: a mark, or a vowel or final of Hangul."""
+    return unicodedata.category(letter).startswith("M") or "\u1160" <= letter <= "\u11ff"
 
 
 Erase = Callable[[str, bool], str]
@@ -63,13 +129,23 @@ def without(value: Any, erase: Erase, field: str = "") -> Any:
         }
     if isinstance(value, list):
         return [without(part, erase, field) for part in value]
-    if isinstance(value, str) and (field in FREE or not IDENTIFIER.fullmatch(value)):
+    if isinstance(value, str) and (field in FREE or not is_fixed(value, field)):
         return erase(value, field in FREE)
     return value
 
 
+def is_fixed(value: str, field: str) -> bool:
+    """Tell whether a text that nobody has written freely is a number or an identifier."""
+    identifies = field in IDENTIFYING or field.endswith("_id")
+    return bool(STRUCTURED.fullmatch(value) or (identifies and IDENTIFIER.fullmatch(value)))
+
+
 class ErasureQueries(Queries):
     """Every text of a workspace."""
+
+    def count(self) -> int:
+        """Return how many names were erased, as the index of actions knows without a row."""
+        return self.count_rows(AuditEvent, action=ERASED)
 
     def customers(self) -> list[str]:
         """Return the names of customers that studies, proposals and uploads state."""
@@ -85,13 +161,15 @@ class ErasureQueries(Queries):
         them: a customer may be called as an optimizer is.
         """
         self._session.flush()
+        if not dry_run:
+            self._take_back_jobs()
         pattern = pattern_of(name)
 
         def erased(text: str, of_people: bool) -> str:
-            if not of_people and text in words:
+            # So many of a system, as sizings name it, mean no less than the system.
+            if not of_people and (text in words or COUNT.sub("", text) in words):
                 return text
-            # As it is: in a template a backslash would mean something.
-            return pattern.sub(lambda _: replacement, text)
+            return erased_from(text, pattern, replacement)
 
         found: dict[str, list[str]] = {}
         with self._open_trail(dry_run):
@@ -100,6 +178,14 @@ class ErasureQueries(Queries):
                     found[table.name] = self._erase_in(table, name, erased, dry_run)
         return {kind: rows for kind, rows in sorted(found.items()) if rows}
 
+    def _take_back_jobs(self) -> None:
+        """Take running jobs from whoever does them: they work on what was read before, and begin anew.
+
+        What they keep at the same moment is there before anything is looked through.
+        """
+        fresh = {"status": "queued", "runner": None, "fence": JobRecord.fence + 1}
+        self.update_rows(JobRecord, fresh, status="running")
+
     def _erase_in(self, table: sa.Table, name: str, erase: Erase, dry_run: bool) -> list[str]:
         columns = [column for column in table.c if may_name(column)]
         if not columns:
@@ -107,16 +193,19 @@ class ErasureQueries(Queries):
         connection = self._session.connection()
         keys = list(table.primary_key.columns)
         mine = table.c.workspace_id == self._workspace_id
-        rows = connection.execute(
-            sa.select(*keys, *columns).where(mine, sa.or_(*(tells_of(column, name) for column in columns)))
-        ).all()
+        keyed = table.name == KEYED
+        told = sa.or_(*(tells_of(column, name) for column in (columns + keys if keyed else columns)))
         changed: list[str] = []
-        for row in rows:
+        for row in self._batches(sa.select(*keys, *columns).where(mine, told), keys):
+            if keyed and erase(row.key, True) != row.key:
+                # A key that was given cannot change; without its row, it is free again.
+                changed.append(str(row[0]))
+                if not dry_run:
+                    named = (key == value for key, value in zip(keys, row, strict=False))
+                    connection.execute(sa.delete(table).where(*named))
+                continue
             before = dict(zip([column.name for column in columns], row[len(keys) :], strict=True))
-            after = {
-                column: without(value, erase, FREE_TEXT if isinstance(value, str) else column)
-                for column, value in before.items()
-            }
+            after = {column: column_without(value, erase, column) for column, value in before.items()}
             values = {
                 table.c[column]: value[: limit(table.c[column])] if isinstance(value, str) else value
                 for column, value in after.items()
@@ -128,6 +217,15 @@ class ErasureQueries(Queries):
                     row_key = (key == value for key, value in zip(keys, row, strict=False))
                     connection.execute(sa.update(table).where(mine, *row_key).values(values))
         return changed
+
+    def _batches(self, query: Any, keys: list[sa.Column[Any]]) -> Iterator[sa.Row[Any]]:
+        """Return what a query finds in the order of its keys, so many rows at once."""
+        ordered = query.order_by(*keys).limit(READ)
+        rows = self._session.connection().execute(ordered).all()
+        while rows:
+            yield from rows
+            behind = sa.tuple_(*keys) > sa.tuple_(*rows[-1][: len(keys)])
+            rows = self._session.connection().execute(ordered.where(behind)).all()
 
     @contextmanager
     def _open_trail(self, dry_run: bool) -> Iterator[None]:
@@ -144,6 +242,9 @@ class ErasureQueries(Queries):
         for statement in () if dry_run else closing:
             connection.exec_driver_sql(statement)
 
+
+KEYED = "idempotency_key"
+"""Table whose keys callers choose, and may name a customer in."""
 
 FREE_TEXT = "name"
 """Field as which a column of text counts: people write it."""
@@ -164,9 +265,20 @@ GUARDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 """What takes the guard of the trail away and puts it back, by database."""
 
 
+def column_without(value: Any, erase: Erase, column: str) -> Any:
+    """Return the value of a column with a name erased."""
+    if isinstance(value, str) and column == MESSAGE:
+        # Written as messages are when they are made.
+        return json.dumps(without(json.loads(value), erase), ensure_ascii=False, separators=(",", ":"))
+    return without(value, erase, FREE_TEXT if isinstance(value, str) else column)
+
+
 def may_name(column: sa.Column[Any]) -> bool:
     """Tell whether a column may hold a customer's name."""
     if column.name in KEPT or column.primary_key or column.name.endswith(("_id", "sha256")):
+        return False
+    if column.name == "sought" and "email" in column.table.c:
+        # The address as it is looked up is that which is kept.
         return False
     if isinstance(column.type, sa.JSON):
         return True
@@ -181,11 +293,12 @@ def limit(column: sa.Column[Any]) -> int | None:
 
 
 def tells_of(column: sa.Column[Any], name: str) -> sa.ColumnElement[bool]:
-    """Return the condition that a column may hold the first word of a name, as text or as escaped in JSON."""
-    word = name.split()[0]
-    text = sa.func.lower(sa.cast(column, sa.Text))
-    spelled = {
-        word.lower(),
-        *(json.dumps(spelling)[1:-1].lower() for spelling in (word, word.lower(), word.upper())),
-    }
-    return sa.or_(*(text.contains(spelling, autoescape=True, escape="\\") for spelling in sorted(spelled)))
+    """Return the condition that a column may hold a name, however it is spelled.
+
+    Databases compare letters of ASCII alone without case. A name with others, or only with letters that
+    others fold to (ß, ﬁ, the Kelvin sign), may be anywhere.
+    """
+    runs = re.findall(r"[a-eghjm-ru-z0-9]{2,}", folded(name)) if folded(name).isascii() else []
+    if not runs:
+        return sa.true()
+    return sa.func.lower(sa.cast(column, sa.Text)).contains(max(runs, key=len))

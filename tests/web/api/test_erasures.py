@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from datetime import datetime
 from typing import Any
 
 import pypdf
@@ -11,8 +12,19 @@ import pytest
 import sqlalchemy as sa
 from fastapi import FastAPI
 
+from app.platform.store.account_tables import WebhookDelivery
 from app.platform.store.archives.form import reflected
-from app.platform.web.examples import CONFIG, GPT3, HEAD_TO_HEAD, STUDY
+from app.platform.web.examples import (
+    ACCELERATOR,
+    BILL,
+    BOOK,
+    CALIBRATION,
+    CONFIG,
+    GPT3,
+    HEAD_TO_HEAD,
+    SIZING,
+    STUDY,
+)
 from app.platform.workbench import LOCAL_WORKSPACE
 from tests.web.api.conftest import Ask
 
@@ -176,3 +188,62 @@ def test_a_key_may_do_what_it_could_before(ask: Ask) -> None:
     assert ask("POST", PATH, json={"customer": "Read"}).status_code == 200
     found = ask("GET", f"/api/v1/keys/{key}").json()
     assert (found["name"], sorted(found["scopes"])) == ("For [erased]", ["propose", "read"])
+
+
+def test_a_name_that_looks_like_an_identifier_goes_too(ask: Ask, application: FastAPI) -> None:
+    comparison = made(ask, "comparisons", {**HEAD_TO_HEAD, "title": "Qwopzil"})["id"]
+    asked = {
+        "comparison_id": comparison,
+        "customer": "Qwopzil",
+        "sender": {"organization": "qwopzil.com"},
+        "sections": [{"id": "reasons", "text": "qwopzil-cluster"}],
+    }
+    proposal = made(ask, "proposals", asked)["id"]
+    made(ask, "estimates", GPT3, headers={"Idempotency-Key": "order-Qwopzil-1"})
+    assert ask("POST", PATH, json={"customer": "Qwopzil"}).status_code == 200
+    assert "qwopzil" not in whole_store(application)
+    assert ask("GET", f"/api/v1/proposals/{proposal}").status_code == 200
+
+
+EXAMPLES = {
+    "estimates": GPT3,
+    "sizings": SIZING,
+    "comparisons": HEAD_TO_HEAD,
+    "studies": STUDY,
+    "price-books": BOOK,
+    "accelerators": ACCELERATOR,
+    "boms": BILL,
+    "calibrations": CALIBRATION,
+    "profiles": {"config": CONFIG},
+}
+
+
+@pytest.mark.parametrize("name", ["2026", "11", "aws"])
+def test_dates_numbers_and_identifiers_stay(ask: Ask, application: FastAPI, name: str) -> None:
+    webhook = {"url": "https://example.com/hook", "events": ["*"]}
+    hook = made(ask, "webhooks", webhook)["id"]
+    keyed = {kind: {"Idempotency-Key": f"dated {kind} {hook}"} for kind in EXAMPLES}
+    before = {kind: made(ask, kind, body, headers=keyed[kind]) for kind, body in EXAMPLES.items()}
+    asked = {"comparison_id": before["comparisons"]["id"], "customer": name}
+    proposal = made(ask, "proposals", asked)["id"]
+    frozen = ask("POST", f"/api/v1/proposals/{proposal}/freeze").json()
+    assert ask("POST", PATH, json={"customer": name, "replacement": "Erased"}).status_code == 200
+    for kind, body in EXAMPLES.items():
+        again = ask("POST", f"/api/v1/{kind}", json=body, headers=keyed[kind])
+        assert again.status_code == 201 and again.json()["id"] == before[kind]["id"], again.text
+        found = ask("GET", f"/api/v1/{kind}/{before[kind]['id']}")
+        assert found.status_code == 200, (kind, found.text)
+        assert moments(again.json()) == moments(before[kind])
+    found = ask("GET", f"/api/v1/proposals/{proposal}").json()
+    assert (found["frozen_at"], found["content"]["customer"]) == (frozen["frozen_at"], "Erased")
+    assert found["content"]["number"] == found["number"]
+    with application.state.workbench.store.transaction(LOCAL_WORKSPACE) as repository:
+        messages = repository.values(WebhookDelivery, WebhookDelivery.body, webhook_id=hook)
+    assert messages
+    for message in map(json.loads, messages):
+        assert datetime.fromisoformat(message["timestamp"]) and "Erased" not in message["type"]
+    ask("DELETE", f"/api/v1/webhooks/{hook}")
+
+
+def moments(answer: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in answer.items() if name.endswith(("_at", "date", "version", "id"))}

@@ -1,0 +1,119 @@
+"""An erased name comes back neither from memory, of whichever server, nor from work under way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.errors import Overtaken
+from app.features.accelerators.model import AcceleratorRequest
+from app.features.accelerators.service import create_accelerator
+from app.features.calibration.model import CalibrationRequest
+from app.features.calibration.service import create_calibration
+from app.features.comparisons.model import ComparisonRequest
+from app.features.comparisons.service import create_comparison
+from app.features.erasure.model import Erasure, ErasureRequest
+from app.features.erasure.service import erase_customer
+from app.features.price_books.model import PriceBookRequest
+from app.features.price_books.service import create_book
+from app.features.proposals import service as proposals
+from app.features.proposals.model import Proposal, ProposalRequest
+from app.features.sweeps import service as sweeps
+from app.features.sweeps.model import SweepRequest
+from app.features.uploads.model import ProfileRequest
+from app.features.uploads.service import describe_profile
+from app.platform.store.database import Store
+from app.platform.web.examples import ACCELERATOR, BOOK, CALIBRATION, HEAD_TO_HEAD, TRANSFORMER
+from app.platform.workbench import LOCAL_WORKSPACE, Workbench
+from tests.jobs import do_next
+from tests.sizing.asking import sizing_context
+from tests.sizing.sweeping import BERT, Threads, wide
+
+
+@pytest.fixture
+def servers(tmp_path: Path) -> Iterator[list[Workbench]]:
+    """Two servers of one database."""
+    url = f"sqlite:///{tmp_path / 'erasures.sqlite3'}"
+    both = [Workbench(sizing_context(), Store(url)) for _ in range(2)]
+    both[0].prepare()
+    yield both
+    for bench in both:
+        bench.store.close()
+
+
+def erase(bench: Workbench, name: str) -> Erasure:
+    request = ErasureRequest(customer=name, replacement="Erased", dry_run=False)
+    return erase_customer(bench, LOCAL_WORKSPACE, request)
+
+
+def test_no_server_finds_in_memory_what_was_erased(servers: list[Workbench]) -> None:
+    bench = servers[0]
+    book = create_book(bench, LOCAL_WORKSPACE, PriceBookRequest.model_validate(BOOK | {"name": "Zanfor"})).id
+    stated = AcceleratorRequest.model_validate(ACCELERATOR | {"name": "Zanfor X1"})
+    own = create_accelerator(bench, LOCAL_WORKSPACE, stated).id
+    fitted = CalibrationRequest.model_validate(CALIBRATION | {"label": "Runs of Zanfor"})
+    calibration = create_calibration(bench, LOCAL_WORKSPACE, fitted).id
+    described = ProfileRequest.model_validate(TRANSFORMER | {"name": "Zanfor 7B"})
+    profile = describe_profile(bench, LOCAL_WORKSPACE, described).id
+
+    def read(server: Workbench) -> list[str]:
+        context, catalogue = server.context(LOCAL_WORKSPACE), server.of(LOCAL_WORKSPACE).catalogue
+        found = (
+            context.find_book(book),
+            context.find_profile(profile),
+            context.find_calibration(calibration),
+        )
+        return [repr(part).casefold() for part in (*found, catalogue.systems.documents[own].name)]
+
+    for server in servers:
+        assert [text for text in read(server) if "zanfor" not in text] == []
+    erase(bench, "Zanfor")
+    for server in servers:
+        assert not any("zanfor" in text for text in read(server))
+
+
+def test_a_freeze_under_way_does_not_write_the_name_back(
+    servers: list[Workbench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench, other = servers
+    comparison = create_comparison(bench, LOCAL_WORKSPACE, ComparisonRequest.model_validate(HEAD_TO_HEAD)).id
+    request = ProposalRequest.model_validate({"comparison_id": comparison, "customer": "Zorblatt"})
+    proposal = proposals.create_proposal(bench, LOCAL_WORKSPACE, request)
+    rendered = proposals.proposal_pdf
+
+    def slowly(draft: Proposal) -> bytes:
+        erase(other, "Zorblatt")
+        return rendered(draft)
+
+    monkeypatch.setattr(proposals, "proposal_pdf", slowly)
+    with pytest.raises(Overtaken):
+        proposals.freeze_proposal(bench, LOCAL_WORKSPACE, proposal.id)
+    found = proposals.get_proposal(bench, LOCAL_WORKSPACE, proposal.id)
+    assert (found.status, found.version) == ("draft", proposal.version + 1)
+    assert "Zorblatt" not in found.model_dump_json()
+
+
+def test_a_running_sweep_goes_on_without_the_name(
+    servers: list[Workbench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.features.sweeps.service.installed_context", sizing_context)
+    bench, other = servers
+    labelled = wide(40).request.model_dump(exclude_unset=True) | {"models": [BERT | {"label": "Zorblatt"}]}
+    sweep = sweeps.create_sweep(bench, LOCAL_WORKSPACE, SweepRequest.model_validate(labelled)).id
+    erased: list[Erasure] = []
+
+    def meanwhile() -> bool:
+        if not erased and sweeps.get_state(other, LOCAL_WORKSPACE, sweep).done:
+            erased.append(erase(other, "Zorblatt"))
+        return False
+
+    assert do_next(bench, Threads, meanwhile)
+    left = sweeps.get_state(bench, LOCAL_WORKSPACE, sweep)
+    assert left.status == "queued" and 0 < left.done < 40
+    assert do_next(bench, Threads)
+    found = sweeps.get_sweep(bench, LOCAL_WORKSPACE, sweep, limit=50)
+    assert (found.status, found.done) == ("done", 40)
+    assert {row.model for row in found.rows} == {"Erased"}
+    assert [row.position for row in found.rows] == list(range(40))
