@@ -79,6 +79,11 @@ class IdentityQueries(Statements):
     def account(self, identifier: str) -> Account | None:
         return self._session.get(Account, identifier)
 
+    def hold_account(self, identifier: str) -> Account | None:
+        """Return an account as it is now, and let nobody else change it until this transaction ends."""
+        self.update_rows(Account, {"name": Account.name}, id=identifier)
+        return self._session.get(Account, identifier, populate_existing=True)
+
     def account_of(self, sought: str) -> Account | None:
         """Return the account of an address, which is given without case."""
         return self.first(Account, sought=sought)
@@ -300,6 +305,10 @@ class SessionQueries(Statements):
             )
         )
         return self._session.exec(query).first()
+
+    def take_incomplete(self, token_sha256: str) -> bool:
+        """End a session that owes the second factor; tell whether it was still there."""
+        return self.delete_rows(AccountSession, token_sha256=token_sha256, complete=False) == 1
 
     def seen(self, token_sha256: str, moment: datetime, before: datetime) -> None:
         """Note that a session is in use, unless that has been noted since a moment."""
