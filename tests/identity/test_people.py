@@ -16,6 +16,7 @@ from app.platform import sessions
 from app.platform.admission import Credentials, Principal, Role
 from app.platform.identity import Identity, Visitor
 from app.platform.sessions import AccountsAdmission
+from app.platform.store.queries import now
 from tests.identity.conftest import PASSWORD, Clock
 
 HOME = Visitor("192.0.2.1")
@@ -85,6 +86,73 @@ def test_an_account_joins_by_signing_in(identity: Identity, ann: Principal) -> N
             assert "session.moved" in repository.trail.actions(), "a workspace knows who came into it"
     with pytest.raises(NotFound):
         sessions.switch_workspace(identity, eve.account.id, hers, "ws_local")
+
+
+def test_an_invitation_to_an_account_is_refused_and_works_once_signed_in(
+    identity: Identity, ann: Principal
+) -> None:
+    accounts.add_workspace(identity, "Other")
+    bob = accounts.add_account(identity, "bob@example.com", "Bob", password=PASSWORD, workspace="Other")
+    token = token_of(people.invite(identity, ann, "bob@example.com", Role.VIEWER, "en"))
+    with identity.store.identity() as queries:
+        # As the erasure of a customer called Bob once left it.
+        queries.people.invitations("ws_local", now())[0].sought = "[erased]@example.com"
+    assert people.open_invitation(identity, token).known
+    with pytest.raises(Conflict, match="sign in with it and open the link again"):
+        people.accept(identity, token, "Bob", "another password here", HOME, None)
+    his = sign_in(identity, "bob@example.com", PASSWORD, HOME).token
+    people.join_by(identity, token, bob.account.id, his)
+    assert role_of(identity, his) is Role.VIEWER
+
+
+def test_an_account_that_is_made_meanwhile_is_not_made_twice(
+    identity: Identity, ann: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = accounts.add_workspace(identity, "Other")
+    there = Principal(other.id, "Ann", Role.OWNER, ann.account_id)
+    here, elsewhere = (
+        token_of(people.invite(identity, who, "bob@example.com", Role.VIEWER, "en")) for who in (ann, there)
+    )
+    hashes = people.hashed
+    meanwhile = [elsewhere]
+
+    def slow(password: str) -> str:
+        if meanwhile:
+            people.accept(identity, meanwhile.pop(), "Bob", "a password of Bob's", HOME, None)
+        return hashes(password)
+
+    monkeypatch.setattr(people, "hashed", slow)
+    with pytest.raises(Conflict, match="sign in with it and open the link again"):
+        people.accept(identity, here, "Bob", "a password of Bob's", HOME, None)
+    his = sign_in(identity, "bob@example.com", "a password of Bob's", HOME).token
+    found = AccountsAdmission(identity).principal(Credentials(session=his))
+    assert found is not None and found.workspace_id == other.id
+    people.join_by(identity, here, str(found.account_id), his)
+    assert role_of(identity, his) is Role.VIEWER
+
+
+@pytest.mark.parametrize("turn", range(3))
+def test_two_invitations_to_one_address_are_accepted_at_once(
+    identity: Identity, ann: Principal, turn: int
+) -> None:
+    other = accounts.add_workspace(identity, "Other")
+    there = Principal(other.id, "Ann", Role.OWNER, ann.account_id)
+    together, refused = threading.Barrier(2), list[type[Exception]]()
+
+    def accept(sent: people.Sent) -> None:
+        together.wait(10)
+        try:
+            people.accept(identity, token_of(sent), "Bob", "a password of Bob's", HOME, None)
+        except Exception as error:
+            refused.append(type(error))
+
+    both = [people.invite(identity, who, "bob@example.com", Role.VIEWER, "en") for who in (ann, there)]
+    threads = [threading.Thread(target=accept, args=(one,)) for one in both]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert refused == [Conflict]
 
 
 def test_a_member_is_not_invited_again(identity: Identity, ann: Principal) -> None:

@@ -112,8 +112,13 @@ def new_account(queries: IdentityStore, email: str, name: str, password_hash: st
     account = Account(
         id=new_id("acc"), email=email, sought=folded(email), name=name, password_hash=password_hash
     )
-    queries.people.keep(account)
+    if not queries.people.add_account(account):
+        raise account_exists()
     return account
+
+
+def account_exists() -> Conflict:
+    return Conflict("an account with this address exists; sign in with it and open the link again")
 
 
 def check_room(queries: IdentityStore, workspace_id: str) -> None:

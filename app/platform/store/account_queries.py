@@ -9,6 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import func
+from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, SQLModel, col, select
 
 from app.platform.store.account_tables import (
@@ -72,6 +73,17 @@ class IdentityQueries(Statements):
         """Keep a new row, which others may refer to from now on."""
         self._session.add(row)
         self._session.flush()
+
+    def add_account(self, account: Account) -> bool:
+        """Keep a new account; tell whether its address had none, not even since a moment ago.
+
+        Where it had one, the transaction can only be rolled back.
+        """
+        try:
+            self.keep(account)
+        except IntegrityError:
+            return False
+        return True
 
     def any_account(self) -> bool:
         return self.exists(Account)
