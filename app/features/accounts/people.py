@@ -139,6 +139,7 @@ def invite(
                 email=address,
                 sought=folded(address),
                 role=role,
+                inviter_id=principal.account_id,
                 created_at=moment,
                 expires_at=moment + INVITATION_WORKS,
             )
@@ -172,16 +173,18 @@ def change_role(identity: Identity, workspace_id: str, account_id: str, role: Ro
             raise no_such("member", account_id)
         if role is not Role.OWNER:
             keep_an_owner(queries, workspace_id, account_id)
+            queries.people.withdraw_invitations_of(account_id, workspace_id)
         member.role = role
 
 
 def remove(identity: Identity, workspace_id: str, account_id: str) -> None:
-    """End a membership; what the person made stays with the workspace."""
+    """End a membership; what the person made stays with the workspace, except for open invitations."""
     with identity.store.identity() as queries:
         queries.people.hold_workspace(workspace_id)
         if queries.people.membership(account_id, workspace_id) is None:
             raise no_such("member", account_id)
         keep_an_owner(queries, workspace_id, account_id)
+        queries.people.withdraw_invitations_of(account_id, workspace_id)
         queries.people.remove_membership(account_id, workspace_id)
 
 

@@ -31,6 +31,28 @@ HALF_A_DAY = 1440
 """Time steps of one-time codes in twelve hours; each takes 30 s (RFC 6238, 5.2)."""
 
 
+def acceptable(moment: datetime) -> list[Any]:
+    """Return the criteria of invitations that may be accepted: whoever invited is still an owner.
+
+    Only owners invite, to any role.
+    """
+    inviter = (
+        select(Membership.account_id)
+        .join(Account, col(Account.id) == col(Membership.account_id))
+        .where(
+            col(Membership.account_id) == col(Invitation.inviter_id),
+            col(Membership.workspace_id) == col(Invitation.workspace_id),
+            Membership.role == "owner",
+            col(Account.disabled).is_(False),
+        )
+    )
+    return [
+        col(Invitation.expires_at) > moment,
+        col(Invitation.used_at).is_(None),
+        col(Invitation.inviter_id).is_(None) | inviter.exists(),
+    ]
+
+
 class ExternalQueries(Statements):
     """People at a provider."""
 
@@ -49,8 +71,7 @@ class ExternalQueries(Statements):
     def invitation_for(self, sought: str, moment: datetime) -> Invitation | None:
         """Return the newest invitation of an address that works at a moment, to whichever workspace."""
         newest_first = [col(Invitation.created_at).desc()]
-        not_over = col(Invitation.expires_at) > moment
-        return self.first(Invitation, not_over, order=newest_first, sought=sought, used_at=None)
+        return self.first(Invitation, *acceptable(moment), order=newest_first, sought=sought)
 
     def add(self, row: ExternalIdentity) -> None:
         self._session.add(row)
@@ -232,8 +253,7 @@ class IdentityQueries(Statements):
 
     def invitation(self, token_sha256: str, moment: datetime) -> Invitation | None:
         """Return the invitation of a token, if it works at a moment."""
-        not_over = col(Invitation.expires_at) > moment
-        return self.first(Invitation, not_over, token_sha256=token_sha256, used_at=None)
+        return self.first(Invitation, *acceptable(moment), token_sha256=token_sha256)
 
     def invitations(self, workspace_id: str, moment: datetime) -> Sequence[Invitation]:
         """Return the invitations to a workspace that work at a moment, the newest first."""
@@ -250,6 +270,13 @@ class IdentityQueries(Statements):
     def withdraw_invitation(self, workspace_id: str, identifier: str) -> bool:
         """Take an invitation back; tell whether there was one."""
         return self.delete_rows(Invitation, workspace_id=workspace_id, id=identifier, used_at=None) == 1
+
+    def withdraw_invitations_of(self, inviter_id: str, workspace_id: str) -> None:
+        """Take all open invitations back that somebody has sent to a workspace."""
+        for invitation in self.every(
+            Invitation, workspace_id=workspace_id, inviter_id=inviter_id, used_at=None
+        ):
+            self._session.delete(invitation)
 
     def add_password_link(self, link: PasswordLink) -> None:
         """Keep a link to set a password; earlier ones of the account end."""
