@@ -16,6 +16,7 @@ from app.platform import sessions
 from app.platform.admission import Credentials, Principal, Role
 from app.platform.identity import Identity, Visitor
 from app.platform.sessions import AccountsAdmission
+from app.platform.store.queries import now
 from tests.identity.conftest import PASSWORD, Clock
 
 HOME = Visitor("192.0.2.1")
@@ -29,6 +30,13 @@ def ann(identity: Identity) -> Principal:
 
 def token_of(sent: people.Sent) -> str:
     return sent.link.rpartition("/")[2]
+
+
+def owner_elsewhere(identity: Identity) -> Principal:
+    """Make another workspace, and return its owner."""
+    other = accounts.add_workspace(identity, "Other")
+    dora = accounts.add_account(identity, "dora@example.com", "Dora", password=PASSWORD, workspace="Other")
+    return Principal(other.id, "Dora", Role.OWNER, dora.account.id)
 
 
 def role_of(identity: Identity, token: str) -> Role | None:
@@ -87,6 +95,71 @@ def test_an_account_joins_by_signing_in(identity: Identity, ann: Principal) -> N
         sessions.switch_workspace(identity, eve.account.id, hers, "ws_local")
 
 
+def test_an_invitation_to_an_account_is_refused_and_works_once_signed_in(
+    identity: Identity, ann: Principal
+) -> None:
+    accounts.add_workspace(identity, "Other")
+    bob = accounts.add_account(identity, "bob@example.com", "Bob", password=PASSWORD, workspace="Other")
+    token = token_of(people.invite(identity, ann, "bob@example.com", Role.VIEWER, "en"))
+    with identity.store.identity() as queries:
+        # As the erasure of a customer called Bob once left it.
+        queries.people.invitations("ws_local", now())[0].sought = "[erased]@example.com"
+    assert people.open_invitation(identity, token).known
+    with pytest.raises(Conflict, match="sign in with it and open the link again"):
+        people.accept(identity, token, "Bob", "another password here", HOME, None)
+    his = sign_in(identity, "bob@example.com", PASSWORD, HOME).token
+    people.join_by(identity, token, bob.account.id, his)
+    assert role_of(identity, his) is Role.VIEWER
+
+
+def test_an_account_that_is_made_meanwhile_is_not_made_twice(
+    identity: Identity, ann: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = owner_elsewhere(identity)
+    here, elsewhere = (
+        token_of(people.invite(identity, who, "bob@example.com", Role.VIEWER, "en")) for who in (ann, there)
+    )
+    hashes = people.hashed
+    meanwhile = [elsewhere]
+
+    def slow(password: str) -> str:
+        if meanwhile:
+            people.accept(identity, meanwhile.pop(), "Bob", "a password of Bob's", HOME, None)
+        return hashes(password)
+
+    monkeypatch.setattr(people, "hashed", slow)
+    with pytest.raises(Conflict, match="sign in with it and open the link again"):
+        people.accept(identity, here, "Bob", "a password of Bob's", HOME, None)
+    his = sign_in(identity, "bob@example.com", "a password of Bob's", HOME).token
+    found = AccountsAdmission(identity).principal(Credentials(session=his))
+    assert found is not None and found.workspace_id == there.workspace_id
+    people.join_by(identity, here, str(found.account_id), his)
+    assert role_of(identity, his) is Role.VIEWER
+
+
+@pytest.mark.parametrize("turn", range(3))
+def test_two_invitations_to_one_address_are_accepted_at_once(
+    identity: Identity, ann: Principal, turn: int
+) -> None:
+    there = owner_elsewhere(identity)
+    together, refused = threading.Barrier(2), list[type[Exception]]()
+
+    def accept(sent: people.Sent) -> None:
+        together.wait(10)
+        try:
+            people.accept(identity, token_of(sent), "Bob", "a password of Bob's", HOME, None)
+        except Exception as error:
+            refused.append(type(error))
+
+    both = [people.invite(identity, who, "bob@example.com", Role.VIEWER, "en") for who in (ann, there)]
+    threads = [threading.Thread(target=accept, args=(one,)) for one in both]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert refused == [Conflict]
+
+
 def test_a_member_is_not_invited_again(identity: Identity, ann: Principal) -> None:
     with pytest.raises(Conflict) as caught:
         people.invite(identity, ann, "ANN@example.com", Role.VIEWER, "en")
@@ -141,6 +214,43 @@ def test_who_is_removed_is_out_at_once(identity: Identity, ann: Principal) -> No
     assert role_of(identity, token) is Role.VIEWER
     people.remove(identity, "ws_local", bob.account.id)
     assert role_of(identity, token) is None
+
+
+@pytest.mark.parametrize("change", ["removed", "demoted", "disabled", "late"])
+def test_no_owner_comes_back_by_an_invitation_of_their_own(
+    identity: Identity, ann: Principal, change: str
+) -> None:
+    made = accounts.add_account(
+        identity, "bob@example.com", "Bob", role=Role.OWNER, password=PASSWORD, workspace="Local"
+    )
+    bob = Principal("ws_local", "Bob", Role.OWNER, made.account.id)
+    hers = people.invite(identity, ann, "eve@example.com", Role.VIEWER, "en")
+    his = people.invite(identity, bob, "bob2@example.com", Role.OWNER, "en")
+    if change == "demoted":
+        people.change_role(identity, "ws_local", made.account.id, Role.CONSULTANT)
+    elif change == "disabled":
+        accounts.set_disabled(identity, "bob@example.com", disabled=True)
+    else:
+        people.remove(identity, "ws_local", made.account.id)
+    if change == "late":
+        # Asked for while he was an owner, written down after that.
+        his = people.invite(identity, bob, "bob2@example.com", Role.OWNER, "en")
+    with pytest.raises(NotFound):
+        people.accept(identity, token_of(his), "Bob", "a password of Bob's", HOME, None)
+    with identity.store.identity() as queries:
+        assert queries.external.invitation_for("bob2@example.com", now()) is None
+    waiting = [one.email for one in people.list_people(identity, "ws_local").invitations]
+    assert ("bob2@example.com" in waiting) == (change in {"disabled", "late"})
+    started = people.accept(identity, token_of(hers), "Eve", "a password of Eve's", HOME, None)
+    assert role_of(identity, started.token) is Role.VIEWER
+
+
+def test_an_invitation_of_nobody_known_stays_valid(identity: Identity, ann: Principal) -> None:
+    sent = people.invite(
+        identity, Principal("ws_local", "?", Role.OWNER), "eve@example.com", Role.OWNER, "en"
+    )
+    started = people.accept(identity, token_of(sent), "Eve", "a password of Eve's", HOME, None)
+    assert role_of(identity, started.token) is Role.OWNER
 
 
 def test_people_of_another_workspace_are_out_of_reach(identity: Identity, ann: Principal) -> None:

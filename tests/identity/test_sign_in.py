@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -517,6 +518,94 @@ def test_a_second_factor_is_taken_once_however_often_it_is_asked_for_at_once(
     assert give_code(identity, owed.token, codes[0], HOME).complete, (
         "the codes that were shown are the ones kept"
     )
+
+
+def meanwhile(patch: pytest.MonkeyPatch, module: Any, name: str, happens: Callable[[], object]) -> None:
+    """Let something happen once, right after a function of a module has answered."""
+    answers = getattr(module, name)
+
+    def slow(*values: Any) -> Any:
+        answer = answers(*values)
+        patch.setattr(module, name, answers)
+        happens()
+        return answer
+
+    patch.setattr(module, name, slow)
+
+
+OTHER = "a second password"
+
+
+@pytest.mark.parametrize("change", ["password", "disabled"])
+def test_a_sign_in_under_way_does_not_outlive_its_password(
+    identity: Identity, ann: str, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    def happens() -> None:
+        if change == "password":
+            accounts.change_password(identity, ann, PASSWORD, OTHER, HOME, "")
+        else:
+            accounts.set_disabled(identity, "ann@example.com", disabled=True)
+
+    meanwhile(monkeypatch, passwords, "matches", happens)
+    with pytest.raises(SignInRefused, match="e-mail address or password is wrong"):
+        sign_in(identity, "ann@example.com", PASSWORD, ELSEWHERE)
+    sessions_left = people.get_account(identity, ann, "").sessions
+    assert all(session.address == HOME.address for session in sessions_left)
+
+
+@pytest.mark.parametrize("door", ["password", "link"])
+def test_a_second_factor_is_owed_by_who_was_signing_in_when_it_was_turned_on(
+    identity: Identity, ann: str, clock: Clock, monkeypatch: pytest.MonkeyPatch, door: str
+) -> None:
+    link = accounts.reset_password(identity, "ann@example.com").rpartition("/")[2]
+    if door == "password":
+        meanwhile(monkeypatch, passwords, "matches", lambda: protected(identity, ann, clock))
+        assert not sign_in(identity, "ann@example.com", PASSWORD, HOME).complete
+    else:
+        meanwhile(monkeypatch, accounts, "hashed", lambda: protected(identity, ann, clock))
+        assert accounts.set_password(identity, link, OTHER, HOME, None) is None
+
+
+@pytest.mark.parametrize("change", ["password", "second factor", "sign-out"])
+def test_a_code_completes_no_session_that_has_ended_meanwhile(
+    identity: Identity, ann: str, clock: Clock, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    _, codes = protected(identity, ann, clock)
+    owed = sign_in(identity, "ann@example.com", PASSWORD, ELSEWHERE).token
+
+    def happens() -> None:
+        if change == "password":
+            accounts.change_password(identity, ann, PASSWORD, OTHER, HOME, "")
+        elif change == "second factor":
+            second_factor.turn_off(identity, ann, PASSWORD)
+            protected(identity, ann, clock)
+        else:
+            sessions.sign_out(identity, owed)
+
+    meanwhile(monkeypatch, second_factor, "takes", happens)
+    with pytest.raises(SignInRefused, match="too late"):
+        give_code(identity, owed, codes[0], ELSEWHERE)
+
+
+@pytest.mark.parametrize("attempt", ["password", "second factor", "recovery codes"])
+def test_a_password_that_was_changed_confirms_nothing_any_more(
+    identity: Identity, ann: str, clock: Clock, monkeypatch: pytest.MonkeyPatch, attempt: str
+) -> None:
+    _, codes = protected(identity, ann, clock)
+
+    def happens() -> None:
+        accounts.change_password(identity, ann, PASSWORD, OTHER, HOME, "")
+
+    meanwhile(monkeypatch, passwords, "matches", happens)
+    with pytest.raises(BadInput, match="the password is wrong"):
+        if attempt == "password":
+            accounts.change_password(identity, ann, PASSWORD, "a third password", ELSEWHERE, "")
+        elif attempt == "second factor":
+            second_factor.turn_off(identity, ann, PASSWORD)
+        else:
+            second_factor.other_recovery_codes(identity, ann, PASSWORD)
+    owed = sign_in(identity, "ann@example.com", OTHER, HOME)
+    assert give_code(identity, owed.token, codes[0], HOME).complete
 
 
 def test_the_trail_says_what_protects_an_account(identity: Identity, ann: str, clock: Clock) -> None:

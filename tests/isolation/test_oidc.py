@@ -16,7 +16,7 @@ from fastapi import FastAPI
 from joserfc.jwk import RSAKey
 
 from app.errors import BadInput
-from app.features.accounts import oidc_provider
+from app.features.accounts import oidc, oidc_provider
 from app.features.accounts.oidc import SingleSignOn
 from app.features.accounts.oidc_provider import Person, Provider, ProviderDown
 from app.features.accounts.service import SignInRefused, add_account, set_disabled, sign_in
@@ -25,7 +25,7 @@ from app.platform.admission import Credentials, Role
 from app.platform.identity import Visitor, folded, new_token, token_hash
 from app.platform.passwords import begin_attempt, of_address
 from app.platform.sessions import AccountsAdmission
-from app.platform.store.account_tables import Invitation
+from app.platform.store.account_tables import Account, Invitation
 from app.platform.store.database import Store
 from app.platform.store.queries import new_id, now
 from app.platform.store.trail import TrailFilter
@@ -324,6 +324,28 @@ def test_who_is_disabled_stays_out(house: House) -> None:
     assert signed_in(house)[0] == 303
     set_disabled(house.app.state.identity, "minji@example.com", True)
     assert signed_in(house) == (403, "", 303)
+
+
+@pytest.mark.parametrize("change", ["disabled", "second factor"])
+def test_what_changes_while_the_person_arrives_holds(
+    house: House, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    house.invite("minji@example.com")
+    assert signed_in(house)[0] == 303
+    identity, finds = house.app.state.identity, oidc.let_in
+
+    def slow(*values: Any) -> Account:
+        account = finds(*values)
+        if change == "disabled":
+            set_disabled(identity, "minji@example.com", True)
+        else:
+            with identity.store.identity() as queries:
+                queries.people.take_second_factor(account.id, "sealed", 1)
+        return account
+
+    monkeypatch.setattr(oidc, "let_in", slow)
+    status, _, page = signed_in(house)
+    assert (status, page) == ((403, 303) if change == "disabled" else (303, 303))
 
 
 def broken(house: House, **changed: Any) -> int:

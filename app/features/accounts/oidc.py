@@ -98,8 +98,9 @@ def complete(
         raise
     with identity.store.identity() as queries:
         current = queries.sessions.seated(token_hash(earlier or ""), moment, moment - identity.times.idle)
-        account = let_in(queries, single, person, current.account.id if current else "")
-        if account.disabled:
+        found = let_in(queries, single, person, current.account.id if current else "")
+        account = queries.people.hold_account(found.id)
+        if account is None or account.disabled:
             raise SignInRefused("this account is disabled; contact the server operator")
         started = start_session(queries, identity, account, visitor, earlier)
     forgive(identity.store, (source,), moment)

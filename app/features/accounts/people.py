@@ -9,7 +9,7 @@ from app.errors import Conflict, Message
 from app.estimating.schema import Document
 from app.features.accounts.mailing import send
 from app.features.accounts.second_factor import Enrolment, existing, existing_of, offer, renewed
-from app.features.accounts.service import check_room, join, new_account, no_link
+from app.features.accounts.service import account_exists, check_room, join, new_account, no_link
 from app.platform.admission import Principal, Role
 from app.platform.identity import (
     Identity,
@@ -139,6 +139,7 @@ def invite(
                 email=address,
                 sought=folded(address),
                 role=role,
+                inviter_id=principal.account_id,
                 created_at=moment,
                 expires_at=moment + INVITATION_WORKS,
             )
@@ -172,16 +173,18 @@ def change_role(identity: Identity, workspace_id: str, account_id: str, role: Ro
             raise no_such("member", account_id)
         if role is not Role.OWNER:
             keep_an_owner(queries, workspace_id, account_id)
+            queries.people.withdraw_invitations_of(account_id, workspace_id)
         member.role = role
 
 
 def remove(identity: Identity, workspace_id: str, account_id: str) -> None:
-    """End a membership; what the person made stays with the workspace."""
+    """End a membership; what the person made stays with the workspace, except for open invitations."""
     with identity.store.identity() as queries:
         queries.people.hold_workspace(workspace_id)
         if queries.people.membership(account_id, workspace_id) is None:
             raise no_such("member", account_id)
         keep_an_owner(queries, workspace_id, account_id)
+        queries.people.withdraw_invitations_of(account_id, workspace_id)
         queries.people.remove_membership(account_id, workspace_id)
 
 
@@ -205,7 +208,7 @@ def open_invitation(identity: Identity, token: str) -> Open:
         workspace = None if invitation is None else queries.people.workspace(invitation.workspace_id)
         if invitation is None or workspace is None:
             raise no_link()
-        known = queries.people.account_of(invitation.sought) is not None
+        known = queries.people.account_of(folded(invitation.email)) is not None
     return Open(invitation.email, Role(invitation.role), workspace.name, known)
 
 
@@ -215,14 +218,12 @@ def accept(
     """Create the invited account and sign it in."""
     offered = open_invitation(identity, token)
     if offered.known:
-        raise Conflict("an account with this address exists; sign in with it and open the link again")
+        raise account_exists()
     display_name = checked_name(name)
     check_password(password, email=offered.email, name=display_name)
     password_hash = hashed(password)
     with identity.store.identity() as queries:
         invitation = used(queries, token)
-        if queries.people.account_of(invitation.sought) is not None:
-            raise Conflict("an account with this address exists; sign in with it and open the link again")
         account = new_account(queries, invitation.email, display_name, password_hash)
         join(queries, account, invitation.workspace_id, Role(invitation.role))
         return start(queries, identity, account, invitation.workspace_id, visitor, replaces=earlier)
@@ -233,7 +234,7 @@ def join_by(identity: Identity, token: str, account_id: str, session: str) -> No
     with identity.store.identity() as queries:
         account = queries.people.account(account_id)
         invitation = used(queries, token)
-        if account is None or account.sought != invitation.sought:
+        if account is None or account.sought != folded(invitation.email):
             raise no_link()
         if queries.people.membership(account.id, invitation.workspace_id) is None:
             join(queries, account, invitation.workspace_id, Role(invitation.role))

@@ -85,15 +85,16 @@ def already_on() -> Conflict:
 
 
 def turn_off(identity: Identity, account_id: str, password: str) -> None:
-    confirm(identity, account_id, password)
+    account = confirm(identity, account_id, password)
     with identity.store.identity() as queries:
-        queries.people.drop_second_factor(existing(queries, account_id).id)
+        hold_confirmed(queries, account)
+        queries.people.drop_second_factor(account_id)
 
 
 def other_recovery_codes(identity: Identity, account_id: str, password: str) -> list[str]:
-    confirm(identity, account_id, password)
+    account = confirm(identity, account_id, password)
     with identity.store.identity() as queries:
-        if existing(queries, account_id).totp_sealed is None:
+        if hold_confirmed(queries, account).totp_sealed is None:
             raise Conflict("two-factor authentication is off; turn it on first")
         queries.people.note_change(account_id, "recovery_codes")
         return new_recovery_codes(queries, account_id)
@@ -141,9 +142,32 @@ def confirm(identity: Identity, account_id: str, password: str, field: str = "pa
     if not password_is_right(
         identity.store, password, account.password_hash, account.sought, (subject,), moment
     ):
-        raise BadInput.at(field, "the password is wrong")
+        raise wrong_password(field)
     succeed(identity.store, subject, (), moment)
     return account
+
+
+def wrong_password(field: str) -> BadInput:
+    return BadInput.at(field, "the password is wrong")
+
+
+def hold_confirmed(queries: IdentityStore, account: Account, field: str = "password") -> Account:
+    """Hold an account whose password was checked, unless another one has been set meanwhile."""
+    held = hold_unchanged(queries, account)
+    if held is None:
+        raise wrong_password(field)
+    return held
+
+
+def hold_unchanged(queries: IdentityStore, account: Account) -> Account | None:
+    """Hold an account and return it as it is now; None if its password was changed or it was disabled.
+
+    To check a password takes long enough for either to happen.
+    """
+    held = queries.people.hold_account(account.id)
+    if held is None or held.disabled or held.password_hash != account.password_hash:
+        return None
+    return held
 
 
 def existing(queries: IdentityStore, account_id: str) -> Account:

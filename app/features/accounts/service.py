@@ -112,8 +112,13 @@ def new_account(queries: IdentityStore, email: str, name: str, password_hash: st
     account = Account(
         id=new_id("acc"), email=email, sought=folded(email), name=name, password_hash=password_hash
     )
-    queries.people.keep(account)
+    if not queries.people.add_account(account):
+        raise account_exists()
     return account
+
+
+def account_exists() -> Conflict:
+    return Conflict("an account with this address exists; sign in with it and open the link again")
 
 
 def check_room(queries: IdentityStore, workspace_id: str) -> None:
@@ -248,14 +253,15 @@ def set_password(
     check_password(password, email=account.email, name=account.name)
     password_hash = hashed(password)
     with identity.store.identity() as queries:
-        if not queries.people.use_link(PasswordLink, token_hash(token), now()):
+        held = queries.people.hold_account(account.id)
+        if held is None or not queries.people.use_link(PasswordLink, token_hash(token), now()):
             raise no_link()
         queries.people.set_password(account.id, password_hash)
         queries.sessions.end_all(account.id)
         memberships = queries.people.memberships(account.id)
-        if account.totp_sealed is not None or not memberships:
+        if held.totp_sealed is not None or not memberships:
             return None
-        return start(queries, identity, account, memberships[0][1].id, visitor, replaces=earlier)
+        return start(queries, identity, held, memberships[0][1].id, visitor, replaces=earlier)
 
 
 def change_password(
@@ -266,6 +272,7 @@ def change_password(
     check_password(password, email=account.email, name=account.name)
     password_hash = hashed(password)
     with identity.store.identity() as queries:
+        second_factor.hold_confirmed(queries, account, "present")
         workspace = queries.sessions.workspace_of(token_hash(earlier))
         memberships = queries.people.memberships(account.id)
         queries.people.set_password(account.id, password_hash)
@@ -305,17 +312,21 @@ def sign_in(
         account = queries.people.account_of(sought)
     password_hash = None if account is None else account.password_hash
     right = password_is_right(identity.store, password, password_hash, sought, (subject, source), moment)
+    wrong = SignInRefused("e-mail address or password is wrong")
     if account is None or not right or account.disabled:
-        raise SignInRefused("e-mail address or password is wrong")
+        raise wrong
     succeed(identity.store, subject, (source,), moment)
     with identity.store.identity() as queries:
-        return start_session(queries, identity, account, visitor, earlier)
+        held = second_factor.hold_unchanged(queries, account)
+        if held is None:
+            raise wrong
+        return start_session(queries, identity, held, visitor, earlier)
 
 
 def start_session(
     queries: IdentityStore, identity: Identity, account: Account, visitor: Visitor, earlier: str | None
 ) -> Started:
-    """Start a session in the first workspace of an account, incomplete if it has a second factor."""
+    """Start a session in the first workspace of a held account, incomplete if it has a second factor."""
     memberships = queries.people.memberships(account.id)
     if not memberships:
         raise SignInRefused("your account belongs to no workspace; ask a workspace owner to invite you")
@@ -330,8 +341,9 @@ def give_code(identity: Identity, token: str, code: str, visitor: Visitor) -> St
     moment = now()
     with identity.store.identity() as queries:
         incomplete = queries.sessions.incomplete(token_hash(token), moment)
+    late = SignInRefused("the code was entered too late; sign in again")
     if incomplete is None:
-        raise SignInRefused("the code was entered too late; sign in again")
+        raise late
     session, account = incomplete
     subject, source = of_second_factor(account.id), of_address(visitor.address)
     begin_attempt(identity.store, (subject, source), moment)
@@ -340,4 +352,8 @@ def give_code(identity: Identity, token: str, code: str, visitor: Visitor) -> St
         raise BadInput.at("code", "this code is wrong or was already used; wait for the next one")
     succeed(identity.store, subject, (source,), moment)
     with identity.store.identity() as queries:
-        return start(queries, identity, account, session.workspace_id, visitor, replaces=token)
+        held = queries.people.hold_account(account.id)
+        ended = not queries.sessions.take_incomplete(session.token_sha256)
+        if held is None or ended or held.totp_sealed != account.totp_sealed:
+            raise late
+        return start(queries, identity, held, session.workspace_id, visitor)

@@ -9,6 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import func
+from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, SQLModel, col, select
 
 from app.platform.store.account_tables import (
@@ -30,6 +31,28 @@ HALF_A_DAY = 1440
 """Time steps of one-time codes in twelve hours; each takes 30 s (RFC 6238, 5.2)."""
 
 
+def acceptable(moment: datetime) -> list[Any]:
+    """Return the criteria of invitations that may be accepted: whoever invited is still an owner.
+
+    Only owners invite, to any role.
+    """
+    inviter = (
+        select(Membership.account_id)
+        .join(Account, col(Account.id) == col(Membership.account_id))
+        .where(
+            col(Membership.account_id) == col(Invitation.inviter_id),
+            col(Membership.workspace_id) == col(Invitation.workspace_id),
+            Membership.role == "owner",
+            col(Account.disabled).is_(False),
+        )
+    )
+    return [
+        col(Invitation.expires_at) > moment,
+        col(Invitation.used_at).is_(None),
+        col(Invitation.inviter_id).is_(None) | inviter.exists(),
+    ]
+
+
 class ExternalQueries(Statements):
     """People at a provider."""
 
@@ -48,8 +71,7 @@ class ExternalQueries(Statements):
     def invitation_for(self, sought: str, moment: datetime) -> Invitation | None:
         """Return the newest invitation of an address that works at a moment, to whichever workspace."""
         newest_first = [col(Invitation.created_at).desc()]
-        not_over = col(Invitation.expires_at) > moment
-        return self.first(Invitation, not_over, order=newest_first, sought=sought, used_at=None)
+        return self.first(Invitation, *acceptable(moment), order=newest_first, sought=sought)
 
     def add(self, row: ExternalIdentity) -> None:
         self._session.add(row)
@@ -73,11 +95,27 @@ class IdentityQueries(Statements):
         self._session.add(row)
         self._session.flush()
 
+    def add_account(self, account: Account) -> bool:
+        """Keep a new account; tell whether its address had none, not even since a moment ago.
+
+        Where it had one, the transaction can only be rolled back.
+        """
+        try:
+            self.keep(account)
+        except IntegrityError:
+            return False
+        return True
+
     def any_account(self) -> bool:
         return self.exists(Account)
 
     def account(self, identifier: str) -> Account | None:
         return self._session.get(Account, identifier)
+
+    def hold_account(self, identifier: str) -> Account | None:
+        """Return an account as it is now, and let nobody else change it until this transaction ends."""
+        self.update_rows(Account, {"name": Account.name}, id=identifier)
+        return self._session.get(Account, identifier, populate_existing=True)
 
     def account_of(self, sought: str) -> Account | None:
         """Return the account of an address, which is given without case."""
@@ -215,8 +253,7 @@ class IdentityQueries(Statements):
 
     def invitation(self, token_sha256: str, moment: datetime) -> Invitation | None:
         """Return the invitation of a token, if it works at a moment."""
-        not_over = col(Invitation.expires_at) > moment
-        return self.first(Invitation, not_over, token_sha256=token_sha256, used_at=None)
+        return self.first(Invitation, *acceptable(moment), token_sha256=token_sha256)
 
     def invitations(self, workspace_id: str, moment: datetime) -> Sequence[Invitation]:
         """Return the invitations to a workspace that work at a moment, the newest first."""
@@ -233,6 +270,13 @@ class IdentityQueries(Statements):
     def withdraw_invitation(self, workspace_id: str, identifier: str) -> bool:
         """Take an invitation back; tell whether there was one."""
         return self.delete_rows(Invitation, workspace_id=workspace_id, id=identifier, used_at=None) == 1
+
+    def withdraw_invitations_of(self, inviter_id: str, workspace_id: str) -> None:
+        """Take all open invitations back that somebody has sent to a workspace."""
+        for invitation in self.every(
+            Invitation, workspace_id=workspace_id, inviter_id=inviter_id, used_at=None
+        ):
+            self._session.delete(invitation)
 
     def add_password_link(self, link: PasswordLink) -> None:
         """Keep a link to set a password; earlier ones of the account end."""
@@ -300,6 +344,10 @@ class SessionQueries(Statements):
             )
         )
         return self._session.exec(query).first()
+
+    def take_incomplete(self, token_sha256: str) -> bool:
+        """End a session that owes the second factor; tell whether it was still there."""
+        return self.delete_rows(AccountSession, token_sha256=token_sha256, complete=False) == 1
 
     def seen(self, token_sha256: str, moment: datetime, before: datetime) -> None:
         """Note that a session is in use, unless that has been noted since a moment."""

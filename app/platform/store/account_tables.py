@@ -65,6 +65,8 @@ class Invitation(SQLModel, table=True):
     email: str = Field(max_length=254)
     sought: str = Field(max_length=300)
     role: str = Field(max_length=20)
+    inviter_id: str | None = Field(default=None, max_length=40)
+    """Account of who invited; unknown of invitations made before there was this column."""
     created_at: datetime = Field(sa_type=UtcDateTime)
     expires_at: datetime = Field(sa_type=UtcDateTime)
     used_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
