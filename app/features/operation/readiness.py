@@ -52,14 +52,15 @@ class ReadinessCheck:
         self._uploads_seen: tuple[float, Message | None] | None = None
 
     def look(self) -> Readiness:
-        parts = {name: fault_of(check) for name, check in self._checks().items()}
+        database = fault_of(self._database)
+        # Of a database that is away, to ask for its schema too would only wait once more.
+        parts = {"database": database, "schema": database or fault_of(self._schema)}
+        parts |= {name: fault_of(check) for name, check in self._checks().items()}
         ending = Message("the server is shutting down; use another one, or this one once it is back")
         return Readiness({"server": ending if self._stopping.is_set() else None, **parts})
 
     def _checks(self) -> dict[str, Callable[[], Message | None]]:
         return {
-            "database": self._database,
-            "schema": self._schema,
             "uploads": self._uploads,
             "queue": self._queue,
             "disk": self._disk,

@@ -78,7 +78,7 @@ POSTGRES: dict[str, Any] = {
     "keepalives_idle": 30,
     "keepalives_interval": 10,
     "keepalives_count": 3,
-    "tcp_user_timeout": 20_000,
+    "tcp_user_timeout": 5_000,
 }
 """Parameters of libpq (34.1.2): how soon a server that went away without a word is noticed."""
 
