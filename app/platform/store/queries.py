@@ -261,15 +261,15 @@ class Queries(Statements):
         behind = [] if after is None else [row_key > tuple_(*after) if oldest else row_key < tuple_(*after)]
         rest = self.criteria(table, *chosen(table, replace(wanted, search="")), *behind)
 
-        def ordered(base: Any, at: Any = at) -> Any:
+        def in_order(base: Any, at: Any = at) -> Any:
             ends = (at, col(table.id))
-            return base.where(*rest).order_by(*(end.asc() if oldest else end.desc() for end in ends))
+            return base.order_by(*(end.asc() if oldest else end.desc() for end in ends))
 
         words, edge = containing(table, wanted.search), None
         query = query.where(*words).limit(limit + 1)
-        walk = ordered(query)
+        walk = in_order(query.where(*rest))
         if words and table.__tablename__ == WORDED:
-            edge = self._session.scalar(ordered(sa.select(at)).offset(SCANNED).limit(1))
+            edge = self._session.scalar(in_order(sa.select(at).where(*rest)).offset(SCANNED).limit(1))
         if edge is not None:
             # PostgreSQL misjudges how many rows are behind a moment and identifier; the moment alone helps.
             near = [at <= edge if oldest else at >= edge]
@@ -283,12 +283,14 @@ class Queries(Statements):
                 narrowed = indexed(wanted, self._session.get_bind().dialect.name)
 
                 def sought(base: Any) -> Any:
-                    found = ordered(base.where(*narrowed), sa.func.coalesce(at, at))
-                    return found.with_hint(table, "NOT INDEXED", "sqlite")
+                    return in_order(base.where(*rest, *narrowed), sa.func.coalesce(at, at))
 
-                # Most of what has the pairs of letters has the word: to compare a few is enough then.
-                likely = self._session.scalars(sought(sa.select(col(table.id))).limit(2 * limit)).all()
-                rows = self._session.exec(ordered(query.where(col(table.id).in_(likely)))).all()
+                # Most of what has the pairs of letters has the word: to compare a few is enough then. The
+                # label is in no index: SQLite would walk one that has all it needs.
+                columns = sa.select(col(table.id), col(table.label))
+                likely = [row[0] for row in self._session.execute(sought(columns).limit(2 * limit))]
+                few = self.criteria(table, col(table.id).in_(likely))
+                rows = self._session.exec(in_order(query.where(*few))).all()
                 walk = None if len(rows) > limit or len(likely) < 2 * limit else sought(query)
         if walk is not None:
             rows = self._session.exec(walk).all()
