@@ -85,7 +85,8 @@ def test_pages_come_quickly(tmp_path: Path) -> None:
                     taken.append(time.perf_counter() - start)
                     worked.append(time.process_time() - before)
                     assert answer.status_code == 200, (path, answer.text[:500])
-                late, busy = np.percentile(taken[1:], 95), np.percentile(worked[1:], 95)
+                # The median: of thirty requests the slowest two say more of the machine than of the page.
+                late, busy = np.percentile(taken[1:], 95), np.median(worked[1:])
                 found[path] = (worked[0], float(busy), float(late), len(answer.content))
         return found
 
@@ -96,6 +97,6 @@ def test_pages_come_quickly(tmp_path: Path) -> None:
         gc.set_threshold(*usual)
     for path, (first, busy, late, size) in sorted(found.items(), key=lambda one: -one[1][1]):
         figures = (round(1e3 * first), round(1e3 * busy, 1), round(1e3 * late, 1), size // 1000)
-        report(f"{path}: ms of processor, first and p95, on the clock p95, kB", figures)
+        report(f"{path}: ms of processor, first and median, on the clock p95, kB", figures)
     slow = [path for path, (_, busy, *_) in found.items() if busy > TIMES * found[LIKE][1]]
     assert slow == []

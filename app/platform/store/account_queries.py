@@ -272,7 +272,7 @@ class IdentityQueries(Statements):
         return self.delete_rows(Invitation, workspace_id=workspace_id, id=identifier, used_at=None) == 1
 
     def withdraw_invitations_of(self, inviter_id: str, workspace_id: str) -> None:
-        """Take all open invitations back that somebody has sent to a workspace."""
+        """Take all open invitations back that somebody has sent to a workspace, each with its event."""
         for invitation in self.every(
             Invitation, workspace_id=workspace_id, inviter_id=inviter_id, used_at=None
         ):
