@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from app.errors import BadInput, Conflict
+from app.errors import BadInput, Conflict, Overtaken
 from app.estimating.schema import Document
 from app.platform.store.queries import now
 from app.platform.store.repository import AlreadyAnswered, Repository
@@ -75,10 +75,16 @@ def keep(
     earlier = earlier_answer(bench, workspace_id, once, kind)
     if earlier is not None:
         return earlier
+    erasures = bench.erasures(workspace_id)
     answer, save = make()
     try:
         with bench.store.transaction(workspace_id) as repository:
+            repository.erasure.hold_off()
             save(repository)
+            if repository.erasure.count() != erasures:
+                # The answer may hold a name that was read before.
+                message = "a customer's name was erased from the workspace meanwhile; send the request again"
+                raise Overtaken(message)
             if once is not None:
                 document = answer.model_dump(mode="json")
                 since = now() - KEPT

@@ -10,12 +10,13 @@ import pytest
 
 from app.engine.operators.table import OperatorTable
 from app.engine.records import GpuSystem
-from app.engine.search.enumeration import gpu_plans, spread_of
+from app.engine.search.enumeration import spread_of
 from app.engine.search.evaluate import Fitting, GpuEvaluator
 from app.engine.search.space import Space, layouts
 from app.estimating.deciding import decide
 from app.estimating.scenario import Scenario
 from app.estimating.workload import resolve_model
+from tests.engine.search.spaces import gpu_plans
 from tests.sizing.asking import asked, sizing_context
 
 pytestmark = pytest.mark.benchmark
@@ -131,7 +132,7 @@ def naive_seconds(found: dict[str, Scenario], sample: int = 4096) -> float:
     spent = 0.0
     for name in NAIVE:
         scenario = found[name]
-        plans, _ = gpu_plans(space_of(scenario, 1024, 1536))
+        plans = gpu_plans(space_of(scenario, 1024, 1536))
         chosen = plans.take(generator.integers(0, plans.tensor.size, sample))
         seconds = []
         for _ in range(ROUNDS):
@@ -146,7 +147,7 @@ def naive_seconds(found: dict[str, Scenario], sample: int = 4096) -> float:
 def test_plans_of_the_sweep_are_distinct() -> None:
     distinct = count = 0
     for _, space in sweep(scenarios()):
-        plans, _ = gpu_plans(space)
+        plans = gpu_plans(space)
         columns = [getattr(plans, name) for name in plans.__slots__]
         order = np.lexsort(columns)
         same = np.ones(max(plans.tensor.size - 1, 0), dtype=bool)

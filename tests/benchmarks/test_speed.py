@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from app.engine.plans import Plans
-from app.engine.search.enumeration import gpu_plans
 from app.engine.search.space import Space
 from app.estimating.deciding import decide
 from app.estimating.scenario import Scenario
@@ -21,6 +20,7 @@ from app.features.sizings.answering import size
 from app.features.sizings.model import SizingRequest
 from app.main import create_app
 from app.settings import Settings
+from tests.engine.search.spaces import gpu_plans
 from tests.loops import run
 from tests.sizing.asking import DATA, answer, asked, plan_given_back, sizing_context
 from tests.sizing.size.requests import DAY, MODELS
@@ -61,7 +61,7 @@ def plans() -> Plans:
     space = Space(
         devices=1024, devices_per_node=8, global_batch=1536, depth=96, heads=96, ipu=False, allowed={}
     )
-    return gpu_plans(space)[0]
+    return gpu_plans(space)
 
 
 @pytest.mark.parametrize("system", ["dgx-a100-640gb", "bow-pod64"])

@@ -252,7 +252,7 @@ def test_a_second_factor_outlives_the_secret_it_was_sealed_with(rackline: Rackli
         accounts_of = [account.id for account in queries.people.accounts()]
     before = identity(secret=old)
     offered = second_factor.offer(before, second_factor.existing_of(before, accounts_of[0]))
-    second_factor.turn_on(before, accounts_of[0], offered.sealed, code(-1))
+    second_factor.turn_on(before, accounts_of[0], PASSWORD, offered.sealed, code(-1))
     assert not is_taken(0, secret=new)
     lost = rackline("rotate-secret", RACKLINE_SECRET=new)
     assert lost.exit_code == 1 and "rackline user reset-second-factor ann@example.com" in lost.output

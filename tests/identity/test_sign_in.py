@@ -167,7 +167,7 @@ def test_the_database_holds_no_secret_as_it_is(identity: Identity, ann: str) -> 
     token = sign_in(identity, "ann@example.com", PASSWORD, HOME).token
     link = accounts.reset_password(identity, "ann@example.com").rpartition("/")[2]
     offered = second_factor.offer(identity, second_factor.existing_of(identity, ann))
-    codes = second_factor.turn_on(identity, ann, offered.sealed, pyotp.TOTP(offered.secret).now())
+    codes = second_factor.turn_on(identity, ann, PASSWORD, offered.sealed, pyotp.TOTP(offered.secret).now())
     kept = ""
     with identity.store.engine.connect() as connection:
         for table in ("account", "account_session", "password_link", "recovery_code", "login_attempt"):
@@ -440,7 +440,7 @@ def protected(identity: Identity, account_id: str, clock: Clock) -> tuple[str, l
     """Turn the second factor of an account on."""
     offered = second_factor.offer(identity, second_factor.existing_of(identity, account_id))
     code = pyotp.TOTP(offered.secret).at(clock())
-    return offered.secret, second_factor.turn_on(identity, account_id, offered.sealed, code)
+    return offered.secret, second_factor.turn_on(identity, account_id, PASSWORD, offered.sealed, code)
 
 
 def test_a_code_has_its_time(identity: Identity, ann: str, clock: Clock) -> None:
@@ -505,7 +505,7 @@ def test_a_second_factor_is_taken_once_however_often_it_is_asked_for_at_once(
     def ask() -> None:
         together.wait()
         with contextlib.suppress(errors.Conflict):
-            given.append(second_factor.turn_on(identity, ann, offered.sealed, code))
+            given.append(second_factor.turn_on(identity, ann, PASSWORD, offered.sealed, code))
 
     threads = [threading.Thread(target=ask) for _ in range(4)]
     for thread in threads:

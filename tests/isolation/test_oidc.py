@@ -10,13 +10,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
+import pyotp
 import pytest
 import sqlalchemy as sa
 from fastapi import FastAPI
 from joserfc.jwk import RSAKey
 
 from app.errors import BadInput
-from app.features.accounts import oidc, oidc_provider
+from app.features.accounts import oidc, oidc_provider, second_factor
 from app.features.accounts.oidc import SingleSignOn
 from app.features.accounts.oidc_provider import Person, Provider, ProviderDown
 from app.features.accounts.service import SignInRefused, add_account, set_disabled, sign_in
@@ -25,6 +26,7 @@ from app.platform.admission import Credentials, Role
 from app.platform.identity import Visitor, folded, new_token, token_hash
 from app.platform.passwords import begin_attempt, of_address
 from app.platform.sessions import AccountsAdmission
+from app.platform.store.account_queries import ExternalQueries
 from app.platform.store.account_tables import Account, Invitation
 from app.platform.store.database import Store
 from app.platform.store.queries import new_id, now
@@ -159,6 +161,34 @@ def test_a_password_that_somebody_else_chose_for_an_address_opens_it_no_more(hou
     with pytest.raises(SignInRefused):
         sign_in(identity, "minji@example.com", "a long enough password", visitor)
     assert "account.changed" in house.actions()
+
+
+def test_a_second_factor_that_somebody_else_set_up_is_not_asked_for(house: House) -> None:
+    identity = house.app.state.identity
+    squatter = add_account(
+        identity, "minji@example.com", "Squatter", password="a long enough password"
+    ).account
+    offered = second_factor.offer(identity, squatter)
+    code = pyotp.TOTP(offered.secret).now()
+    second_factor.turn_on(identity, squatter.id, "a long enough password", offered.sealed, code)
+    house.invite("minji@example.com")
+    assert signed_in(house) == (303, "/studies", 200)
+    assert second_factor.existing_of(identity, squatter.id).totp_sealed is None
+
+
+def test_who_comes_for_the_first_time_twice_at_once_comes_in_once(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_account(house.app.state.identity, "minji@example.com", "Minji", password="a long enough password")
+
+    def meanwhile(self: ExternalQueries, account_id: str, issuer: str) -> bool:
+        monkeypatch.undo()
+        assert signed_in(house)[0] == 303
+        return False
+
+    monkeypatch.setattr(ExternalQueries, "has_other", meanwhile)
+    assert signed_in(house)[0] == 403
+    assert signed_in(house) == (303, "/studies", 200)
 
 
 def test_a_password_stays_where_its_owner_was_signed_in_with_it(house: House) -> None:

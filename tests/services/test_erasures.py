@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from app.errors import Overtaken
+from app.estimating.documents import Estimate
+from app.estimating.request import EstimateRequest
 from app.features.accelerators.model import AcceleratorRequest
 from app.features.accelerators.service import create_accelerator
 from app.features.calibration.model import CalibrationRequest
@@ -16,6 +19,7 @@ from app.features.comparisons.model import ComparisonRequest
 from app.features.comparisons.service import create_comparison
 from app.features.erasure.model import Erasure, ErasureRequest
 from app.features.erasure.service import erase_customer
+from app.features.estimates import service as estimates
 from app.features.price_books.model import PriceBookRequest
 from app.features.price_books.service import create_book
 from app.features.proposals import service as proposals
@@ -25,7 +29,7 @@ from app.features.sweeps.model import SweepRequest
 from app.features.uploads.model import ProfileRequest
 from app.features.uploads.service import describe_profile
 from app.platform.store.database import Store
-from app.platform.web.examples import ACCELERATOR, BOOK, CALIBRATION, HEAD_TO_HEAD, TRANSFORMER
+from app.platform.web.examples import ACCELERATOR, BOOK, CALIBRATION, GPT3, HEAD_TO_HEAD, TRANSFORMER
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from tests.jobs import do_next
 from tests.sizing.asking import sizing_context
@@ -117,3 +121,38 @@ def test_a_running_sweep_goes_on_without_the_name(
     assert (found.status, found.done) == ("done", 40)
     assert {row.model for row in found.rows} == {"Erased"}
     assert [row.position for row in found.rows] == list(range(40))
+
+
+def test_an_answer_made_before_is_not_kept_afterwards(
+    servers: list[Workbench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench, other = servers
+    described = ProfileRequest.model_validate(TRANSFORMER | {"name": "Zanfor 7B"})
+    profile = describe_profile(bench, LOCAL_WORKSPACE, described).id
+    asked = {"model": {"profile_id": profile}, "workload": GPT3["workload"], "system": GPT3["system"]}
+    request = EstimateRequest.model_validate(asked)
+    made = estimates.make_estimate
+
+    def slowly(*asked: Any) -> Estimate:
+        answer = made(*asked)
+        assert "Zanfor" in answer.model_dump_json()
+        erase(other, "Zanfor")
+        return answer
+
+    monkeypatch.setattr(estimates, "make_estimate", slowly)
+    with pytest.raises(Overtaken):
+        estimates.create_estimate(bench, LOCAL_WORKSPACE, request, "once")
+    monkeypatch.undo()
+    assert estimates.list_estimates(bench, LOCAL_WORKSPACE, 5, None).items == []
+    assert (
+        "Zanfor" not in estimates.create_estimate(bench, LOCAL_WORKSPACE, request, "once").model_dump_json()
+    )
+
+
+def test_a_sweep_is_read_though_erasing_made_labels_equal(servers: list[Workbench]) -> None:
+    bench = servers[0]
+    models = [BERT | {"label": label} for label in ("Zorblatt", "zorblatt")]
+    labelled = wide(1).request.model_dump(exclude_unset=True) | {"models": models}
+    sweep = sweeps.create_sweep(bench, LOCAL_WORKSPACE, SweepRequest.model_validate(labelled)).id
+    erase(bench, "Zorblatt")
+    assert sweeps.get_sweep(bench, LOCAL_WORKSPACE, sweep, limit=5).labels["model"] == ["Erased", "Erased"]

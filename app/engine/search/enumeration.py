@@ -23,18 +23,13 @@ MOST_PLANS = 2_000_000
 """Twice the plans of the largest mixtures on the largest clusters; they take about a gigabyte."""
 
 
-def gpu_plans(space: Space) -> tuple[Plans, int]:
-    """Return every legal plan of a space on GPUs, and the number of combinations.
+def plans_of(spread: Options) -> Plans:
+    """Return every legal plan of a space on GPUs.
 
     Options without effect are left out: shards of one copy, recomputed attention where nothing is kept of it,
     split tokens of one rank. Gradients and parameters are sharded without a pipeline only, for its stages
     would exchange them for every micro-batch.
     """
-    degrees = layouts(space)
-    return plans_of(spread_of(space, degrees)), combinations(space, len(degrees))
-
-
-def plans_of(spread: Options) -> Plans:
     rows = np.empty((plan_count(spread)[0], len(Plans.__slots__)))
     spread_options(spread, rows, np.zeros(2, dtype=np.int64))
     return Plans.of_rows(rows)

@@ -152,15 +152,17 @@ def let_in(queries: IdentityStore, single: SingleSignOn, person: Person, proven:
         # Whoever chose the password never proved the address: the link of an invitation is shown to the
         # inviter. From now on that password must not open this account.
         queries.people.set_password(account.id, None)
+        if account.totp_sealed is not None:
+            queries.people.drop_second_factor(account.id)
         queries.people.end_password_links(account.id)
         queries.sessions.end_all(account.id)
     if invitation is not None:
         used = queries.people.use_link(Invitation, invitation.token_sha256, moment)
         if used and queries.people.membership(account.id, invitation.workspace_id) is None:
             join(queries, account, invitation.workspace_id, Role(invitation.role))
-    queries.external.add(
-        ExternalIdentity(issuer=issuer, subject=person.subject, account_id=account.id, created_at=moment)
-    )
+    theirs = ExternalIdentity(issuer=issuer, subject=person.subject, account_id=account.id, created_at=moment)
+    if not queries.external.is_first(theirs):
+        raise SignInRefused("start the sign-in again; you signed in elsewhere at the same moment")
     return account
 
 

@@ -174,6 +174,8 @@ class SecondFactorPage:
     picture: Markup
     secret: str
     sealed: str
+    password: bool
+    """Whether the account has a password, which is asked for."""
     form: Form
 
 
@@ -187,6 +189,7 @@ def second_factor_page(offered: Enrolment, form: Form) -> SecondFactorPage:
         picture=Markup(picture.svg_inline(scale=5, border=3, dark="#14181f", light="#fff")),
         secret=" ".join(secret[start : start + 4] for start in range(0, len(secret), 4)),
         sealed=offered.sealed,
+        password=offered.password,
         form=form,
     )
 
@@ -204,10 +207,10 @@ def turn_on(
     request: Request, identity: IdentityDep, account_id: AccountDep, form: FormDep, token: TokenDep
 ) -> Response:
     """Keep the second factor once a code of it is right; the recovery codes are shown once."""
-    sealed = text_of(form, "sealed")
+    sealed, code = text_of(form, "sealed"), text_of(form, "code")
     try:
-        codes = second_factor.turn_on(identity, account_id, sealed, text_of(form, "code"))
-    except BadInput as error:
+        codes = second_factor.turn_on(identity, account_id, secret_of(form, "password"), sealed, code)
+    except (BadInput, TooMany) as error:
         offered = people.offer_second_factor(identity, account_id, sealed)
         return show(request, "second_factor", second_factor_page(offered, Form(errors=error.errors)), error)
     except Conflict as error:

@@ -44,13 +44,19 @@ class Enrolment:
     """Content of the QR code."""
     sealed: str
     """The secret, sealed for the form."""
+    password: bool
+    """Whether the account has a password, which is asked for."""
 
 
 def offer(identity: Identity, account: Account) -> Enrolment:
     """Return a new secret for an account; it is stored once a code of it is entered."""
     secret = pyotp.random_base32(32)
+    return offered(account, secret, identity.sealer.seal(f"enrolment:{account.id}", secret))
+
+
+def offered(account: Account, secret: str, sealed: str) -> Enrolment:
     uri = pyotp.TOTP(secret).provisioning_uri(name=account.email, issuer_name=ISSUER)
-    return Enrolment(secret, uri, identity.sealer.seal(f"enrolment:{account.id}", secret))
+    return Enrolment(secret, uri, sealed, account.password_hash is not None)
 
 
 def renewed(identity: Identity, account: Account, sealed: str) -> Enrolment:
@@ -59,17 +65,21 @@ def renewed(identity: Identity, account: Account, sealed: str) -> Enrolment:
         secret = identity.sealer.open(f"enrolment:{account.id}", sealed[:1000])
     except Unsealable:
         raise BadInput.at("code", "the form is incomplete; open the page again") from None
-    return Enrolment(
-        secret, pyotp.TOTP(secret).provisioning_uri(name=account.email, issuer_name=ISSUER), sealed
-    )
+    return offered(account, secret, sealed)
 
 
-def turn_on(identity: Identity, account_id: str, sealed: str, code: str) -> list[str]:
-    """Store the offered secret if the code is right, and return the recovery codes."""
+def turn_on(identity: Identity, account_id: str, password: str, sealed: str, code: str) -> list[str]:
+    """Store the offered secret if the code is right, and return the recovery codes.
+
+    An account without a password, which only a provider opens, is asked for none.
+    """
+    account = existing_of(identity, account_id)
+    if account.totp_sealed is not None:
+        raise already_on()
+    if account.password_hash is not None:
+        account = confirm(identity, account_id, password)
     with identity.store.identity() as queries:
-        account = existing(queries, account_id)
-        if account.totp_sealed is not None:
-            raise already_on()
+        hold_confirmed(queries, account)
         secret = renewed(identity, account, sealed).secret
         step = step_of(secret, code)
         if step is None:

@@ -112,7 +112,7 @@ def new_account(queries: IdentityStore, email: str, name: str, password_hash: st
     account = Account(
         id=new_id("acc"), email=email, sought=folded(email), name=name, password_hash=password_hash
     )
-    if not queries.people.add_account(account):
+    if not queries.people.is_first(account):
         raise account_exists()
     return account
 

@@ -88,13 +88,17 @@ class Sweep:
     @classmethod
     def of(cls, request: SweepRequest) -> Sweep:
         """Check the lists of a request, each and against each other."""
-        total = _total(request)
         _check_labels_differ("models", model_labels(request.models))
         _check_labels_differ("prices", [price.label for price in request.prices])
         _check_labels_differ("scenarios", [scenario.label for scenario in request.scenarios])
         _check_systems_differ(request.systems)
         _check_priced_systems(request)
-        return cls(request, total, _digest(request)[:16])
+        return cls.kept(request)
+
+    @classmethod
+    def kept(cls, request: SweepRequest) -> Sweep:
+        """Take up a request that was checked; labels may be equal since a name was erased from them."""
+        return cls(request, _total(request), _digest(request)[:16])
 
     def labels(self) -> dict[str, list[str]]:
         """Return the labels of models, systems, prices and scenarios in their order."""

@@ -146,7 +146,7 @@ def get_sweep(
         matching = queries.count(selection)
         documents = queries.rows(selection, limit + 1, offset, after)
         refused = queries.refused()
-    sweep = Sweep.of(SweepRequest.model_validate(record.request))
+    sweep = Sweep.kept(SweepRequest.model_validate(record.request))
     rows = [SweepRow.model_validate(document) for document in documents[:limit]]
     return SweepAnswer(
         **dict(state),
@@ -253,7 +253,7 @@ def compute_sweep(claim: JobClaim, make_pool: Callable[[], WorkerPool]) -> None:
         positions = repository.of_sweep(identifier).positions()
     uploads = UploadSet.of(request, claim.bench.context(workspace))
     # Where a name was erased from the labels, keys are others than those that rows have.
-    remaining = (point for point in Sweep.of(request).points() if point.position not in positions)
+    remaining = (point for point in Sweep.kept(request).points() if point.position not in positions)
     for rows in run_sweep(
         remaining,
         installed_context,

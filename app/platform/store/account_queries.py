@@ -9,8 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import func
-from sqlalchemy.exc import IntegrityError
-from sqlmodel import Session, SQLModel, col, select
+from sqlmodel import Session, col, select
 
 from app.platform.store.account_tables import (
     Account,
@@ -73,9 +72,6 @@ class ExternalQueries(Statements):
         newest_first = [col(Invitation.created_at).desc()]
         return self.first(Invitation, *acceptable(moment), order=newest_first, sought=sought)
 
-    def add(self, row: ExternalIdentity) -> None:
-        self._session.add(row)
-
 
 @dataclass(frozen=True, slots=True)
 class ActiveSession:
@@ -89,22 +85,6 @@ class ActiveSession:
 
 class IdentityQueries(Statements):
     """Accounts, their workspaces and links."""
-
-    def keep(self, row: SQLModel) -> None:
-        """Keep a new row, which others may refer to from now on."""
-        self._session.add(row)
-        self._session.flush()
-
-    def add_account(self, account: Account) -> bool:
-        """Keep a new account; tell whether its address had none, not even since a moment ago.
-
-        Where it had one, the transaction can only be rolled back.
-        """
-        try:
-            self.keep(account)
-        except IntegrityError:
-            return False
-        return True
 
     def any_account(self) -> bool:
         return self.exists(Account)

@@ -68,6 +68,9 @@ STRUCTURED = re.compile(r"[+-]?\d[\d.]*(?:e[+-]?\d+)?|[a-z]{3}[_-][a-z2-7]{16}")
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:t\d{2}:[\d:.]+)?")
 """A day or moment in folded text, of which no part is a name."""
 
+ERASURE_LOCK = 7239543
+"""Number of the lock on PostgreSQL between who erases a name and those who keep answers in a workspace."""
+
 READ = 200
 """Rows read at once; a document may take a hundred kilobytes."""
 
@@ -147,6 +150,17 @@ class ErasureQueries(Queries):
         """Return how many names were erased, as the index of actions knows without a row."""
         return self.count_rows(AuditEvent, action=ERASED)
 
+    def hold_off(self) -> None:
+        """Let no name be erased until this transaction ends.
+
+        What is counted after a row was written is counted while nobody erases: SQLite has one writer.
+        """
+        self._hold(sa.func.pg_advisory_xact_lock_shared)
+
+    def _hold(self, lock: Callable[..., sa.ColumnElement[Any]]) -> None:
+        if self._session.get_bind().dialect.name != "sqlite":
+            self._session.execute(sa.select(lock(ERASURE_LOCK, sa.func.hashtext(self._workspace_id))))
+
     def customers(self) -> list[str]:
         """Return the names of customers that studies, proposals and uploads state."""
         tables = (StudyRecord, ProposalRecord, Profile, WorkloadSample)
@@ -162,6 +176,7 @@ class ErasureQueries(Queries):
         """
         self._session.flush()
         if not dry_run:
+            self._hold(sa.func.pg_advisory_xact_lock)
             self._take_back_jobs()
         pattern = pattern_of(name)
 
@@ -196,7 +211,9 @@ class ErasureQueries(Queries):
         keyed = table.name == KEYED
         told = sa.or_(*(tells_of(column, name) for column in (columns + keys if keyed else columns)))
         changed: list[str] = []
-        for row in self._batches(sa.select(*keys, *columns).where(mine, told), keys):
+        query = sa.select(*keys, *columns).where(mine, told)
+        # PostgreSQL lets nobody change them until they are changed here.
+        for row in self._batches(query if dry_run else query.with_for_update(), keys):
             if keyed and erase(row.key, True) != row.key:
                 # A key that was given cannot change; without its row, it is free again.
                 changed.append(str(row[0]))

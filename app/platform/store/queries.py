@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy import JSON, DateTime, Dialect
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.types import TypeDecorator
 from sqlmodel import Session, SQLModel, col, select, tuple_
 from sqlmodel.sql.expression import SelectOfScalar
@@ -223,6 +224,22 @@ class Statements:
     def delete_rows(self, table: type[SQLModel], *criteria: Any, **equal: Any) -> int:
         statement = sa.delete(table).where(*self.criteria(table, *criteria, **equal))
         return int(self._session.execute(statement).rowcount)  # type: ignore[attr-defined]
+
+    def keep(self, row: SQLModel) -> None:
+        """Keep a new row, which others may refer to from now on."""
+        self._session.add(row)
+        self._session.flush()
+
+    def is_first(self, row: SQLModel) -> bool:
+        """Keep a new row; tell whether there was none like it, not even since a moment ago.
+
+        Where there was one, the transaction can only be rolled back.
+        """
+        try:
+            self.keep(row)
+        except IntegrityError:
+            return False
+        return True
 
     def insert(self, table: type[SQLModel]) -> Any:
         """Return an insertion that knows ON CONFLICT, which each database writes in its own dialect."""

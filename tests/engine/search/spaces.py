@@ -5,7 +5,8 @@ from dataclasses import fields
 from hypothesis import strategies as st
 
 from app.engine.plans import Plans
-from app.engine.search.space import Space
+from app.engine.search.enumeration import plans_of, spread_of
+from app.engine.search.space import Space, layouts
 
 NAMES = tuple(entry.name for entry in fields(Plans))
 
@@ -21,6 +22,11 @@ def space(**changes: object) -> Space:
         "allowed": {},
     }
     return Space(**(values | changes))
+
+
+def gpu_plans(asked: Space) -> Plans:
+    """Return every legal plan of a space."""
+    return plans_of(spread_of(asked, layouts(asked)))
 
 
 def rows(plans: Plans, names: tuple[str, ...] = NAMES) -> list[tuple[float, ...]]:

@@ -14,11 +14,10 @@ from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans, Sharding
 from app.engine.records import GpuSoftware, GpuSystem, Precision
 from app.engine.search import evaluate
-from app.engine.search.enumeration import gpu_plans
 from app.engine.search.evaluate import GpuEvaluator, fitting
 from app.engine.search.space import Space
 from tests.engine.gpu.records import dgx, software, table
-from tests.engine.search.spaces import space
+from tests.engine.search.spaces import gpu_plans, space
 
 SYSTEM = replace(dgx(), host_memory=0.0)
 """Machines of whose own memory nothing is known, so that everything fits into it."""
@@ -76,7 +75,7 @@ def test_every_evaluated_plan_equals_that_plan_alone(
 ) -> None:
     """Experts, fused attention, shards inside a machine and optimizers on the host included."""
     model, figures = table(name, LENGTHS[name]), software(stack)
-    plans, _ = gpu_plans(space_of(model, figures, devices, batch))
+    plans = gpu_plans(space_of(model, figures, devices, batch))
     if not plans.tensor.size:
         return
     found = evaluated(model, plans, figures, precision=precision, optimizer=optimizer)
@@ -97,7 +96,7 @@ def test_compiled_plans_equal_the_same_functions_interpreted(
 ) -> None:
     assert KERNELS
     model, figures = table(name, LENGTHS[name]), software(stack)
-    every, _ = gpu_plans(space_of(model, figures, devices, batch))
+    every = gpu_plans(space_of(model, figures, devices, batch))
     if not every.tensor.size:
         return
     plans = some_of(every, seed, 6)
@@ -117,7 +116,7 @@ def test_compiled_plans_equal_the_same_functions_interpreted(
 @pytest.mark.parametrize("name", ["gpt3-175b", "mixtral-8x7b"])
 def test_plans_of_a_large_space_equal_those_plans_alone(name: str) -> None:
     model, figures = table(name, 2048), software("megatron-2022")
-    every, _ = gpu_plans(space_of(model, figures, 256, 512))
+    every = gpu_plans(space_of(model, figures, 256, 512))
     assert every.tensor.size > 16_384
     some = np.sort(np.random.default_rng(7).choice(every.tensor.size, 3000, replace=False))
     found = evaluated(model, every, figures)
@@ -135,7 +134,7 @@ def test_plans_on_very_many_devices_equal_those_plans_alone() -> None:
     """Degrees whose product is larger than the whole numbers a float tells apart."""
     model, figures = table("mixtral-8x7b", 512), software()
     asked = space_of(model, figures, 2**18, 2**18, micro_batch=(1.0,), recompute=(0.0,), offload=(0.0,))
-    every, _ = gpu_plans(asked)
+    every = gpu_plans(asked)
     plans = some_of(every, 3, 300)
     found = evaluated(model, plans, figures)
     step = gpu_step(model, plans, SYSTEM, figures, Precision.BF16, "adam")
@@ -146,7 +145,7 @@ def test_plans_on_very_many_devices_equal_those_plans_alone() -> None:
 @settings(max_examples=30)
 def test_those_that_fit_are_kept_in_their_order(seed: int, limit: float, host: float) -> None:
     model, figures = table("llama-7b", 2048), software()
-    plans = some_of(gpu_plans(space_of(model, figures, 16, 64))[0], seed, 200)
+    plans = some_of(gpu_plans(space_of(model, figures, 16, 64)), seed, 200)
     system = replace(SYSTEM, host_memory=host)
     found = evaluated(model, plans, figures, system=system, limit=limit)
     fits, rows = np.flatnonzero(found.fits), plans.rows.copy()
@@ -167,7 +166,7 @@ def test_those_that_fit_are_kept_in_their_order(seed: int, limit: float, host: f
 @settings(max_examples=30)
 def test_plans_beyond_a_limit_are_infinitely_slow_and_no_others(limit: float, host: float) -> None:
     model, figures = table("llama-7b", 2048), software()
-    plans, _ = gpu_plans(space_of(model, figures, 16, 64))
+    plans = gpu_plans(space_of(model, figures, 16, 64))
     free = evaluated(model, plans, figures)
     found = evaluated(model, plans, figures, system=replace(SYSTEM, host_memory=host), limit=limit)
     inside = (free.memory <= limit) & ((free.elsewhere <= host) if host else True)
@@ -181,7 +180,7 @@ def test_the_memory_of_the_host_bounds_what_is_put_there() -> None:
     """Each of seven billion weights keeps 12 bytes on a host: 84 GB a device, an eighth where eight share."""
     model, figures = table("llama-7b", 2048), software()
     asked = space_of(model, figures, 8, 64, tensor=(1.0,), pipeline=(1.0,), offload=(1.0,))
-    plans, _ = gpu_plans(asked)
+    plans = gpu_plans(asked)
     sharded = plans.sharding >= Sharding.OPTIMIZER
     small = replace(SYSTEM, host_memory=12.0 * model.parameters / 7.9)
     found = evaluated(model, plans, figures, system=small)
@@ -192,14 +191,14 @@ def test_the_memory_of_the_host_bounds_what_is_put_there() -> None:
 
 def test_no_plan_gives_nothing() -> None:
     model, figures = table("llama-7b", 2048), software()
-    plans, _ = gpu_plans(space_of(model, figures, 16, 3, tensor=(1.0,), pipeline=(1.0,)))
+    plans = gpu_plans(space_of(model, figures, 16, 3, tensor=(1.0,), pipeline=(1.0,)))
     found = evaluated(model, plans, figures)
     assert found.memory.size == found.seconds.size == found.fits.size == 0
 
 
 def test_a_faster_fabric_makes_no_evaluated_plan_slower() -> None:
     model, figures = table("mixtral-8x7b", 512), software()
-    plans, _ = gpu_plans(space_of(model, figures, 64, 64))
+    plans = gpu_plans(space_of(model, figures, 64, 64))
     before = evaluated(model, plans, figures).seconds
     better = replace(SYSTEM.fabric, port_bandwidth=2.0 * SYSTEM.fabric.port_bandwidth)
     after = evaluated(model, plans, figures, system=replace(SYSTEM, fabric=better)).seconds
