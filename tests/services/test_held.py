@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, contextmanager, suppress
 from inspect import stack
 from itertools import count
 from typing import Any
 
 import pytest
 
-from app.errors import AppError, Conflict, NotFound, TooMany
+from app.errors import AppError, Conflict, NotFound, Overtaken, TooMany
+from app.estimating.request import EstimateRequest
 from app.features.accelerators import service as accelerators
 from app.features.accelerators.model import AcceleratorRequest
+from app.features.erasure.model import Erasure, ErasureRequest
+from app.features.erasure.service import erase_customer
+from app.features.estimates import service as estimates
 from app.features.integrations import keys, webhooks
 from app.features.integrations.model import KeyRequest, WebhookRequest
 from app.features.studies.service import create_study, list_studies
@@ -26,7 +30,7 @@ from app.platform.store.database import Store
 from app.platform.store.document_queries import StudyQueries
 from app.platform.store.repository import Repository
 from app.platform.store.trail import Actor, acting
-from app.platform.web.examples import ACCELERATOR
+from app.platform.web.examples import ACCELERATOR, GPT3
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from tests.services.test_rates import clock as clock
 from tests.services.test_storage import LAYERS, study_of
@@ -219,3 +223,30 @@ def test_a_turn_lasts_while_only_its_own_workspace_waits(bench: Workbench) -> No
     turn.charge(30.0)
     # Between any two looks at the clock time passes, and what was used counts for less.
     assert not any(turn.over() for _ in range(5))
+
+
+def test_a_name_is_erased_from_what_is_kept_at_the_same_time(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = EstimateRequest.model_validate({**GPT3, "label": "For Zanfor"})
+    first = estimates.create_estimate(bench, LOCAL_WORKSPACE, request)
+    save, begun = estimates.save_estimate, threading.Event()
+
+    def erase() -> Erasure:
+        begun.wait(30)
+        named = ErasureRequest(customer="Zanfor", replacement="Erased", dry_run=False)
+        return erase_customer(bench, LOCAL_WORKSPACE, named)
+
+    def slowly(repository: Repository, *kept: Any) -> None:
+        save(repository, *kept)
+        begun.set()
+        wait([erasing], timeout=1)
+
+    monkeypatch.setattr(estimates, "save_estimate", slowly)
+    with ThreadPoolExecutor(1) as threads:
+        erasing = threads.submit(erase)
+        with suppress(Overtaken):
+            estimates.create_estimate(bench, LOCAL_WORKSPACE, request)
+        assert first.id and erasing.result(30).rows["estimate"] >= 1
+    listed = estimates.list_estimates(bench, LOCAL_WORKSPACE, 5, None).items
+    assert {row.label for row in listed} == {"For Erased"}
