@@ -79,16 +79,15 @@ def keep(
     answer, save = make()
     try:
         with bench.store.transaction(workspace_id) as repository:
-            repository.erasure.hold_off()
             save(repository)
-            if repository.erasure.count() != erasures:
-                # The answer may hold a name that was read before.
-                message = "a customer's name was erased from the workspace meanwhile; send the request again"
-                raise Overtaken(message)
             if once is not None:
                 document = answer.model_dump(mode="json")
                 since = now() - KEPT
                 repository.add_idempotent_answer(once.endpoint, once.key, once.body_sha256, document, since)
+            if repository.erasure.count() != erasures:
+                # The answer may hold a name that was read before.
+                message = "a customer's name was erased from the workspace meanwhile; send the request again"
+                raise Overtaken(message)
     except AlreadyAnswered:
         first = earlier_answer(bench, workspace_id, once, kind)
         assert first is not None, "a key that is taken has an answer"

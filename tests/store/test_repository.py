@@ -152,7 +152,7 @@ def row(position: int, time: float | None, workspace: str = "ws_one") -> SweepRo
 def test_rows_are_counted_narrowed_and_sorted(filled: Store) -> None:
     with filled.transaction("ws_one") as repository:
         rows = [row(position, time) for position, time in enumerate([3.0, None, 1.0, 2.0])]
-        repository.of_sweep("swp_one").keep(rows)
+        repository.of_sweep("swp_one").add(rows)
     with filled.transaction("ws_one") as repository:
         queries = repository.of_sweep("swp_one")
         assert queries.positions() == {0, 1, 2, 3}
@@ -169,14 +169,14 @@ def test_rows_are_counted_narrowed_and_sorted(filled: Store) -> None:
 
 def test_a_row_cannot_be_kept_twice(filled: Store) -> None:
     with filled.transaction("ws_one") as repository:
-        repository.of_sweep("swp_one").keep([row(0, 1.0)])
+        repository.of_sweep("swp_one").add([row(0, 1.0)])
     with pytest.raises(IntegrityError), filled.transaction("ws_one") as repository:
-        repository.of_sweep("swp_one").keep([row(0, 1.0)])
+        repository.of_sweep("swp_one").add([row(0, 1.0)])
 
 
 def test_a_row_belongs_to_the_workspace_of_its_sweep(filled: Store) -> None:
     with pytest.raises(ForeignRow), filled.transaction("ws_one") as repository:
-        repository.of_sweep("swp_one").keep([row(0, 1.0, "ws_two")])
+        repository.of_sweep("swp_one").add([row(0, 1.0, "ws_two")])
 
 
 def test_of_two_changes_of_one_version_only_one_is_made(store: Store) -> None:

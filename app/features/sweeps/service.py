@@ -274,7 +274,7 @@ def compute_sweep(claim: JobClaim, make_pool: Callable[[], WorkerPool]) -> None:
         ]
 
         def keep(repository: Repository, records: list[SweepRowRecord] = records) -> None:
-            repository.of_sweep(identifier).keep(records)
+            repository.of_sweep(identifier).add(records)
 
         claim.advance(len(records), keep)
 

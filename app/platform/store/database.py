@@ -27,6 +27,7 @@ from app.platform.store.account_queries import (
     replace_sealed,
     sealed_values,
 )
+from app.platform.store.erasure_queries import hold_off_erasing
 from app.platform.store.failures import PatientPool, watch
 from app.platform.store.integration_queries import claim_message, key_of, purge_messages, purge_rates
 from app.platform.store.job_queries import (
@@ -127,6 +128,8 @@ class Store:
     @contextmanager
     def _session(self, workspace_id: str | None = None) -> Iterator[Session]:
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
+            if workspace_id is not None:
+                hold_off_erasing(session, workspace_id)
             keep_trail(session, workspace_id)
             event.listen(session, "before_flush", without_null)
             yield session

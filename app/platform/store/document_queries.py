@@ -443,7 +443,7 @@ class SweepQueries(Queries):
         super().__init__(session, workspace_id)
         self._sweep_id = sweep_id
 
-    def keep(self, rows: Iterable[SweepRowRecord]) -> None:
+    def add(self, rows: Iterable[SweepRowRecord]) -> None:
         self._session.add_all(rows)
 
     def positions(self) -> set[int]:

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import sqlalchemy as sa
-from sqlmodel import SQLModel, col
+from sqlalchemy.orm import UOWTransaction
+from sqlmodel import Session, SQLModel, col
 from sqlmodel.sql.sqltypes import AutoString
 
 from app.platform.store.queries import Queries
@@ -69,7 +70,7 @@ DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:t\d{2}:[\d:.]+)?")
 """A day or moment in folded text, of which no part is a name."""
 
 ERASURE_LOCK = 7239543
-"""Number of the lock on PostgreSQL between who erases a name and those who keep answers in a workspace."""
+"""Number of the lock on PostgreSQL between who erases a name and those who write in the same workspace."""
 
 READ = 200
 """Rows read at once; a document may take a hundred kilobytes."""
@@ -143,23 +144,28 @@ def is_fixed(value: str, field: str) -> bool:
     return bool(STRUCTURED.fullmatch(value) or (identifies and IDENTIFIER.fullmatch(value)))
 
 
+def hold(session: Session, lock: Callable[..., sa.ColumnElement[Any]], workspace_id: str) -> None:
+    """Hold the lock of a workspace until the transaction ends; SQLite has one writer at a time."""
+    connection = session.connection()
+    if connection.dialect.name != "sqlite":
+        connection.execute(sa.select(lock(ERASURE_LOCK, sa.func.hashtext(workspace_id))))
+
+
+def hold_off_erasing(session: Session, workspace_id: str) -> None:
+    """Let a session begin to write only while no name is erased, and none be erased until it ends."""
+
+    def before_flush(session: Session, context: UOWTransaction, instances: Any) -> None:
+        hold(session, sa.func.pg_advisory_xact_lock_shared, workspace_id)
+
+    sa.event.listen(session, "before_flush", before_flush, once=True)
+
+
 class ErasureQueries(Queries):
     """Every text of a workspace."""
 
     def count(self) -> int:
         """Return how many names were erased, as the index of actions knows without a row."""
         return self.count_rows(AuditEvent, action=ERASED)
-
-    def hold_off(self) -> None:
-        """Let no name be erased until this transaction ends.
-
-        What is counted after a row was written is counted while nobody erases: SQLite has one writer.
-        """
-        self._hold(sa.func.pg_advisory_xact_lock_shared)
-
-    def _hold(self, lock: Callable[..., sa.ColumnElement[Any]]) -> None:
-        if self._session.get_bind().dialect.name != "sqlite":
-            self._session.execute(sa.select(lock(ERASURE_LOCK, sa.func.hashtext(self._workspace_id))))
 
     def customers(self) -> list[str]:
         """Return the names of customers that studies, proposals and uploads state."""
@@ -176,7 +182,7 @@ class ErasureQueries(Queries):
         """
         self._session.flush()
         if not dry_run:
-            self._hold(sa.func.pg_advisory_xact_lock)
+            hold(self._session, sa.func.pg_advisory_xact_lock, self._workspace_id)
             self._take_back_jobs()
         pattern = pattern_of(name)
 
@@ -274,10 +280,8 @@ GUARDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "BEGIN SELECT RAISE(ABORT, 'the audit trail only grows'); END",
         ),
     ),
-    "postgresql": (
-        (f"ALTER TABLE {TRAIL} DISABLE TRIGGER {TRAIL}_kept",),
-        (f"ALTER TABLE {TRAIL} ENABLE TRIGGER {TRAIL}_kept",),
-    ),
+    # Others go on writing their trails meanwhile.
+    "postgresql": (("SET LOCAL rackline.erasing = on",), ("SET LOCAL rackline.erasing = off",)),
 }
 """What takes the guard of the trail away and puts it back, by database."""
 
