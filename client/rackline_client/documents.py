@@ -3641,7 +3641,7 @@ class PriceBookPatch(Request):
 class PriceBookRequest(Request):
     """A price book, or a full replacement of its rows."""
     name: str
-    """Name."""
+    """Name; proposals show it to the customer as the source of the prices."""
     rows: list[BookRowInput]
     """Prices, rates and discounts; each at most once."""
     comment: str = ''

@@ -46,7 +46,12 @@ class BookRowInput(BookRowKey):
 class PriceBookRequest(Schema):
     """A price book, or a full replacement of its rows."""
 
-    name: str = Field(min_length=1, max_length=200, description="Name.", examples=["Spring offers"])
+    name: str = Field(
+        min_length=1,
+        max_length=200,
+        description="Name; proposals show it to the customer as the source of the prices.",
+        examples=["Spring offers"],
+    )
     rows: list[BookRowInput] = Field(
         max_length=MOST_ROWS, description="Prices, rates and discounts; each at most once."
     )
