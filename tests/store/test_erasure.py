@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 import sqlalchemy as sa
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.platform.store.account_tables import Invitation
 from app.platform.store.database import Store
+from app.platform.store.erasure_queries import erased_from, pattern_of, tells_of
 from app.platform.store.tables import AuditEvent, IdempotencyKey, Profile
 
 EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
@@ -55,6 +60,10 @@ def test_a_name_goes_from_one_workspace_and_its_trail(store: Store) -> None:
         ("Électricité Un", "électricité un"),
         (unicodedata.normalize("NFD", "한빛전자"), "한빛전자"),
         ("한빛전자", unicodedata.normalize("NFD", "한빛전자")),
+        ("하\u11ab빛전자", "한빛전자"),
+        ("한빛 전자 AI", "한빛 전자 ai"),
+        ("北京\uf9ea大學", "北京離大學"),
+        ("\U0002f804京", "你京"),
         (unicodedata.normalize("NFD", "Électricité Un"), "ÉLECTRICITÉ\u00a0UN"),
         ("Groß & Söhne", "GROSS & söhne"),
         ("Großbank", "grossbank"),
@@ -77,6 +86,42 @@ def test_a_name_is_found_however_it_is_spelled(store: Store, stored: str, typed:
     with store.transaction("ws_one") as repository:
         profile = repository.get(Profile, "prf_2")
         assert profile is not None and profile.document == {"notes": "그 [erased] 은", "rows": ["[erased]"]}
+
+
+def spelled(letters: str, ways: list[int]) -> str:
+    """Return letters, each in one of the ways in which it may be written."""
+    forms: tuple[Callable[[str], str], ...] = (
+        str,
+        str.upper,
+        str.lower,
+        partial(unicodedata.normalize, "NFD"),
+        lambda letter: (
+            chr(ord(letter) - (ord(letter) - 0xAC00) % 28) + unicodedata.normalize("NFD", letter)[2:]
+            if "가" <= letter <= "힣"
+            else letter
+        ),
+    )
+    return "".join(forms[way](letter) for letter, way in zip(letters, ways, strict=True))
+
+
+@given(data=st.data())
+def test_every_spelling_of_a_name_is_searched(data: st.DataObject) -> None:
+    letters = st.sampled_from("한빛전자각나ㄱ北京大離\uf9ea你\U0002f804abfiklstßﬁK\u212aé")
+    name = data.draw(st.text(letters, min_size=2, max_size=6))
+    ways = st.lists(st.integers(0, 4), min_size=len(name), max_size=len(name))
+    stored = f"그 {spelled(name, data.draw(ways))} 은"
+    assert erased_from(stored, pattern_of(name), "…") != stored
+    table = sa.Table(
+        "noted", sa.MetaData(), sa.Column("name", sa.String(300)), sa.Column("document", sa.JSON)
+    )
+    engine = sa.create_engine("sqlite://")
+    with engine.begin() as connection:
+        table.create(connection)
+        connection.execute(table.insert().values(name=stored, document={"name": stored}))
+        for column in table.c:
+            found = sa.select(sa.func.count()).select_from(table).where(tells_of(column, name, sqlite=True))
+            assert connection.scalar(found) == 1
+    engine.dispose()
 
 
 def test_rows_are_all_reached_in_batches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -215,7 +215,9 @@ class ErasureQueries(Queries):
         keys = list(table.primary_key.columns)
         mine = table.c.workspace_id == self._workspace_id
         keyed = table.name == KEYED
-        told = sa.or_(*(tells_of(column, name) for column in (columns + keys if keyed else columns)))
+        searched = columns + keys if keyed else columns
+        sqlite = connection.dialect.name == "sqlite"
+        told = sa.or_(*(tells_of(column, name, sqlite) for column in searched))
         changed: list[str] = []
         query = sa.select(*keys, *columns).where(mine, told)
         # PostgreSQL lets nobody change them until they are changed here.
@@ -313,13 +315,28 @@ def limit(column: sa.Column[Any]) -> int | None:
     return length
 
 
-def tells_of(column: sa.Column[Any], name: str) -> sa.ColumnElement[bool]:
+def tells_of(column: sa.Column[Any], name: str, sqlite: bool) -> sa.ColumnElement[bool]:
     """Return the condition that a column may hold a name, however it is spelled.
 
-    Databases compare letters of ASCII alone without case. A name with others, or only with letters that
-    others fold to (ß, ﬁ, the Kelvin sign), may be anywhere.
+    The longest run of letters is looked for that nothing else folds to, or only other letters that are rare.
+    Databases compare letters of ASCII alone without case; others (ß, ﬁ, the Kelvin sign) fold to what is left
+    out here. A name without such a run may be anywhere.
     """
-    runs = re.findall(r"[a-eghjm-ru-z0-9]{2,}", folded(name)) if folded(name).isascii() else []
+    runs = RUN.findall(folded(name))
     if not runs:
         return sa.true()
-    return sa.func.lower(sa.cast(column, sa.Text)).contains(max(runs, key=len))
+    run, text = max(runs, key=len), sa.cast(column, sa.Text)
+    if run.isascii():
+        return sa.func.lower(text).contains(run)
+    if sqlite and isinstance(column.type, sa.JSON):
+        return sa.or_(*(text.contains(part) for part in (json.dumps(run)[1:-1], *COMPOSING_ESCAPED)))
+    return sa.or_(text.contains(run), text.regexp_match(COMPOSING))
+
+
+RUN = re.compile(r"[a-eghjm-ru-z0-9]{2,}|[가-힣]{2,}|[一-鿿]{2,}")
+
+COMPOSING = "[\u1100-\u11ff\uf900-\ufad9\U0002f800-\U0002fa1c]"
+"""Letters with which syllables of Hangul and Chinese characters may be written as well."""
+
+COMPOSING_ESCAPED = (r"\u11", r"\uf9", r"\ufa", r"\ud87e")
+"""How such letters begin in documents on SQLite, which are written in ASCII."""
