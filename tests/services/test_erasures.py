@@ -24,12 +24,14 @@ from app.features.price_books.model import PriceBookRequest
 from app.features.price_books.service import create_book
 from app.features.proposals import service as proposals
 from app.features.proposals.model import Proposal, ProposalRequest
+from app.features.studies import service as studies
+from app.features.studies.model import StudyContent, StudyPatch
 from app.features.sweeps import service as sweeps
 from app.features.sweeps.model import SweepRequest
 from app.features.uploads.model import ProfileRequest
 from app.features.uploads.service import describe_profile
 from app.platform.store.database import Store
-from app.platform.web.examples import ACCELERATOR, BOOK, CALIBRATION, GPT3, HEAD_TO_HEAD, TRANSFORMER
+from app.platform.web.examples import ACCELERATOR, BOOK, CALIBRATION, GPT3, HEAD_TO_HEAD, STUDY, TRANSFORMER
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from tests.jobs import do_next
 from tests.sizing.asking import sizing_context
@@ -156,3 +158,22 @@ def test_a_sweep_is_read_though_erasing_made_labels_equal(servers: list[Workbenc
     sweep = sweeps.create_sweep(bench, LOCAL_WORKSPACE, SweepRequest.model_validate(labelled)).id
     erase(bench, "Zorblatt")
     assert sweeps.get_sweep(bench, LOCAL_WORKSPACE, sweep, limit=5).labels["model"] == ["Erased", "Erased"]
+
+
+def test_an_edit_under_way_does_not_write_the_name_back(
+    servers: list[Workbench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench, other = servers
+    content = StudyContent.model_validate(STUDY | {"name": "Zorblatt"})
+    study = studies.create_study(bench, LOCAL_WORKSPACE, content).id
+    estimated = studies.estimates_of
+
+    def slowly(*asked: Any) -> Any:
+        erase(other, "Zorblatt")
+        return estimated(*asked)
+
+    monkeypatch.setattr(studies, "estimates_of", slowly)
+    with pytest.raises(Overtaken):
+        studies.change_study(bench, LOCAL_WORKSPACE, study, StudyPatch.model_validate({"customer": "A"}))
+    found = studies.get_study(bench, LOCAL_WORKSPACE, study)
+    assert (found.version, found.content.name) == (1, "Erased")

@@ -19,7 +19,7 @@ from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError
 from sqlalchemy.orm import UOWTransaction
 from sqlmodel import Session, select
 
-from app.errors import BadInput, need
+from app.errors import BadInput, Overtaken, need
 from app.platform.store.account_queries import (
     ExternalQueries,
     IdentityQueries,
@@ -114,10 +114,20 @@ class Store:
         upgrade(self.engine)
 
     @contextmanager
-    def transaction(self, workspace_id: str) -> Iterator[Repository]:
-        """Open the queries of one workspace; commit at the end, roll back on an exception."""
+    def transaction(self, workspace_id: str, erasures: int | None = None) -> Iterator[Repository]:
+        """Open the queries of one workspace; commit at the end, roll back on an exception.
+
+        What follows from rows read when so many names had been erased is refused once there are more.
+        """
         with self._session(workspace_id) as session:
-            yield Repository(session, workspace_id)
+            repository = Repository(session, workspace_id)
+            if erasures is not None:
+                hold_off_erasing(session, workspace_id)
+            yield repository
+            if erasures is not None and repository.erasure.count() != erasures:
+                raise Overtaken(
+                    "a customer's name was erased from the workspace meanwhile; send the request again"
+                )
 
     @contextmanager
     def identity(self) -> Iterator[IdentityStore]:
@@ -129,7 +139,7 @@ class Store:
     def _session(self, workspace_id: str | None = None) -> Iterator[Session]:
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
             if workspace_id is not None:
-                hold_off_erasing(session, workspace_id)
+                event.listen(session, "before_flush", lambda *_: hold_off_erasing(session, workspace_id))
             keep_trail(session, workspace_id)
             event.listen(session, "before_flush", without_null)
             yield session

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import UOWTransaction
 from sqlmodel import Session, SQLModel, col
 from sqlmodel.sql.sqltypes import AutoString
 
@@ -152,12 +151,13 @@ def hold(session: Session, lock: Callable[..., sa.ColumnElement[Any]], workspace
 
 
 def hold_off_erasing(session: Session, workspace_id: str) -> None:
-    """Let a session begin to write only while no name is erased, and none be erased until it ends."""
-
-    def before_flush(session: Session, context: UOWTransaction, instances: Any) -> None:
+    """Let this transaction go on only while no name is erased, and none be erased until it ends."""
+    if not session.info.get(HELD):
         hold(session, sa.func.pg_advisory_xact_lock_shared, workspace_id)
+        session.info[HELD] = True
 
-    sa.event.listen(session, "before_flush", before_flush, once=True)
+
+HELD = "erasing_held_off"
 
 
 class ErasureQueries(Queries):
