@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,27 +11,44 @@ import pytest
 from app.errors import Overtaken
 from app.estimating.documents import Estimate
 from app.estimating.request import EstimateRequest
-from app.features.accelerators.model import AcceleratorRequest
+from app.features.accelerators import service as accelerators
+from app.features.accelerators.model import AcceleratorPatch, AcceleratorRequest
 from app.features.accelerators.service import create_accelerator
 from app.features.calibration.model import CalibrationRequest
 from app.features.calibration.service import create_calibration
-from app.features.comparisons.model import ComparisonRequest
+from app.features.comparisons import service as comparisons
+from app.features.comparisons.model import ComparisonPatch, ComparisonRequest
 from app.features.comparisons.service import create_comparison
 from app.features.erasure.model import Erasure, ErasureRequest
 from app.features.erasure.service import erase_customer
 from app.features.estimates import service as estimates
-from app.features.price_books.model import PriceBookRequest
+from app.features.price_books import service as books
+from app.features.price_books.model import PriceBookPatch, PriceBookRequest
 from app.features.price_books.service import create_book
 from app.features.proposals import service as proposals
-from app.features.proposals.model import Proposal, ProposalRequest
+from app.features.proposals.model import Proposal, ProposalPatch, ProposalRequest
+from app.features.sizings import service as sizings
+from app.features.sizings.model import SizingRequest
+from app.features.sizings.search import nobody
 from app.features.studies import service as studies
+from app.features.studies import states
 from app.features.studies.model import StudyContent, StudyPatch
 from app.features.sweeps import service as sweeps
 from app.features.sweeps.model import SweepRequest
-from app.features.uploads.model import ProfileRequest
+from app.features.uploads import service as uploads
+from app.features.uploads.model import ProfileRequest, UploadPatch
 from app.features.uploads.service import describe_profile
 from app.platform.store.database import Store
-from app.platform.web.examples import ACCELERATOR, BOOK, CALIBRATION, GPT3, HEAD_TO_HEAD, STUDY, TRANSFORMER
+from app.platform.web.examples import (
+    ACCELERATOR,
+    BOOK,
+    CALIBRATION,
+    GPT3,
+    HEAD_TO_HEAD,
+    SIZING,
+    STUDY,
+    TRANSFORMER,
+)
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from tests.jobs import do_next
 from tests.sizing.asking import sizing_context
@@ -160,20 +177,92 @@ def test_a_sweep_is_read_though_erasing_made_labels_equal(servers: list[Workbenc
     assert sweeps.get_sweep(bench, LOCAL_WORKSPACE, sweep, limit=5).labels["model"] == ["Erased", "Erased"]
 
 
+Edit = Callable[[Workbench], object]
+
+
+def edits(bench: Workbench) -> dict[str, tuple[Any, str, Edit]]:
+    """Return what is read on the way of each edit: its module and name there, and the edit."""
+    ws = LOCAL_WORKSPACE
+    content = StudyContent.model_validate(STUDY | {"name": "Zorblatt"})
+    study = studies.create_study(bench, ws, content).id
+    titled = ComparisonRequest.model_validate(HEAD_TO_HEAD | {"title": "Zorblatt"})
+    comparison = comparisons.create_comparison(bench, ws, titled).id
+    book = books.create_book(bench, ws, PriceBookRequest.model_validate(BOOK)).id
+    stated = AcceleratorRequest.model_validate(ACCELERATOR | {"name": "Zorblatt X1"})
+    own = create_accelerator(bench, ws, stated).id
+    asked = ProposalRequest.model_validate({"comparison_id": comparison, "customer": "Somebody"})
+    proposal = proposals.create_proposal(bench, ws, asked).id
+    described = ProfileRequest.model_validate(TRANSFORMER | {"name": "Zorblatt 7B"})
+    profile = describe_profile(bench, ws, described).id
+    named = SizingRequest.model_validate(SIZING | {"label": "Zorblatt"})
+    return {
+        "study": (
+            studies, "estimates_of",
+            lambda at: studies.change_study(at, ws, study, StudyPatch(customer="A")),
+        ),
+        "comparison": (
+            comparisons, "get_comparison",
+            lambda at: comparisons.change_comparison(at, ws, comparison, ComparisonPatch(locale="ko")),
+        ),
+        "price book": (
+            books, "edited",
+            lambda at: books.change_book(at, ws, book, PriceBookPatch(comment="A"), None),
+        ),
+        "accelerator": (
+            accelerators, "patched",
+            lambda at: accelerators.change_accelerator(at, ws, own, AcceleratorPatch(name="A"), None),
+        ),
+        "proposal": (
+            proposals, "compile_content",
+            lambda at: proposals.change_proposal(at, ws, proposal, ProposalPatch(customer="A")),
+        ),
+        "model": (
+            uploads, "existing",
+            lambda at: uploads.change_profile(at, ws, profile, UploadPatch(customer="A")),
+        ),
+        "sizing": (sizings, "size", lambda at: sizings.keep_found(at, ws, "siz_a", named, nobody)),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "kind", ["study", "comparison", "price book", "accelerator", "proposal", "model", "sizing"]
+)
 def test_an_edit_under_way_does_not_write_the_name_back(
-    servers: list[Workbench], monkeypatch: pytest.MonkeyPatch
+    servers: list[Workbench], monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     bench, other = servers
-    content = StudyContent.model_validate(STUDY | {"name": "Zorblatt"})
-    study = studies.create_study(bench, LOCAL_WORKSPACE, content).id
-    estimated = studies.estimates_of
+    module, name, edit = edits(bench)[kind]
+    read = getattr(module, name)
 
-    def slowly(*asked: Any) -> Any:
+    def slowly(*asked: Any, **named: Any) -> Any:
+        found = read(*asked, **named)
+        monkeypatch.undo()
         erase(other, "Zorblatt")
-        return estimated(*asked)
+        return found
 
-    monkeypatch.setattr(studies, "estimates_of", slowly)
+    monkeypatch.setattr(module, name, slowly)
     with pytest.raises(Overtaken):
-        studies.change_study(bench, LOCAL_WORKSPACE, study, StudyPatch.model_validate({"customer": "A"}))
-    found = studies.get_study(bench, LOCAL_WORKSPACE, study)
-    assert (found.version, found.content.name) == (1, "Erased")
+        edit(bench)
+    with bench.store.transaction(LOCAL_WORKSPACE) as repository:
+        assert repository.erasure.erase("Zorblatt", "x", dry_run=True) == {}
+
+
+def test_labels_that_erasing_made_equal_are_told_apart(servers: list[Workbench]) -> None:
+    bench = servers[0]
+    labels = ("Zorblatt", "zorblatt")
+    first, _, third = HEAD_TO_HEAD["rows"]
+    rows = [row | {"label": label} for row, label in zip((first, third), labels, strict=True)]
+    compared = ComparisonRequest.model_validate(HEAD_TO_HEAD | {"rows": rows})
+    comparison = comparisons.create_comparison(bench, LOCAL_WORKSPACE, compared).id
+    options = [option | {"label": label} for option, label in zip(STUDY["options"], labels, strict=False)]
+    content = StudyContent.model_validate(STUDY | {"options": options})
+    study = studies.create_study(bench, LOCAL_WORKSPACE, content).id
+    erase(bench, "Zorblatt")
+    found = comparisons.get_comparison(bench, LOCAL_WORKSPACE, comparison).comparison
+    assert [row.label for row in found.rows] == ["Erased", "Erased (2)"]
+    patch = ComparisonPatch(title="Two")
+    assert comparisons.change_comparison(bench, LOCAL_WORKSPACE, comparison, patch).comparison.title == "Two"
+    state = states.state_of(bench, LOCAL_WORKSPACE, study, {})
+    answered = states.answer_state(bench, LOCAL_WORKSPACE, state)
+    assert [option.label for option in answered.options] == ["Erased", f"Erased ({options[1]['key']})"]
+    studies.change_study(bench, LOCAL_WORKSPACE, study, StudyPatch(customer="A"))

@@ -8,7 +8,7 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.errors import BadInput
+from app.errors import BadInput, Conflict
 from app.features.accounts.service import SignInRefused, join, new_account, start_session, workspace_of
 from app.platform.admission import Role
 from app.platform.identity import MOST_NAME, Identity, Visitor, checked_email, folded, token_hash
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 
 PURPOSE = "oidc"
+TWICE = "start the sign-in again; you signed in elsewhere at the same moment"
+
 LASTS = 600
 """Longest time that a browser may take at the provider. [s]"""
 
@@ -142,27 +144,38 @@ def let_in(queries: IdentityStore, single: SingleSignOn, person: Person, proven:
     if account is None:
         if invitation is None and sought.rpartition("@")[2] not in single.domains:
             raise refusal
-        account = new_account(queries, email, shown_name(person.name, email), None)
+        try:
+            account = new_account(queries, email, shown_name(person.name, email), None)
+        except Conflict:
+            raise SignInRefused(TWICE) from None
         if invitation is None:
             join(queries, account, sole_workspace(queries, refusal), Role.VIEWER)
-    elif queries.external.has_other(account.id, issuer):
-        # Somebody else at the provider has this address now: an operator must decide whose account it is.
-        raise refusal
-    elif account.id != proven:
-        # Whoever chose the password never proved the address: the link of an invitation is shown to the
-        # inviter. From now on that password must not open this account.
-        queries.people.set_password(account.id, None)
-        if account.totp_sealed is not None:
-            queries.people.drop_second_factor(account.id)
-        queries.people.end_password_links(account.id)
-        queries.sessions.end_all(account.id)
+    else:
+        account = queries.people.hold_account(account.id)
+        if account is None:
+            raise refusal
+        if queries.external.has_other(account.id, issuer):
+            known = queries.external.account_of(issuer, person.subject)
+            if known is None:
+                # Somebody else at the provider has this address now: an operator must decide whose account
+                # it is.
+                raise refusal
+            return known
+        if account.id != proven:
+            # Whoever chose the password never proved the address: the link of an invitation is shown to the
+            # inviter. From now on that password must not open this account, nor what was set up with it.
+            queries.people.set_password(account.id, None)
+            if account.totp_sealed is not None:
+                queries.people.drop_second_factor(account.id)
+            queries.people.end_password_links(account.id)
+            queries.sessions.end_all(account.id)
     if invitation is not None:
         used = queries.people.use_link(Invitation, invitation.token_sha256, moment)
         if used and queries.people.membership(account.id, invitation.workspace_id) is None:
             join(queries, account, invitation.workspace_id, Role(invitation.role))
     theirs = ExternalIdentity(issuer=issuer, subject=person.subject, account_id=account.id, created_at=moment)
     if not queries.external.is_first(theirs):
-        raise SignInRefused("start the sign-in again; you signed in elsewhere at the same moment")
+        raise SignInRefused(TWICE)
     return account
 
 

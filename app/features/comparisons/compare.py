@@ -137,6 +137,7 @@ def estimated(
 ) -> list[ComparisonEntry]:
     """Return the requested rows with their estimates; errors name the row."""
     check_row_count(len(requests))
+    check_labels(requests)
     options = []
     for position, request in enumerate(requests):
         if isinstance(request, PublishedFigure):
@@ -160,27 +161,37 @@ def check_systems(options: Sequence[ComparisonEntry], catalog: Catalog) -> None:
             known_id(catalog, "system", system, f"rows.{position}.system")
 
 
-def row_labels(options: Sequence[ComparisonEntry]) -> list[str]:
-    """Return the label of each row, by default the name of its system; labels are unique."""
-    used = [option.request.label for option in options if option.request.label]
+def check_labels(requests: Sequence[EstimateRequest | PublishedFigure]) -> None:
+    used = [request.label for request in requests if request.label]
     repeated = sorted({label for label in used if used.count(label) > 1})
     if repeated:
         raise BadInput.at("rows", "two rows are labelled “{label}”; use different labels", label=repeated[0])
-    labels = []
+
+
+def row_labels(options: Sequence[ComparisonEntry]) -> list[str]:
+    """Return the label of each row, by default the name of its system; labels are unique.
+
+    Of labels that are equal since a name was erased from them, the later ones are numbered.
+    """
+    given = [option.request.label for option in options if option.request.label]
+    labels: list[str] = []
     for option in options:
-        label = option.request.label or default_label(option, used)
-        used.append(label)
+        own = option.request.label
+        label = own if own and own not in labels else unused_label(option, [*given, *labels])
         labels.append(label)
     return labels
 
 
-def default_label(option: ComparisonEntry, used: Collection[str]) -> str:
-    """Return an unused label for an estimate."""
-    assert option.estimate is not None, "published figures always have a label"
-    system = option.estimate.system
-    base = option.estimate.label or (f"{system.count} × {system.name}" if system.count > 1 else system.name)
+def unused_label(option: ComparisonEntry, used: Collection[str]) -> str:
+    base = option.request.label or default_label(option)
     labels = itertools.chain([base], (f"{base} ({number})" for number in itertools.count(2)))
     return next(label for label in labels if label not in used)
+
+
+def default_label(option: ComparisonEntry) -> str:
+    assert option.estimate is not None, "published figures always have a label"
+    system = option.estimate.system
+    return option.estimate.label or (f"{system.count} × {system.name}" if system.count > 1 else system.name)
 
 
 def row_hours(

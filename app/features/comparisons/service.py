@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,15 +54,17 @@ class ComparisonHead:
 def create_comparison(
     bench: Workbench, workspace_id: str, request: ComparisonRequest, key: str | None = None
 ) -> Comparison:
-    return keep_comparison(bench, workspace_id, request, IdempotentCall.of("comparisons", key, request))
+    call = IdempotentCall.of("comparisons", key, request)
+    return keep_comparison(bench, workspace_id, lambda: request, call)
 
 
 def keep_comparison(
-    bench: Workbench, workspace_id: str, request: ComparisonRequest, once: IdempotentCall | None
+    bench: Workbench, workspace_id: str, asked: Callable[[], ComparisonRequest], once: IdempotentCall | None
 ) -> Comparison:
     """Compare options and store the comparison, once per idempotent call."""
 
     def make() -> tuple[Comparison, Save]:
+        request = asked()
         options = make_options(bench, workspace_id, request.rows, request.currency)
         head = ComparisonHead(new_id("cmp"), request.title, request.locale, request.currency)
         answer = compared(bench, workspace_id, options, head)

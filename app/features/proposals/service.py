@@ -290,6 +290,7 @@ def change_proposal(
     bench: Workbench, workspace_id: str, identifier: str, patch: ProposalPatch, version: int | None = None
 ) -> Proposal:
     """Change a draft; its figures are computed again from the comparison."""
+    erasures = bench.erasures(workspace_id)
     with bench.store.transaction(workspace_id) as repository:
         record = existing(repository, identifier)
     check_draft(record)
@@ -317,7 +318,7 @@ def change_proposal(
         "updated_at": moment,
         "review": "draft",
     }
-    with bench.store.transaction(workspace_id) as repository:
+    with bench.store.transaction(workspace_id, erasures) as repository:
         queries = repository.of_proposal(identifier)
         if not queries.change(record.version, values):
             overtaker = existing(repository, identifier)

@@ -139,9 +139,10 @@ def find_sizing(
 def keep_found(
     bench: Workbench, workspace_id: str, identifier: str, request: SizingRequest, watch: Watch
 ) -> None:
+    erasures = bench.erasures(workspace_id)
     row = _row(identifier, request, size(request, bench.context(workspace_id), watch))
     # The same request at the same time has the same answer, so a duplicate is ignored.
-    with suppress(IntegrityError), bench.store.transaction(workspace_id) as repository:
+    with suppress(IntegrityError), bench.store.transaction(workspace_id, erasures) as repository:
         repository.add(row)
 
 

@@ -395,6 +395,9 @@ def check(content: StudyContent, catalog: Catalog) -> None:
             _check_figure(option.figure, option, keys, path, catalog)
     if content.baseline is not None and content.baseline not in keys:
         raise NotFound.named("option", content.baseline, keys, "baseline")
+
+
+def check_labels(content: StudyContent) -> None:
     labels = [option.label for option in content.options if option.label]
     for label in labels:
         if labels.count(label) > 1:
@@ -441,12 +444,15 @@ def request_of(content: StudyContent, option: StudyOption) -> EstimateRequest | 
 
 
 def labels_of(content: StudyContent, catalog: Catalog) -> dict[str, str]:
-    """Return the label of each option by its key; an option without one is called by count and system."""
+    """Return the label of each option by its key; an option without one is called by count and system.
+
+    Labels that are equal since a name was erased from them are told apart by the key.
+    """
     labels: dict[str, str] = {}
     own_labels = {option.label for option in content.options}
     for option in content.options:
         label = option.label or _usual_label(option, catalog)
-        if option.label is None and (label in labels.values() or label in own_labels):
+        if label in labels.values() or (option.label is None and label in own_labels):
             label = f"{label} ({option.key})"
         labels[option.key] = label
     return labels

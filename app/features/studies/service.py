@@ -17,7 +17,7 @@ from app.features.comparisons.model import PublishedFigure
 from app.features.estimates.service import make_estimate
 from app.features.studies.answering import Outcomes, Requests
 from app.features.studies.explaining import changes_between
-from app.features.studies.knobs import check, field_of_knobs, labels_of, request_of, turn
+from app.features.studies.knobs import check, check_labels, field_of_knobs, labels_of, request_of, turn
 from app.features.studies.model import (
     Study,
     StudyChange,
@@ -102,6 +102,7 @@ def create_study(
     """Store a study, all of whose options can be estimated; an unsaved one is deleted after some time."""
 
     def make() -> tuple[Study, Save]:
+        check_labels(content)
         estimates_of(bench, workspace_id, content, {})
         study, add = first_version(content, saved=saved)
 
@@ -124,6 +125,7 @@ def unsaved_study(
 
     def make() -> tuple[Study, Save]:
         check(content, bench.sizing.catalog)
+        check_labels(content)
         if strict:
             estimates_of(bench, workspace_id, content, {})
         return first_version(content, saved=False)
@@ -276,6 +278,8 @@ def change_study(
     changes = changes_between(latest.content, turned.content)
     if not changes:
         return latest
+    if turned.content.options != before.content.options:
+        check_labels(turned.content)
     estimates_of(bench, workspace_id, turned.content, turned.knobs)
     tree = tree_of(turned.content)
     if latest.version >= MAX_VERSIONS:
@@ -360,6 +364,7 @@ def export_study(
 
 def import_study(bench: Workbench, workspace_id: str, file: StudyFile, key: str | None = None) -> Study:
     def make() -> tuple[Study, Save]:
+        check_labels(file.study)
         estimates_of(bench, workspace_id, file.study, {})
         return first_version(file.study)
 

@@ -135,16 +135,19 @@ def comparison_of_state(
     earlier = earlier_answer(bench, workspace_id, call, Comparison)
     if earlier is not None:
         return earlier
-    state = state_of(bench, workspace_id, identifier, request.knobs, request.version)
-    content = state.content
-    requests, _ = estimates_of(bench, workspace_id, content, state.turned.knobs)
-    comparison = ComparisonRequest(
-        title=request.title or content.name,
-        locale=request.locale,
-        currency=content.base.currency,
-        rows=rows_of(content, requests, bench.sizing.catalog),
-    )
-    return keep_comparison(bench, workspace_id, comparison, call)
+
+    def made() -> ComparisonRequest:
+        state = state_of(bench, workspace_id, identifier, request.knobs, request.version)
+        content = state.content
+        requests, _ = estimates_of(bench, workspace_id, content, state.turned.knobs)
+        return ComparisonRequest(
+            title=request.title or content.name,
+            locale=request.locale,
+            currency=content.base.currency,
+            rows=rows_of(content, requests, bench.sizing.catalog),
+        )
+
+    return keep_comparison(bench, workspace_id, made, call)
 
 
 def duplicate_study(

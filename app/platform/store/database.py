@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import sqlalchemy as sa
@@ -139,7 +139,10 @@ class Store:
     def _session(self, workspace_id: str | None = None) -> Iterator[Session]:
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
             if workspace_id is not None:
-                event.listen(session, "before_flush", lambda *_: hold_off_erasing(session, workspace_id))
+                hold_off = partial(hold_off_erasing, session, workspace_id)
+                event.listen(session, "before_flush", lambda *_: hold_off())
+                # Before any row is locked: who erases takes the lock first as well.
+                event.listen(session, "do_orm_execute", lambda asked: None if asked.is_select else hold_off())
             keep_trail(session, workspace_id)
             event.listen(session, "before_flush", without_null)
             yield session

@@ -71,6 +71,9 @@ DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:t\d{2}:[\d:.]+)?")
 ERASURE_LOCK = 7239543
 """Number of the lock on PostgreSQL between who erases a name and those who write in the same workspace."""
 
+PATIENCE = 30_000
+"""How long an erasure waits for who is writing on PostgreSQL. [ms]"""
+
 READ = 200
 """Rows read at once; a document may take a hundred kilobytes."""
 
@@ -182,7 +185,7 @@ class ErasureQueries(Queries):
         """
         self._session.flush()
         if not dry_run:
-            hold(self._session, sa.func.pg_advisory_xact_lock, self._workspace_id)
+            self._shut_out_writers()
             self._take_back_jobs()
         pattern = pattern_of(name)
 
@@ -199,13 +202,20 @@ class ErasureQueries(Queries):
                     found[table.name] = self._erase_in(table, name, erased, dry_run)
         return {kind: rows for kind, rows in sorted(found.items()) if rows}
 
+    def _shut_out_writers(self) -> None:
+        """Let nobody write in the workspace until the transaction ends, however long that takes."""
+        if self._session.connection().dialect.name != "sqlite":
+            self._session.execute(sa.text(f"SET LOCAL lock_timeout = {PATIENCE}"))
+            self._session.execute(sa.text("SET LOCAL statement_timeout = 0"))
+        hold(self._session, sa.func.pg_advisory_xact_lock, self._workspace_id)
+
     def _take_back_jobs(self) -> None:
         """Take running jobs from whoever does them: they work on what was read before, and begin anew.
 
-        What they keep at the same moment is there before anything is looked through.
+        Those that wait are held as well, so that nobody begins one meanwhile.
         """
         fresh = {"status": "queued", "runner": None, "fence": JobRecord.fence + 1}
-        self.update_rows(JobRecord, fresh, status="running")
+        self.update_rows(JobRecord, fresh, col(JobRecord.status).in_(("queued", "running")))
 
     def _erase_in(self, table: sa.Table, name: str, erase: Erase, dry_run: bool) -> list[str]:
         columns = [column for column in table.c if may_name(column)]
@@ -219,9 +229,7 @@ class ErasureQueries(Queries):
         sqlite = connection.dialect.name == "sqlite"
         told = sa.or_(*(tells_of(column, name, sqlite) for column in searched))
         changed: list[str] = []
-        query = sa.select(*keys, *columns).where(mine, told)
-        # PostgreSQL lets nobody change them until they are changed here.
-        for row in self._batches(query if dry_run else query.with_for_update(), keys):
+        for row in self._batches(sa.select(*keys, *columns).where(mine, told), keys):
             if keyed and erase(row.key, True) != row.key:
                 # A key that was given cannot change; without its row, it is free again.
                 changed.append(str(row[0]))
@@ -318,25 +326,24 @@ def limit(column: sa.Column[Any]) -> int | None:
 def tells_of(column: sa.Column[Any], name: str, sqlite: bool) -> sa.ColumnElement[bool]:
     """Return the condition that a column may hold a name, however it is spelled.
 
-    The longest run of letters is looked for that nothing else folds to, or only other letters that are rare.
-    Databases compare letters of ASCII alone without case; others (ß, ﬁ, the Kelvin sign) fold to what is left
-    out here. A name without such a run may be anywhere.
+    The longest run of letters is looked for that only rare letters fold to as well, and those letters.
+    A name without such a run may be anywhere.
     """
     runs = RUN.findall(folded(name))
     if not runs:
         return sa.true()
     run, text = max(runs, key=len), sa.cast(column, sa.Text)
-    if run.isascii():
-        return sa.func.lower(text).contains(run)
-    if sqlite and isinstance(column.type, sa.JSON):
-        return sa.or_(*(text.contains(part) for part in (json.dumps(run)[1:-1], *COMPOSING_ESCAPED)))
-    return sa.or_(text.contains(run), text.regexp_match(COMPOSING))
+    # SQLite keeps documents in ASCII.
+    escaped = sqlite and isinstance(column.type, sa.JSON)
+    found = sa.func.lower(text).contains(json.dumps(run)[1:-1] if escaped else run)
+    return sa.or_(found, text.regexp_match(RARE_ESCAPED if escaped else RARE))
 
 
-RUN = re.compile(r"[a-eghjm-ru-z0-9]{2,}|[가-힣]{2,}|[一-鿿]{2,}")
+RUN = re.compile(r"[a-z0-9]{2,}|[가-힣]{2,}|[一-鿿]{2,}")
+"""Letters that databases find: of those with cases they know ASCII alone."""
 
-COMPOSING = "[\u1100-\u11ff\uf900-\ufad9\U0002f800-\U0002fa1c]"
-"""Letters with which syllables of Hangul and Chinese characters may be written as well."""
+RARE = "[ßİŉſẚẞ\u1100-\u11ff\u212a\uf900-\ufad9\ufb00-\ufb06\U0002f800-\U0002fa1c]"
+"""Other letters that fold to those, the Kelvin sign and ligatures too: Hangul may be written in parts, and
+Chinese letters in their compatible forms."""
 
-COMPOSING_ESCAPED = (r"\u11", r"\uf9", r"\ufa", r"\ud87e")
-"""How such letters begin in documents on SQLite, which are written in ASCII."""
+RARE_ESCAPED = r"\\u(?:00df|0130|0149|017f|1e9[ae]|11[0-9a-f]{2}|212a|f[9a][0-9a-f]{2}|fb0[0-6]|d87e)"
