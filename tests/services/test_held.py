@@ -24,20 +24,24 @@ from app.features.integrations import keys, webhooks
 from app.features.integrations.model import KeyRequest, WebhookRequest
 from app.features.proposals import service as proposals
 from app.features.studies.service import create_study, list_studies
+from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.service import create_sweep, get_state
 from app.features.uploads import service as uploads
 from app.platform.job_running import TURN_SECONDS, JobClaim, Turns
 from app.platform.rates import ClientKind, CostClass, Rates
 from app.platform.store.database import Store
 from app.platform.store.document_queries import StudyQueries
+from app.platform.store.job_queries import ClaimedJob
+from app.platform.store.queries import now
 from app.platform.store.repository import Repository
+from app.platform.store.tables import SweepRowRecord
 from app.platform.store.trail import Actor, acting
 from app.platform.web.examples import ACCELERATOR, GPT3
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from tests.services.test_rates import clock as clock
 from tests.services.test_storage import LAYERS, study_of
 from tests.sizing.asking import sizing_context
-from tests.sizing.sweeping import wide
+from tests.sizing.sweeping import BERT, wide
 from tests.store.conftest import migrated as migrated
 from tests.store.conftest import migrated_file as migrated_file
 from tests.store.conftest import store as store
@@ -247,11 +251,55 @@ def test_nothing_with_a_name_is_kept_while_it_is_erased(
     monkeypatch.setattr(proposals, "hash_anew", slowly)
     keeping: list[Future[Estimate]] = []
     with ThreadPoolExecutor(2) as threads:
-        named = ErasureRequest(customer="Zanfor", replacement="Erased", dry_run=False)
-        assert erase_customer(bench, LOCAL_WORKSPACE, named).rows["estimate"] == 1
+        assert erase_customer(bench, LOCAL_WORKSPACE, NAMED).rows["estimate"] == 1
         with pytest.raises(Overtaken):
             keeping[0].result(30)
     # SQLite has one writer, whoever it writes for.
     assert kept == [False, bench.store.engine.dialect.name == "postgresql"]
     listed = estimates.list_estimates(bench, LOCAL_WORKSPACE, 5, None).items
     assert [row.label for row in listed] == ["For Erased"]
+
+
+def labelled_sweep(bench: Workbench) -> str:
+    models = [BERT | {"label": "Zanfor"}]
+    body = wide(1).request.model_dump(exclude_unset=True) | {"models": models}
+    return create_sweep(bench, LOCAL_WORKSPACE, SweepRequest.model_validate(body)).id
+
+
+NAMED = ErasureRequest(customer="Zanfor", replacement="Erased", dry_run=False)
+
+
+def test_an_erasure_waits_for_a_runner_that_keeps_its_results(bench: Workbench) -> None:
+    sweep = labelled_sweep(bench)
+    job = bench.store.claim_job(sweep, "runner", now())
+    assert job is not None
+    erasing: list[Future[object]] = []
+
+    def keep(repository: Repository) -> None:
+        erasing.append(threads.submit(erase_customer, bench, LOCAL_WORKSPACE, NAMED))
+        wait(erasing, timeout=1)
+        row = SweepRowRecord(
+            sweep_id=sweep, position=0, key="k", model="Zanfor", system="x", price="", scenario="",
+            refused=False, document={"model": "Zanfor"}, workspace_id=LOCAL_WORKSPACE,
+        )  # fmt: skip
+        repository.of_sweep(sweep).add([row])
+
+    with ThreadPoolExecutor(1) as threads:
+        JobClaim(bench, job, lambda: False, lambda *_: None).advance(1, keep)
+        erasing[0].result(30)
+    with bench.store.transaction(LOCAL_WORKSPACE) as repository:
+        assert repository.values(SweepRowRecord, SweepRowRecord.model) == ["Erased"]
+
+
+def test_no_job_begins_while_a_name_is_erased(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    sweep, hash_anew, claims = labelled_sweep(bench), proposals.hash_anew, list[Future[ClaimedJob | None]]()
+
+    def slowly(*changed: Any) -> list[str]:
+        claims.append(threads.submit(bench.store.claim_job, sweep, "runner", now()))
+        assert not wait(claims, timeout=1).done
+        return hash_anew(*changed)
+
+    monkeypatch.setattr(proposals, "hash_anew", slowly)
+    with ThreadPoolExecutor(1) as threads:
+        erase_customer(bench, LOCAL_WORKSPACE, NAMED)
+        assert claims[0].result(30) is not None
