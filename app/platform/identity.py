@@ -91,9 +91,12 @@ def folded(email: str) -> str:
 
 
 def checked_email(email: str, field: str = "email") -> str:
-    """Return an address that can be written to."""
+    """Return an address that can be written to, and looked up."""
     address = email.strip()
-    if len(address) > MOST_EMAIL or not address.isprintable() or not EMAIL.fullmatch(address):
+    forms = (address, folded(address))
+    if not address.isprintable() or not all(
+        len(form) <= MOST_EMAIL and EMAIL.fullmatch(form) for form in forms
+    ):
         raise BadInput.at(field, "enter an e-mail address, such as name@example.com")
     return address
 

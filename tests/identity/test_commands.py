@@ -152,7 +152,8 @@ def test_a_forgotten_password_is_sent(rackline: Rackline, tmp_path: Path) -> Non
     command = ["/bin/sh", "-c", 'cat >> "$0"', str(box)]
     app = create_app(Settings.at(tmp_path / "data", mail_command=tuple(command)))
     browser = Browser(app)
-    answers = [browser.submit("/forgotten", email=one) for one in ("nobody@example.com", "ann@example.com")]
+    asked = ("nobody@example.com", "ann@example.com", "ann@example.com")
+    answers = [browser.submit("/forgotten", email=one) for one in asked]
     assert answers[0].text == answers[1].text and answers[0].status_code == 200
     text = box.read_text(encoding="utf-8")
     assert text.count("To: ") == 1 and "To: ann@example.com" in text

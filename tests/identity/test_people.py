@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from email import message_from_bytes
 from pathlib import Path
 
 import pytest
@@ -280,6 +281,30 @@ def test_an_invitation_is_mailed_by_a_command(identity: Identity, ann: Principal
     assert b"To: bob@example.com" in text and b"From: rackline@example.com" in text
     assert people.open_invitation(mailing, token_of(sent)).email == "bob@example.com"
     assert "evil" not in sent.link
+
+
+def test_a_name_that_looks_like_an_encoded_word_adds_nothing_to_a_mail(
+    identity: Identity, ann: Principal, tmp_path: Path
+) -> None:
+    box = tmp_path / "box"
+    mail = CommandMailer(["/bin/sh", "-c", 'cat > "$0"', str(box)])
+    mailing = Identity(identity.store, identity.sealer, mail=mail)
+    name = "=?utf-8?q?x=0d=0aBcc:=20evil@example.com=0d=0a=0d=0aBody?= Two"
+    people.rename_workspace(mailing, "ws_local", name)
+    assert people.invite(mailing, ann, "bob@example.com", Role.VIEWER, "en").mailed
+    message = message_from_bytes(box.read_bytes())
+    assert message["Bcc"] is None and "invites you" in message.get_payload()
+    assert set(message) == {
+        "To", "Subject", "Auto-Submitted", "Content-Type", "Content-Transfer-Encoding", "MIME-Version"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("email", ["\ufdfa" * 64 + "@example.com", "x@evil\uff20example.com"])
+def test_an_address_that_folding_makes_another_is_refused(
+    identity: Identity, ann: Principal, email: str
+) -> None:
+    with pytest.raises(BadInput):
+        people.invite(identity, ann, email, Role.VIEWER, "en")
 
 
 def test_a_mail_that_cannot_be_sent_shows_the_link(identity: Identity, ann: Principal) -> None:

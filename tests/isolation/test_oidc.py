@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from fastapi import FastAPI
 from joserfc.jwk import RSAKey
 
-from app.errors import BadInput
+from app.errors import AppError, BadInput, Conflict
 from app.features.accounts import oidc, oidc_provider, second_factor
 from app.features.accounts.oidc import SingleSignOn
 from app.features.accounts.oidc_provider import Person, Provider, ProviderDown
@@ -176,6 +176,22 @@ def test_a_second_factor_that_somebody_else_set_up_is_not_asked_for(house: House
     assert second_factor.existing_of(identity, squatter.id).totp_sealed is None
 
 
+def test_who_has_no_password_sets_no_second_factor_up_here(house: House) -> None:
+    house.invite("minji@example.com")
+    assert signed_in(house)[0] == 303
+    identity = house.app.state.identity
+    with identity.store.identity() as queries:
+        minji = queries.people.account_of("minji@example.com")
+    assert minji is not None
+    with pytest.raises(Conflict, match="through a provider"):
+        second_factor.offer(identity, minji)
+    sealed = identity.sealer.seal(f"enrolment:{minji.id}", "A" * 32)
+    for password in ("", "a long enough password"):
+        with pytest.raises(AppError):
+            second_factor.turn_on(identity, minji.id, password, sealed, pyotp.TOTP("A" * 32).now())
+    assert second_factor.existing_of(identity, minji.id).totp_sealed is None
+
+
 @pytest.mark.parametrize("has_account", [True, False])
 def test_who_comes_for_the_first_time_twice_at_once_comes_in_once(
     house: House, monkeypatch: pytest.MonkeyPatch, has_account: bool
@@ -218,6 +234,8 @@ def test_an_address_that_only_looks_alike_is_another_persons(house: House, email
         {"email": "stranger@example.com"},
         {"email": "minji@nottrusted.example"},
         {"email": "a@trusted.example.evil.example"},
+        {"email": "a@\uff54rusted.example"},
+        {"email": "a@evil.example\uff20trusted.example"},
         {"email": "jiho@trusted.example", "email_verified": False},
         {"email": "jiho@trusted.example", "email_verified": "true"},
         {"email": None},
@@ -251,6 +269,7 @@ WRONG: list[dict[str, Any]] = [
     {"sub": None},
     {"sub": 7},
     {"sub": "x" * 300},
+    {"sub": "a\0b"},
 ]
 
 

@@ -44,7 +44,8 @@ class CommandMailer:
         message["To"] = address
         if self.sender:
             message["From"] = self.sender
-        message["Subject"] = subject
+        # What looks like an encoded word would be decoded, with the line breaks in it.
+        message["Subject"] = subject.replace("=?", "= ?")
         message["Auto-Submitted"] = "auto-generated"
         message.set_content(text)
         return bytes(message)

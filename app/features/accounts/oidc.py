@@ -142,7 +142,8 @@ def let_in(queries: IdentityStore, single: SingleSignOn, person: Person, proven:
     if not all(same_mailbox(email, row.email) for row in (account, invitation) if row is not None):
         raise refusal
     if account is None:
-        if invitation is None and sought.rpartition("@")[2] not in single.domains:
+        # As it is stated: other letters that fold to those of a domain are of another one.
+        if invitation is None and email.rpartition("@")[2].lower() not in single.domains:
             raise refusal
         try:
             account = new_account(queries, email, shown_name(person.name, email), None)

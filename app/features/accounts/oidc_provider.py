@@ -209,6 +209,7 @@ class Provider:
             and hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode())
             and isinstance(subject, str)
             and 0 < len(subject) <= MOST_SUBJECT
+            and subject.isprintable()
         )
         if not valid:
             logger.warning("a token was refused: its claims are not for this sign-in")

@@ -174,8 +174,6 @@ class SecondFactorPage:
     picture: Markup
     secret: str
     sealed: str
-    password: bool
-    """Whether the account has a password, which is asked for."""
     form: Form
 
 
@@ -189,7 +187,6 @@ def second_factor_page(offered: Enrolment, form: Form) -> SecondFactorPage:
         picture=Markup(picture.svg_inline(scale=5, border=3, dark="#14181f", light="#fff")),
         secret=" ".join(secret[start : start + 4] for start in range(0, len(secret), 4)),
         sealed=offered.sealed,
-        password=offered.password,
         form=form,
     )
 

@@ -284,6 +284,8 @@ class AccountDocument(Document):
     id: str
     name: str
     email: str
+    password: bool
+    """Whether it has one; who signs in through a provider needs none."""
     second_factor: bool
     """Whether a second factor protects it."""
     recovery_codes: int
@@ -302,6 +304,7 @@ def get_account(identity: Identity, account_id: str, token: str) -> AccountDocum
         return filled(
             AccountDocument,
             account,
+            password=account.password_hash is not None,
             second_factor=account.totp_sealed is not None,
             recovery_codes=queries.people.recovery_codes_left(account.id),
             workspaces=[

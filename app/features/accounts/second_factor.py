@@ -44,8 +44,6 @@ class Enrolment:
     """Content of the QR code."""
     sealed: str
     """The secret, sealed for the form."""
-    password: bool
-    """Whether the account has a password, which is asked for."""
 
 
 def offer(identity: Identity, account: Account) -> Enrolment:
@@ -55,8 +53,11 @@ def offer(identity: Identity, account: Account) -> Enrolment:
 
 
 def offered(account: Account, secret: str, sealed: str) -> Enrolment:
+    if account.password_hash is None:
+        # Nothing proves that it is not a stolen session that shuts the owner out.
+        raise Conflict("you sign in through a provider; turn on two-factor authentication there")
     uri = pyotp.TOTP(secret).provisioning_uri(name=account.email, issuer_name=ISSUER)
-    return Enrolment(secret, uri, sealed, account.password_hash is not None)
+    return Enrolment(secret, uri, sealed)
 
 
 def renewed(identity: Identity, account: Account, sealed: str) -> Enrolment:
@@ -69,29 +70,18 @@ def renewed(identity: Identity, account: Account, sealed: str) -> Enrolment:
 
 
 def turn_on(identity: Identity, account_id: str, password: str, sealed: str, code: str) -> list[str]:
-    """Store the offered secret if the code is right, and return the recovery codes.
-
-    An account without a password, which only a provider opens, is asked for none.
-    """
-    account = existing_of(identity, account_id)
-    if account.totp_sealed is not None:
-        raise already_on()
-    if account.password_hash is not None:
-        account = confirm(identity, account_id, password)
+    """Store the offered secret if password and code are right, and return the recovery codes."""
+    account = confirm(identity, account_id, password)
+    secret = renewed(identity, account, sealed).secret
+    step = step_of(secret, code)
+    if step is None:
+        raise BadInput.at("code", "this is not the current one-time code; check the clock of the device")
     with identity.store.identity() as queries:
         hold_confirmed(queries, account)
-        secret = renewed(identity, account, sealed).secret
-        step = step_of(secret, code)
-        if step is None:
-            raise BadInput.at("code", "this is not the current one-time code; check the clock of the device")
         sealed = identity.sealer.seal(purpose(account.id), secret)
         if not queries.people.take_second_factor(account_id, sealed, step):
-            raise already_on()
+            raise Conflict("two-factor authentication is already on; turn it off first")
         return new_recovery_codes(queries, account_id)
-
-
-def already_on() -> Conflict:
-    return Conflict("two-factor authentication is already on; turn it off first")
 
 
 def turn_off(identity: Identity, account_id: str, password: str) -> None:

@@ -133,6 +133,7 @@ def check_room(queries: IdentityStore, workspace_id: str) -> None:
 
 
 def join(queries: IdentityStore, account: Account, workspace_id: str, role: Role) -> None:
+    queries.people.hold_workspace(workspace_id)
     check_room(queries, workspace_id)
     queries.people.keep(Membership(account_id=account.id, workspace_id=workspace_id, role=role))
 
@@ -209,14 +210,19 @@ def password_link(queries: IdentityStore, account: Account) -> str:
     return f"/password/{token}"
 
 
+MAILED_AGAIN = timedelta(minutes=5)
+"""How long after one link the next is mailed: until then the mail that is there will do."""
+
+
 def send_reset(identity: Identity, email: str, language: str) -> None:
     """Send a link to set a password, if there is such an account.
 
     Runs after the answer, which is the same either way, so that timing does not reveal accounts.
     """
     with identity.store.identity() as queries:
-        account = queries.people.account_of(folded(email[:300]))
-        if account is None or account.disabled:
+        found = queries.people.account_of(folded(email[:300]))
+        account = found and queries.people.hold_account(found.id)
+        if account is None or account.disabled or queries.people.has_link(account.id, now() - MAILED_AGAIN):
             return
         link = identity.address_of(password_link(queries, account))
     send(
@@ -257,6 +263,7 @@ def set_password(
         if held is None or not queries.people.use_link(PasswordLink, token_hash(token), now()):
             raise no_link()
         queries.people.set_password(account.id, password_hash)
+        queries.people.end_password_links(account.id)
         queries.sessions.end_all(account.id)
         memberships = queries.people.memberships(account.id)
         if held.totp_sealed is not None or not memberships:

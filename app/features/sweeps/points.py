@@ -88,12 +88,13 @@ class Sweep:
     @classmethod
     def of(cls, request: SweepRequest) -> Sweep:
         """Check the lists of a request, each and against each other."""
+        sweep = cls.kept(request)
         _check_labels_differ("models", model_labels(request.models))
         _check_labels_differ("prices", [price.label for price in request.prices])
         _check_labels_differ("scenarios", [scenario.label for scenario in request.scenarios])
         _check_systems_differ(request.systems)
         _check_priced_systems(request)
-        return cls.kept(request)
+        return sweep
 
     @classmethod
     def kept(cls, request: SweepRequest) -> Sweep:

@@ -263,6 +263,11 @@ class IdentityQueries(Statements):
         self.end_password_links(link.account_id)
         self._session.add(link)
 
+    def has_link(self, account_id: str, since: datetime) -> bool:
+        """Tell whether an account has a link to set its password that was made since a moment."""
+        made_since = col(PasswordLink.created_at) > since
+        return self.exists(PasswordLink, made_since, account_id=account_id, used_at=None)
+
     def password_link(self, token_sha256: str, moment: datetime) -> Account | None:
         """Return whose password a link sets, if it works at a moment."""
         query = (
