@@ -51,13 +51,13 @@ def is_sound(value: Any) -> bool:
         below: list[Any] = []
         for item in level:
             if isinstance(item, dict):
-                if halved(item) or nulled(item):
+                if any(map(unreadable, item)):
                     return False
                 below += item.values()
             elif isinstance(item, list):
                 below += item
             elif isinstance(item, str):
-                if halved(item) or nulled(item):
+                if unreadable(item):
                     return False
             elif out_of_bounds(item) or repeated(item):
                 return False
@@ -124,14 +124,23 @@ def out_of_bounds(item: Any) -> bool:
     return isinstance(item, int) and abs(item) > MAX_WHOLE
 
 
-def halved(item: Any) -> bool:
-    """Tell whether a text, or a name in an object, holds half of a UTF-16 pair, which no answer can say."""
-    return any(not text.isascii() and whole(text) != text for text in texts(item))
+def halved(text: str) -> bool:
+    """Tell whether a text holds half of a UTF-16 pair, which no answer can say."""
+    return not text.isascii() and whole(text) != text
 
 
-def nulled(item: Any) -> bool:
-    """Tell whether a text, or a name in an object, holds U+0000, which PostgreSQL does not keep."""
-    return any("\0" in text for text in texts(item))
+def nulled(text: str) -> bool:
+    """Tell whether a text holds U+0000, which PostgreSQL does not keep."""
+    return "\0" in text
+
+
+def unreadable(text: str) -> bool:
+    return nulled(text) or halved(text)
+
+
+def in_texts(wrong: Callable[[str], bool]) -> Callable[[Any], bool]:
+    """Return what tells whether a JSON value is such a text, or an object with such a name."""
+    return lambda item: any(map(wrong, texts(item)))
 
 
 def texts(item: Any) -> Iterable[str]:
@@ -149,13 +158,13 @@ UNREADABLE = (
     ("not_finite", out_of_bounds, Message("every number must be finite"), Message("must be a finite number")),
     (
         "unreadable_text",
-        halved,
+        in_texts(halved),
         Message("text must consist of complete characters"),
         Message("contains an incomplete character; send UTF-8"),
     ),
     (
         "unreadable_text",
-        nulled,
+        in_texts(nulled),
         Message("text must not contain the character U+0000"),
         Message("contains the character U+0000; remove it"),
     ),

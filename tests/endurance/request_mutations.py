@@ -35,6 +35,8 @@ CONTENT_TYPES = (
     b"application/json-seq", b"text/plain", b"application/x-www-form-urlencoded", b"multipart/form-data",
     b"multipart/form-data; boundary=", b"multipart/form-data; boundary=" + b"b" * 300, b"APPLICATION/JSON",
     b"", b"application/json, text/plain", b"\xff\xfe", b"application/x-ndjson",
+    b"application/x-www-form-urlencoded; charset=utf-7",
+    b"multipart/form-data; boundary=a; charset=unicode_escape",
 )  # fmt: skip
 HEADERS: tuple[tuple[bytes, bytes], ...] = (
     (b"accept-language", b"ko;q=999,en;q=-1,*;q=abc"),

@@ -48,7 +48,10 @@ NAMES = (
     b"a" * 5000,
     b"../../etc/passwd", b"..\\..\\boot.ini", b"a\x00b", b"\xff\xfe", b"\xe2\x80\xae.exe", b"=1+1.csv", b"",
     b"<script>alert(1)</script>", b"{file}", b"%s%n", b"CON",
+    b"+2AA-", b"\\ud800",
 )  # fmt: skip
+
+CHARSETS = ("utf-8", "utf-7", "unicode_escape", "utf-16", "latin-1", "idna", "punycode", "rot13", "x", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +284,8 @@ def mutated(number: int) -> Case:
     kind, body = multipart(content, name, fields)
     if chance.random() < 0.05:
         body = flipped(body, chance)
+    if chance.random() < 0.05:
+        kind += f"; charset={chance.choice(CHARSETS)}"
     return Case(path, seed.kind, kind, body)
 
 

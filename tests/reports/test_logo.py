@@ -6,6 +6,7 @@ import base64
 import io
 import struct
 import zlib
+from contextlib import suppress
 
 import pytest
 from PIL import Image, PngImagePlugin
@@ -27,12 +28,14 @@ def given(data: bytes, kind: str) -> LogoInput:
     return LogoInput(media_type=kind, data=base64.b64encode(data).decode())  # type: ignore[arg-type]
 
 
-def png(width: int, height: int, **info: str) -> bytes:
+def png(width: int, height: int, profile: bytes | None = None, **info: str) -> bytes:
     extra = PngImagePlugin.PngInfo()
     for name, text in info.items():
         extra.add_text(name, text)
     buffer = io.BytesIO()
-    Image.new("RGBA", (width, height), (10, 90, 200, 128)).save(buffer, "PNG", pnginfo=extra)
+    Image.new("RGBA", (width, height), (10, 90, 200, 128)).save(
+        buffer, "PNG", pnginfo=extra, icc_profile=profile
+    )
     return buffer.getvalue()
 
 
@@ -41,10 +44,10 @@ def content_of(logo: Logo) -> bytes:
 
 
 def test_a_png_keeps_its_pixels_and_nothing_else() -> None:
-    logo = read_logo(given(png(2000, 500, comment="secret"), "image/png"))
+    logo = read_logo(given(png(2000, 500, b"profile", comment="secret"), "image/png"))
     assert logo.width <= LOGO_SIZE[0] and logo.height <= LOGO_SIZE[1]
     assert b"secret" not in content_of(logo)
-    assert b"tEXt" not in content_of(logo)
+    assert b"tEXt" not in content_of(logo) and b"iCCP" not in content_of(logo)
 
 
 def test_an_svg_keeps_shapes_gradients_and_colours() -> None:
@@ -108,13 +111,49 @@ def test_what_is_no_svg_is_refused(data: bytes) -> None:
 
 def bomb(width: int, height: int) -> bytes:
     """Return a small PNG that unpacks to very many pixels."""
+    return of_chunks(width, height, (b"IDAT", zlib.compress(b"\0" * 100_000)))
 
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
-    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    rows = zlib.compress(b"\0" * 100_000)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+def of_chunks(width: int, height: int, *chunks: tuple[bytes, bytes]) -> bytes:
+    """Return a PNG of these chunks between its head and its end."""
+    head = (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))
+    written = (
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in (head, *chunks, (b"IEND", b""))
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(written)
+
+
+BROKEN = [
+    of_chunks(4, 4, (b"IDAT", zlib.compress(b"\0" * 20)), (kind, data))
+    for kind in (
+        b"iCCP",
+        b"tRNS",
+        b"gAMA",
+        b"cHRM",
+        b"pHYs",
+        b"sRGB",
+        b"iTXt",
+        b"tEXt",
+        b"zTXt",
+        b"acTL",
+        b"fcTL",
+    )
+    for data in (b"", b"\0")
+]
+"""PNGs with a broken chunk behind their pixels."""
+
+
+@pytest.mark.parametrize("data", BROKEN)
+def test_a_broken_chunk_behind_the_pixels_is_no_fault_of_ours(data: bytes) -> None:
+    with suppress(BadInput):
+        assert read_logo(given(data, "image/png")).width == 4
+
+
+def test_an_empty_profile_behind_the_pixels_is_refused() -> None:
+    with pytest.raises(BadInput) as caught:
+        read_logo(given(BROKEN[0], "image/png"))
+    assert str(caught.value.message) == "is not a readable PNG; use a PNG or an SVG"
 
 
 @pytest.mark.parametrize(

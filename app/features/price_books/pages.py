@@ -27,7 +27,7 @@ from app.features.price_books.model import (
 from app.platform.listing import Page
 from app.platform.web.contexts import Choice, Form
 from app.platform.web.deps import ALL, BenchDep, WorkspaceDep, workbench_of, workspace_of
-from app.platform.web.forms import plain_number, refusal, whole
+from app.platform.web.forms import in_utf8, plain_number, refusal, whole
 from app.platform.web.locale import CSV, attachment
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
@@ -62,7 +62,7 @@ TypedRow = Mapping[str, str]
 
 async def read_rows_form(request: Request) -> AsyncIterator[FormData]:
     """Read a form with a field for each cell of the table, and optionally a file."""
-    async with request.form(max_files=1, max_fields=MOST_FIELDS) as form:
+    async with in_utf8(request).form(max_files=1, max_fields=MOST_FIELDS) as form:
         yield form
 
 

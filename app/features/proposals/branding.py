@@ -149,7 +149,7 @@ def read_logo(logo_input: LogoInput) -> Logo:
 
 
 def png(data: bytes) -> Logo:
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
     try:
         with warnings.catch_warnings():
@@ -162,11 +162,13 @@ def png(data: bytes) -> Logo:
                 drawn = picture.convert("RGBA")
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise BadInput.at(FIELD, "has more than {most} pixels", most=MAX_PIXELS) from None
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError, EOFError):
+    except (BadInput, MemoryError):
+        raise
+    except Exception:  # A broken chunk fails in the decoder as it comes: also with an index or a key.
         raise BadInput.at(FIELD, "is not a readable PNG; use a PNG or an SVG") from None
     drawn.thumbnail(LOGO_SIZE)
     buffer = io.BytesIO()
-    drawn.save(buffer, "PNG", optimize=True)
+    drawn.save(buffer, "PNG", optimize=True, icc_profile=None)
     return logo_of("image/png", buffer.getvalue(), drawn.size)
 
 

@@ -39,6 +39,7 @@ from app.platform.idempotency import noting_replays
 from app.platform.json_bodies import REASONS, from_validation, read_json
 from app.platform.listing import Page
 from app.platform.web.faults import documents, query_names, unread_parameters, with_what_else_is_wrong
+from app.platform.web.forms import in_utf8
 from app.platform.web.locale import PARAMETER
 from app.platform.web.problems import MEANINGS, MEDIA_TYPE, NotAllowed, Problem, UnsupportedMediaType
 from app.platform.web.rights import admitted, entitled, name_of
@@ -580,7 +581,7 @@ async def read_upload(request: Request, kind: type[Beside]) -> Upload[Beside]:
     """Read the ``file`` of a multipart form, and the fields beside it."""
     if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         raise UnsupportedMediaType("send the file as multipart/form-data, in a field named “file”")
-    async with request.form(max_files=1, max_fields=len(kind.model_fields) + 1) as form:
+    async with in_utf8(request).form(max_files=1, max_fields=len(kind.model_fields) + 1) as form:
         file, faults = form.get("file"), list[AppError]()
         fields = {name: value for name, value in form.items() if name != "file"}
         try:

@@ -43,7 +43,7 @@ PARTS: Mapping[str, type] = {
 }
 """Fields of requests whose meaning can be looked at beside whatever else is wrong."""
 
-OPEN = {SystemInput, AssumptionsInput}
+OPEN: set[type[BaseModel]] = {SystemInput, AssumptionsInput}
 """Those whose fields mean something one by one: a malformed one is left out."""
 
 
@@ -126,8 +126,10 @@ def placed(path: str, field: str) -> str:
 def objects(annotation: Any, value: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any], bool]]:
     """Give the objects of a body that hold parts of a request: place, parts, and whether it is whole."""
     if isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from objects(annotation, item, placed(path, str(index)))
+        # Who sends millions of empty objects, or lists in lists, is told of no more than these.
+        for index, item in enumerate(value[:MOST_CHECKED]):
+            if isinstance(item, dict):
+                yield from objects(annotation, item, placed(path, str(index)))
     if not isinstance(value, dict):
         return
     for kind in documents(annotation):
@@ -153,6 +155,9 @@ def read(name: str, annotation: Any, value: Any) -> Any:
     kind = PARTS.get(name)
     if kind is None or kind not in (annotation, *get_args(annotation)):
         return None
+    if kind in OPEN and isinstance(value, dict):
+        # Names that nobody knows are told of elsewhere, and may be very many.
+        value = {field: value[field] for field in kind.model_fields if field in value}
     for _ in range(2):
         try:
             return TypeAdapter(kind).validate_python(value)

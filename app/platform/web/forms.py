@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
 from pydantic import BaseModel, ValidationError
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData, QueryParams
 
 from app.errors import AppError, FieldError, Message, Unprocessable
@@ -153,9 +154,17 @@ FIELDS = "application/x-www-form-urlencoded"
 """Kind of a form without files."""
 
 
+def in_utf8(request: Request) -> Request:
+    """Return a request; refuse a form in another character set, whose decoder may give what is no text."""
+    _, parameters = parse_options_header(request.headers.get("content-type"))
+    if parameters.get(b"charset", b"utf-8").lower() not in {b"utf-8", b"utf8"}:
+        raise UnsupportedMediaType(Message("submit the form as {kind}", {"kind": "UTF-8"}))
+    return request
+
+
 async def read_form(request: Request) -> AsyncIterator[FormData]:
     """Return a form with its files, which are let go once the answer is made."""
-    async with request.form() as form:
+    async with in_utf8(request).form() as form:
         yield form
 
 
@@ -164,7 +173,7 @@ async def read_fields(request: Request) -> FormData:
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind not in {"", FIELDS}:
         raise UnsupportedMediaType(Message("submit the form as {kind}", {"kind": FIELDS}))
-    return await request.form()
+    return await in_utf8(request).form()
 
 
 FormDep = Annotated[FormData, Depends(read_form)]

@@ -6,7 +6,10 @@ import re
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
+from app.estimating.request import EstimateRequest
+from app.platform.web import faults
 from app.platform.web.problems import BY_STATUS, FAULTS
 from tests.described import resolved
 from tests.faulty import HANGUL, Description, draw
@@ -254,3 +257,19 @@ def test_all_that_is_wrong_with_a_form_is_named_at_once(ask: Ask) -> None:
     found = {fault["field"]: fault["code"] for fault in answer.json()["errors"]}
     unknown = dict.fromkeys(("lenght", "text"), "unknown_field")
     assert found == {"seq_len": "wrong_type", "file": "missing_field", **unknown}
+
+
+@pytest.mark.parametrize("body", [[{}] * 10_000, [[{}] * 100] * 100, {"model": {}, "other": [{}] * 10_000}])
+def test_of_many_objects_no_more_are_looked_at_than_are_told_of(
+    monkeypatch: pytest.MonkeyPatch, body: Any
+) -> None:
+    looked = 0
+
+    def documents(annotation: Any) -> list[type[BaseModel]]:
+        nonlocal looked
+        looked += 1
+        return [EstimateRequest]
+
+    monkeypatch.setattr(faults, "documents", documents)
+    list(faults.objects(EstimateRequest, body))
+    assert looked <= faults.MOST_CHECKED

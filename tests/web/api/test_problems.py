@@ -330,3 +330,25 @@ def test_runs_that_scatter_beyond_their_mean_are_weighed(ask: Ask) -> None:
     option = next(one for one in answer.json()["options"] if one["label"] == "infiniband")
     assert option["measured"]["runs"][0] == 0.5
     assert option["time_to_train"]["high"] > option["time_to_train"]["value"]
+
+
+@pytest.mark.parametrize("charset", ["utf-7", '"UTF-7"', "unicode_escape", "latin-1", "idna", "no-such", ""])
+@pytest.mark.parametrize(
+    "path",
+    ["/api/v1/profiles", "/api/v1/workloads", "/api/v1/price-books", "/keys", "/webhooks", "/price-books"],
+)
+def test_a_form_in_another_character_set_is_refused(ask: Ask, path: str, charset: str) -> None:
+    head = 'Content-Disposition: form-data; name="file"; filename="+2AA-\\ud800.csv"'
+    body = f"--B\r\n{head}\r\n\r\nx\r\n--B--\r\n".encode()
+    kind = f"multipart/form-data; boundary=B; charset={charset}"
+    said = problem(ask("POST", path, content=body, headers={"content-type": kind}), 415)
+    assert said["detail"] == "submit the form as UTF-8"
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "UTF-8", '"utf8"'])
+def test_a_form_that_says_that_it_is_in_utf8_is_read(ask: Ask, charset: str) -> None:
+    head = 'Content-Disposition: form-data; name="file"; filename="길이.csv"'
+    body = f"--B\r\n{head}\r\n\r\nlength\r\n5\r\n7\r\n--B--\r\n".encode()
+    kind = f"multipart/form-data; boundary=B; charset={charset}"
+    answer = ask("POST", "/api/v1/workloads", content=body, headers={"content-type": kind})
+    assert answer.status_code == 201 and "길이" in answer.json()["name"]
