@@ -9,7 +9,7 @@ from app.catalog.catalog import Catalog, load_catalog
 from app.errors import BadInput, NotFound, Unprocessable
 from app.estimating.estimate import estimate
 from app.estimating.request import EstimateRequest
-from app.features.comparisons.compare import ComparisonEntry, compare
+from app.features.comparisons.compare import ComparisonEntry, check_labels, compare
 from app.features.comparisons.model import Comparison, PublishedFigure
 from app.profiles.presets import models_directory
 from tests.sizing.asking import sizing_context
@@ -100,7 +100,6 @@ def test_rounded_linear_hours_agree_with_their_base(catalog: Catalog) -> None:
     [
         ([], BadInput, "rows"),
         ([figure(str(number), 1) for number in range(9)], BadInput, "rows"),
-        ([figure("a", 1), figure("a", 2)], BadInput, "rows"),
         ([figure("a")], Unprocessable, "rows.0.hours"),
         ([figure("a", kind="linear")], Unprocessable, "rows.0.hours"),
         ([figure("a", 1), figure("b", kind="linear", scaled_from="a")], Unprocessable, "rows.1.factor"),
@@ -120,6 +119,15 @@ def test_rows_that_cannot_be_are_refused_by_field(
     with pytest.raises(kind) as caught:
         compared(catalog, rows)
     assert [error.field for error in caught.value.errors] == [field]
+
+
+def test_rows_of_one_label_are_refused_when_they_are_stated_and_told_apart_when_they_are_kept(
+    catalog: Catalog,
+) -> None:
+    rows = [figure("a", 1), figure("a", 2)]
+    with pytest.raises(BadInput, match="different labels"):
+        check_labels(rows)
+    assert [row.label for row in compared(catalog, rows).rows] == ["a", "a (2)"]
 
 
 @pytest.mark.parametrize("efficiency", [0.0, -1.0, 1.01, float("nan"), float("inf")])

@@ -137,7 +137,6 @@ def estimated(
 ) -> list[ComparisonEntry]:
     """Return the requested rows with their estimates; errors name the row."""
     check_row_count(len(requests))
-    check_labels(requests)
     options = []
     for position, request in enumerate(requests):
         if isinstance(request, PublishedFigure):

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from app.errors import Overtaken
 from app.estimating.documents import Estimate
 from app.estimating.request import EstimateRequest
-from app.features.comparisons.compare import ComparisonEntry, compare, estimated, row_labels
+from app.features.comparisons.compare import ComparisonEntry, check_labels, compare, estimated, row_labels
 from app.features.comparisons.model import (
     Comparison,
     ComparisonPatch,
@@ -65,6 +65,7 @@ def keep_comparison(
 
     def make() -> tuple[Comparison, Save]:
         request = asked()
+        check_labels(request.rows)
         options = make_options(bench, workspace_id, request.rows, request.currency)
         head = ComparisonHead(new_id("cmp"), request.title, request.locale, request.currency)
         answer = compared(bench, workspace_id, options, head)
@@ -133,6 +134,7 @@ def change_comparison(
     currency = patch.currency or before.currency
     with bench.store.transaction(workspace_id) as repository:
         options = stored(repository, identifier)
+    check_labels(patch.rows or ())
     recomputed = patch.rows is not None or currency != before.currency
     if recomputed:
         requests = patch.rows if patch.rows is not None else [option.request for option in options]

@@ -13,7 +13,7 @@ from app.estimating.estimate import estimate
 from app.features.comparisons.model import PublishedFigure
 from app.features.studies.answering import Outcomes, State, study_answer
 from app.features.studies.explaining import parts_across
-from app.features.studies.knobs import Turned, check, request_of
+from app.features.studies.knobs import Turned, check, check_labels, request_of
 from app.features.studies.model import Study, StudyAnswer, StudyContent, StudyLimits
 from tests.sizing.asking import sizing_context
 
@@ -162,7 +162,6 @@ def test_costs_swing_with_prices_and_utilisation() -> None:
             NotFound,
             "options.0.figure.scaled_from",
         ),
-        ([{"label": "x", "system": {"id": "bow-pod16"}}] * 2, BadInput, "options"),
         ([{"figure": {"kind": "vendor", "hours": 1}, "software": "gpu-flash"}], BadInput, "options.0"),
     ],
 )
@@ -170,6 +169,11 @@ def test_contradictions_are_named(options: list[dict[str, Any]], kind: type[AppE
     with pytest.raises(kind) as caught:
         answer_of(study(options))
     assert caught.value.errors[0].field == field
+
+
+def test_options_of_one_label_are_refused_when_they_are_stated() -> None:
+    with pytest.raises(BadInput, match="different labels"):
+        check_labels(study([{"key": key, "label": "x", "system": {"id": "bow-pod16"}} for key in "ab"]))
 
 
 def test_a_circle_of_scaled_figures_is_refused() -> None:
