@@ -50,6 +50,8 @@ def estimates_of(
     """Return the request of each option and its outcome; a ``strict`` call raises refusals instead."""
     with _at_knobs(content, knobs):
         check(content, bench.sizing.catalog)
+        if any(knob.startswith("label.") for knob in knobs):
+            check_labels(content)
     requests: Requests = {}
     outcomes: dict[str, Estimate | AppError | None] = {}
     for index, option in enumerate(content.options):
