@@ -123,8 +123,8 @@ def change_webhook(bench: Workbench, workspace_id: str, identifier: str, patch: 
 
 def remove_webhook(bench: Workbench, workspace_id: str, identifier: str) -> None:
     with bench.store.transaction(workspace_id) as repository:
-        existing(repository, WebhookRecord, identifier, "webhook")
-        repository.hooks.remove(identifier)
+        if not repository.hooks.remove(identifier):
+            raise no_such("webhook", identifier)
 
 
 def rotate_secret(
@@ -174,18 +174,23 @@ def send_test(
     once = IdempotentCall.of(f"webhooks/{identifier}/test", idempotency, b"")
 
     def make() -> tuple[Delivery, Save]:
-        with bench.store.transaction(workspace_id) as repository:
-            check_active(existing(repository, WebhookRecord, identifier, "webhook"))
         message = new_message(identifier, TEST, now(), {"webhook_id": identifier})
-        return delivery_of(message), lambda repository: repository.add(message)
+
+        def save(repository: Repository) -> None:
+            held_active(repository, identifier)
+            repository.add(message)
+
+        return delivery_of(message), save
 
     answer = keep(bench, workspace_id, once, Delivery, make)
     bench.run_chore("webhooks")
     return answer
 
 
-def check_active(record: WebhookRecord) -> None:
-    if not record.active:
+def held_active(repository: Repository, identifier: str) -> None:
+    """Keep a webhook as it is until the transaction ends; refuse one that is off."""
+    repository.hooks.hold(identifier)
+    if not existing(repository, WebhookRecord, identifier, "webhook").active:
         raise Conflict.at("active", "the webhook is off; turn it on first")
 
 
@@ -201,7 +206,7 @@ def list_deliveries(
 def send_again(bench: Workbench, workspace_id: str, identifier: str, message_id: str) -> Delivery:
     """Send a completed message again; a waiting one is unchanged."""
     with bench.store.transaction(workspace_id) as repository:
-        check_active(existing(repository, WebhookRecord, identifier, "webhook"))
+        held_active(repository, identifier)
         message = repository.hooks.message(identifier, message_id)
         if message is None:
             raise no_such("message", message_id)
@@ -345,6 +350,7 @@ def finish(
 ) -> None:
     """Record the outcome of an attempt; disable a webhook that can no longer be reached."""
     with bench.store.transaction(message.workspace_id) as repository:
+        repository.hooks.hold(message.webhook_id)
         recorded = repository.hooks.record(message, outcome)
         if not recorded or webhook is None or moment is None:
             return

@@ -214,10 +214,18 @@ def new_message(
 def messages_of(
     session: Session, workspace_id: str, event: str, moment: datetime, data: Mapping[str, Any]
 ) -> list[WebhookDelivery]:
-    """Return a message for every webhook of a workspace that is to be told of an event."""
+    """Return a message for every webhook of a workspace that is to be told of an event.
+
+    None of the webhooks is deleted until this transaction ends.
+    """
+    connection = session.connection()
+    if connection.dialect.name == "sqlite":
+        # What is only read belongs to no transaction yet; a write begins it, and keeps other writers out.
+        connection.execute(sa.delete(WebhookRecord).where(sa.false()))
     columns = (col(WebhookRecord.id), col(WebhookRecord.events))
     active = (col(WebhookRecord.workspace_id) == workspace_id, col(WebhookRecord.active))
-    rows = session.connection().execute(sa.select(*columns).where(*active))
+    query = sa.select(*columns).where(*active).with_for_update(read=True, key_share=True)
+    rows = connection.execute(query)
     return [
         new_message(identifier, event, moment, data, workspace_id)
         for identifier, events in rows
@@ -238,10 +246,22 @@ class WebhookQueries(Queries):
         """Change a webhook where it still is as stated; tell whether it was."""
         return self.update_rows(WebhookRecord, values, id=identifier, **before) == 1
 
-    def remove(self, identifier: str) -> None:
-        """Forget a webhook and its messages."""
+    def hold(self, identifier: str) -> bool:
+        """Let nobody else change or delete a webhook until this transaction ends; False where it is gone.
+
+        Whoever changes both locks the webhook before its messages, so that nobody waits in a circle.
+        """
+        return self.change(identifier, {"updated_at": WebhookRecord.updated_at})
+
+    def remove(self, identifier: str) -> bool:
+        """Forget a webhook and its messages; False where it is gone."""
+        if not self.hold(identifier):
+            return False
+        # Whoever is writing a message to it is waited for, and whoever comes next finds it gone.
+        mine = sa.select(col(WebhookRecord.id)).where(*self.criteria(WebhookRecord, id=identifier))
+        self._session.execute(mine.with_for_update())
         self.delete_rows(WebhookDelivery, webhook_id=identifier)
-        self.delete_rows(WebhookRecord, id=identifier)
+        return self.delete_rows(WebhookRecord, id=identifier) > 0
 
     def tell(self, event: str, moment: datetime, data: Mapping[str, Any]) -> None:
         """Write a message to every webhook that is to be told of an event."""
