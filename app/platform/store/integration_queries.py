@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -112,15 +112,17 @@ class DeliveryOutcome:
     reason: dict[str, Any] | None
 
 
-def claim_message(session: Session, moment: datetime, until: datetime) -> DueMessage | None:
-    """Take on the message of any workspace that is due longest, until a moment.
+def claim_message(
+    session: Session, moment: datetime, until: datetime, passed: Collection[str] = ()
+) -> DueMessage | None:
+    """Take on the message that is due longest of any workspace but those passed over, until a moment.
 
     A webhook is sent one message at a time, so that a slow one holds up no other. Its row is locked
     before its messages are looked at: whoever claims at the same time passes it over, whoever comes next sees
     the claim.
     """
     skipped: list[str] = []
-    while (webhook_id := lock_webhook(session, moment, skipped)) is not None:
+    while (webhook_id := lock_webhook(session, moment, skipped, passed)) is not None:
         oldest = (
             sa.select(col(WebhookDelivery.id))
             .where(is_due(moment), col(WebhookDelivery.webhook_id) == webhook_id)
@@ -150,8 +152,10 @@ def claim_message(session: Session, moment: datetime, until: datetime) -> DueMes
     return None
 
 
-def lock_webhook(session: Session, moment: datetime, skipped: Sequence[str]) -> str | None:
-    """Lock the webhook whose message is due longest for this transaction, beside those that were passed."""
+def lock_webhook(
+    session: Session, moment: datetime, skipped: Collection[str], passed: Collection[str]
+) -> str | None:
+    """Lock the webhook whose message is due longest, none of those skipped or of workspaces passed over."""
     of_webhook = sa.and_(
         col(WebhookDelivery.workspace_id) == col(WebhookRecord.workspace_id),
         col(WebhookDelivery.webhook_id) == col(WebhookRecord.id),
@@ -159,7 +163,11 @@ def lock_webhook(session: Session, moment: datetime, skipped: Sequence[str]) -> 
     query = (
         sa.select(col(WebhookRecord.id))
         .join(WebhookDelivery, of_webhook)
-        .where(is_due(moment), col(WebhookRecord.id).not_in(skipped))
+        .where(
+            is_due(moment),
+            col(WebhookRecord.id).not_in(skipped),
+            col(WebhookRecord.workspace_id).not_in(passed),
+        )
         .order_by(col(WebhookDelivery.next_try_at), col(WebhookDelivery.id))
         .limit(1)
         # Messages may still be written to it meanwhile: only its key must stay.
