@@ -226,14 +226,13 @@ def messages_of(
 
     None of the webhooks is deleted until this transaction ends.
     """
-    connection = session.connection()
+    connection, mine = session.connection(), col(WebhookRecord.workspace_id) == workspace_id
     if connection.dialect.name == "sqlite":
-        # What is only read belongs to no transaction yet; a write begins it, and keeps other writers out.
-        connection.execute(sa.delete(WebhookRecord).where(sa.false()))
+        # What is only read belongs to no transaction; a write (of no row) begins it and shuts others out.
+        connection.execute(sa.delete(WebhookRecord).where(mine, col(WebhookRecord.id) == ""))
     columns = (col(WebhookRecord.id), col(WebhookRecord.events))
-    active = (col(WebhookRecord.workspace_id) == workspace_id, col(WebhookRecord.active))
-    query = sa.select(*columns).where(*active).with_for_update(read=True, key_share=True)
-    rows = connection.execute(query)
+    query = sa.select(*columns).where(mine, col(WebhookRecord.active))
+    rows = connection.execute(query.with_for_update(read=True, key_share=True))
     return [
         new_message(identifier, event, moment, data, workspace_id)
         for identifier, events in rows
