@@ -271,6 +271,8 @@ class JsonSerializer(Serializer):  # type: ignore[misc]
 class _PostgresStorage(PostgresStorage):  # type: ignore[misc]
     """Closes the connections of all threads, not only that of the calling thread."""
 
+    _conn: psycopg.Connection[Any] | None
+
     def __init__(self, *arguments: Any, **values: Any) -> None:
         self._connections: list[psycopg.Connection[Any]] = []
         self._lock = threading.Lock()
@@ -285,19 +287,24 @@ class _PostgresStorage(PostgresStorage):  # type: ignore[misc]
     _create_connection = _connect
 
     def disconnect(self) -> None:
-        """Close the connection of this thread until it is used again."""
-        super().close()
+        """Close the connection that threads notify with until it is used again."""
+        # Under the lock even the question whether there is one: another thread may be closing it.
+        with self.lock:
+            if self._conn is not None:
+                self._close_quiet(self._conn)
+                self._conn = None
 
     def close(self) -> bool:
         with self._lock:
             connections, self._connections = self._connections, []
         for connection in connections:
             self._close_quiet(connection)
-        return bool(super().close())
+        self.disconnect()
+        return True
 
 
 def disconnect(queue: Huey) -> None:
-    """Close the connection of this thread, since dozens of threads of a server rarely notify."""
+    """Close the connection of a queue, since a server rarely notifies."""
     if isinstance(queue.storage, _PostgresStorage):
         queue.storage.disconnect()
 

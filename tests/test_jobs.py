@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from app.errors import BadInput
 from app.features.operation import chores as housekeeping
 from app.features.operation.chores import Chore
 from app.features.sweeps import service as sweeps
-from app.jobs import Jobs, JsonSerializer, default_queue, open_queue, try_lock
+from app.jobs import Jobs, JsonSerializer, default_queue, disconnect, open_queue, try_lock
 from app.platform import job_running
 from app.platform.job_running import JobClaim, Watch
 from app.platform.store.database import Store
@@ -191,6 +192,18 @@ def test_a_queue_on_postgresql_and_two_who_listen(
     for one in both:
         one.stop()
     assert [job.fence for job in bench.store.watched_jobs()] == []
+
+
+def test_threads_that_notify_at_the_same_time_close_one_connection(postgres: Cluster) -> None:
+    queue = open_queue("jobs", postgres.make())
+
+    def notify(_: int) -> None:
+        queue.storage.queue_size()
+        disconnect(queue)
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(notify, range(400)))
+    queue.storage.close()
 
 
 def test_one_process_of_a_machine_does_jobs(bench: Workbench, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from inspect import stack
 from itertools import count
 from typing import Any
@@ -21,7 +22,7 @@ from app.features.erasure.model import ErasureRequest
 from app.features.erasure.service import erase_customer
 from app.features.estimates import service as estimates
 from app.features.integrations import keys, webhooks
-from app.features.integrations.model import KeyRequest, WebhookRequest
+from app.features.integrations.model import KeyRequest, NewWebhook, WebhookRequest
 from app.features.proposals import service as proposals
 from app.features.studies.service import create_study, list_studies
 from app.features.sweeps.model import SweepRequest
@@ -29,6 +30,7 @@ from app.features.sweeps.service import create_sweep, get_state
 from app.features.uploads import service as uploads
 from app.platform.job_running import TURN_SECONDS, JobClaim, Turns
 from app.platform.rates import ClientKind, CostClass, Rates
+from app.platform.store import trail
 from app.platform.store.database import Store
 from app.platform.store.document_queries import StudyQueries
 from app.platform.store.job_queries import ClaimedJob
@@ -40,6 +42,7 @@ from app.platform.web.examples import ACCELERATOR, GPT3
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from tests.services.test_rates import clock as clock
 from tests.services.test_storage import LAYERS, study_of
+from tests.services.test_webhooks import Pen
 from tests.sizing.asking import sizing_context
 from tests.sizing.sweeping import BERT, wide
 from tests.store.conftest import migrated as migrated
@@ -76,9 +79,9 @@ def key_of(bench: Workbench, number: int) -> object:
     return keys.create_key(bench, ONE, KeyRequest(name=f"Key {number}", scopes=["read"]))
 
 
-def webhook_of(bench: Workbench, number: int) -> object:
-    address = f"https://example.com/{number}"
-    return webhooks.create_webhook(bench, ONE, WebhookRequest(url=address, events=["proposal.frozen"]))
+def webhook_of(bench: Workbench, number: int) -> NewWebhook:
+    request = WebhookRequest(url=f"https://example.com/{number}", events=["*"])
+    return webhooks.create_webhook(bench, ONE, request)
 
 
 def accelerator_of(bench: Workbench, number: int) -> object:
@@ -135,6 +138,54 @@ def test_who_deletes_an_upload_waits_for_a_study_that_is_being_kept(
     create_study(bench, ONE, study_of(profile))
     deleting.join(10)
     assert refused == [Conflict]
+
+
+def keep_study(bench: Workbench, hook: str) -> object:
+    profile = uploads.upload_profile(bench, ONE, "layers.csv", LAYERS).id
+    return create_study(bench, ONE, study_of(profile))
+
+
+def send_test(bench: Workbench, hook: str) -> object:
+    return webhooks.send_test(bench, ONE, hook)
+
+
+@pytest.mark.parametrize(
+    ("module", "look", "write"), [(trail, "messages_of", keep_study), (webhooks, "existing", send_test)]
+)
+def test_who_deletes_a_webhook_waits_for_a_message_that_is_being_written(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch, module: Any, look: str, write: Callable[..., object]
+) -> None:
+    hook, looked = webhook_of(bench, 0).id, getattr(module, look)
+    removing: list[Future[None]] = []
+
+    def slowly(*values: Any) -> Any:
+        found = looked(*values)
+        removing.append(threads.submit(webhooks.remove_webhook, bench, ONE, hook))
+        wait(removing, timeout=0.5)
+        return found
+
+    with ThreadPoolExecutor(1) as threads:
+        with monkeypatch.context() as patched:
+            patched.setattr(module, look, slowly)
+            write(bench, hook)
+        removing[0].result(30)
+    assert webhooks.list_webhooks(bench, ONE, 5, None).items == []
+
+
+def test_a_webhook_may_be_deleted_while_messages_are_written_and_sent(bench: Workbench) -> None:
+    profile = uploads.upload_profile(bench, ONE, "layers.csv", LAYERS).id
+    for _ in range(4):
+        hook = webhook_of(bench, 0).id
+        send_test(bench, hook)
+        together = (
+            partial(create_study, bench, ONE, study_of(profile)),
+            partial(send_test, bench, hook),
+            partial(webhooks.deliver_due, bench, now(), Pen()),
+            partial(webhooks.remove_webhook, bench, ONE, hook),
+        )
+        refused = at_once(lambda number, asked=together: asked[number // 2](), 8)  # type: ignore[misc]
+        assert {type(error) for error in refused} == {NotFound}
+    assert len(list_studies(bench, ONE, 10, None).items) == 8
 
 
 @contextmanager

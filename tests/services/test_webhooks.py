@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
@@ -25,7 +26,15 @@ from app.features.integrations.model import (
     WebhookPatch,
     WebhookRequest,
 )
-from app.features.integrations.webhooks import DELAYS, KEPT, LEASE, deliver_due, purge_messages
+from app.features.integrations.webhooks import (
+    DELAYS,
+    KEPT,
+    LEASE,
+    MOST_OF_WORKSPACE,
+    SENDERS,
+    deliver_due,
+    purge_messages,
+)
 from app.features.operation.secret_rotation import rotate_secret
 from app.features.proposals.service import note_expired
 from app.main import create_app, make_bench
@@ -41,6 +50,7 @@ from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from app.settings import Settings
 from tests.postgres import Cluster
 from tests.services.receiving import LOOPBACK, receiving
+from tests.test_jobs import until
 
 ONE = "ws_one"
 
@@ -297,16 +307,74 @@ def test_what_a_killed_runner_took_on_is_sent_after_its_lease(bench: Workbench) 
     assert [one.status for one in log(bench, hook.id)] == ["delivered"]
 
 
+class Busy(Pen):
+    """A sender that is held up by slow receivers until it is told to go on, and counts what it sends."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go_on = threading.Event()
+        self.most = Counter[str]()
+        """The most messages to one address, and to slow ones, at a time."""
+        self._open = Counter[str]()
+        self._lock = threading.Lock()
+
+    def send(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        names = [url, "slow"] if "slow" in url else [url]
+        with self._lock:
+            self._open.update(names)
+            self.most |= self._open
+        if "slow" in url:
+            assert self.go_on.wait(30)
+        with self._lock:
+            self._open.subtract(names)
+        return super().send(url, headers, body)
+
+
 def test_a_webhook_is_sent_one_message_at_a_time(bench: Workbench) -> None:
     propose(bench)
-    made(bench)
-    quick = made(bench, "https://quick.example/")
+    hooks = [made(bench, f"https://{name}.example/") for name in ("a", "b")]
     for _ in range(3):
         happen(bench)
-    pen = Pen()
-    assert deliver_due(bench, now(), pen) == 2
-    assert sorted(url for url, _, _ in pen.sent) == ["https://a.example/in", "https://quick.example/"]
-    assert len([one for one in log(bench, quick.id) if one.status == "waiting"]) == 2
+    pen = Busy()
+    assert deliver_due(bench, now(), pen) == 6
+    assert set(pen.most.values()) == {1}
+    for hook in hooks:
+        sent = [headers["webhook-id"] for url, headers, _ in pen.sent if url == hook.url]
+        assert sent == [one.id for one in log(bench, hook.id)][::-1]
+
+
+def test_slow_receivers_of_a_workspace_hold_up_no_other(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhooks, "ROUND_SECONDS", 60.0)
+    for number in range(SENDERS):
+        webhooks.send_test(bench, ONE, made(bench, f"https://slow{number}.example/").id)
+    theirs = webhooks.create_webhook(bench, "ws_two", WebhookRequest(url="https://quick.example/"))
+    pen = Busy()
+    with ThreadPoolExecutor(1) as pool:
+        round_ = pool.submit(deliver_due, bench, now(), pen)
+        until(lambda: pen.most["slow"] > 0)
+        for count in (1, 2):
+            webhooks.send_test(bench, "ws_two", theirs.id)
+            until(lambda count=count: len(pen.sent) == count)  # type: ignore[misc]
+        pen.go_on.set()
+        assert round_.result(30) == SENDERS + 2
+    assert pen.most["slow"] == MOST_OF_WORKSPACE
+
+
+def test_a_round_ends_without_waiting_for_a_slow_receiver(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhooks, "ROUND_SECONDS", 1.0)
+    hook = made(bench, "https://slow.example/")
+    webhooks.send_test(bench, ONE, hook.id)
+    pen = Busy()
+    assert deliver_due(bench, now(), pen) == 1
+    assert deliver_due(bench, now(), pen) == 0
+    assert [one.status for one in log(bench, hook.id)] == ["waiting"]
+    pen.go_on.set()
+    until(lambda: not any(thread.name.startswith("webhooks") for thread in threading.enumerate()))
+    assert [one.status for one in log(bench, hook.id)] == ["delivered"]
 
 
 @pytest.mark.parametrize("bench", ["postgresql"], indirect=True)

@@ -6,7 +6,10 @@ import base64
 import hashlib
 import logging
 import secrets
-from concurrent.futures import ThreadPoolExecutor
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -123,8 +126,8 @@ def change_webhook(bench: Workbench, workspace_id: str, identifier: str, patch: 
 
 def remove_webhook(bench: Workbench, workspace_id: str, identifier: str) -> None:
     with bench.store.transaction(workspace_id) as repository:
-        existing(repository, WebhookRecord, identifier, "webhook")
-        repository.hooks.remove(identifier)
+        if not repository.hooks.remove(identifier):
+            raise no_such("webhook", identifier)
 
 
 def rotate_secret(
@@ -174,18 +177,23 @@ def send_test(
     once = IdempotentCall.of(f"webhooks/{identifier}/test", idempotency, b"")
 
     def make() -> tuple[Delivery, Save]:
-        with bench.store.transaction(workspace_id) as repository:
-            check_active(existing(repository, WebhookRecord, identifier, "webhook"))
         message = new_message(identifier, TEST, now(), {"webhook_id": identifier})
-        return delivery_of(message), lambda repository: repository.add(message)
+
+        def save(repository: Repository) -> None:
+            held_active(repository, identifier)
+            repository.add(message)
+
+        return delivery_of(message), save
 
     answer = keep(bench, workspace_id, once, Delivery, make)
     bench.run_chore("webhooks")
     return answer
 
 
-def check_active(record: WebhookRecord) -> None:
-    if not record.active:
+def held_active(repository: Repository, identifier: str) -> None:
+    """Keep a webhook as it is until the transaction ends; refuse one that is off."""
+    repository.hooks.hold(identifier)
+    if not existing(repository, WebhookRecord, identifier, "webhook").active:
         raise Conflict.at("active", "the webhook is off; turn it on first")
 
 
@@ -201,7 +209,7 @@ def list_deliveries(
 def send_again(bench: Workbench, workspace_id: str, identifier: str, message_id: str) -> Delivery:
     """Send a completed message again; a waiting one is unchanged."""
     with bench.store.transaction(workspace_id) as repository:
-        check_active(existing(repository, WebhookRecord, identifier, "webhook"))
+        held_active(repository, identifier)
         message = repository.hooks.message(identifier, message_id)
         if message is None:
             raise no_such("message", message_id)
@@ -237,13 +245,19 @@ SPREAD = 0.1
 """Largest jitter of a delay, so that messages that failed together are not sent together."""
 
 LEASE = timedelta(seconds=90)
-"""How long a claimed message is reserved; afterwards it is sent again."""
+"""How long a claimed message is reserved; afterwards it is sent again. Sending takes 15 s at most."""
 
-MOST_AT_ONCE = 16
+SENDERS = 8
+"""Messages that one server sends in parallel."""
 
-SENDERS = 4
-"""Messages sent in parallel; with limits of 5 s for DNS and 10 s for the rest, the four rounds of a batch end
-within 60 s, well within the lease."""
+MOST_OF_WORKSPACE = 2
+"""Those of one workspace among them in a round: its slow receivers leave senders to others."""
+
+ROUND_SECONDS = 10.0
+"""How long a round takes on messages; what is still being sent then is not waited for. [s]"""
+
+LOOK_SECONDS = 1.0
+"""Interval at which an idle sender looks for messages while others send. [s]"""
 
 KEPT = timedelta(days=30)
 """How long messages stay in the log."""
@@ -258,16 +272,62 @@ def deliver_due(bench: Workbench, moment: datetime, sender: Sender) -> int:
     Two processes never send the same attempt. If one is killed between sending and recording the result, the
     message is sent again after its lease, with the same ``webhook-id``.
     """
-    due: list[DueMessage] = []
-    while len(due) < MOST_AT_ONCE:
-        message = bench.store.claim_message(moment, moment + LEASE)
-        if message is None:
-            break
-        due.append(message)
-    if due:
-        with ThreadPoolExecutor(min(SENDERS, len(due)), "webhooks") as pool:
-            list(pool.map(partial(deliver, bench, moment, sender), due))
-    return len(due)
+    sending = SendingRound(bench, moment, sender)
+    pool = ThreadPoolExecutor(SENDERS, "webhooks")
+    working = [pool.submit(sending.work) for _ in range(SENDERS)]
+    pool.shutdown(wait=False)
+    for ended in wait(working, ROUND_SECONDS).done:
+        ended.result()
+    return sending.count
+
+
+class SendingRound:
+    """Senders that each take on one message after the other until nothing is due."""
+
+    def __init__(self, bench: Workbench, moment: datetime, sender: Sender) -> None:
+        self.count = 0
+        self._bench, self._moment, self._sender = bench, moment, sender
+        self._begun = time.monotonic()
+        self._over = False
+        # Messages being sent of each workspace; 0 of one that had its turn.
+        self._held = Counter[str]()
+        self._change = threading.Condition()
+
+    def work(self) -> None:
+        while (message := self._next()) is not None:
+            try:
+                deliver(self._bench, self._now(), self._sender, message)
+            finally:
+                with self._change:
+                    self._held[message.workspace_id] -= 1
+
+    def _next(self) -> DueMessage | None:
+        """Take on a message; None if nothing is due or being sent, or after the time of the round."""
+        with self._change:
+            while not self._over and time.monotonic() - self._begun < ROUND_SECONDS:
+                message = self._claim()
+                if message is not None:
+                    self._held[message.workspace_id] += 1
+                    self.count += 1
+                    return message
+                if self._held.total():
+                    self._change.wait(LOOK_SECONDS)
+                else:
+                    self._over = True
+                    self._change.notify_all()
+        return None
+
+    def _claim(self) -> DueMessage | None:
+        """Claim a message, first of a workspace that had no turn yet."""
+        moment, full = self._now(), {name for name, held in self._held.items() if held >= MOST_OF_WORKSPACE}
+        for passed in ({*self._held}, full):
+            message = self._bench.store.claim_message(moment, moment + LEASE, passed)
+            if message is not None:
+                return message
+        return None
+
+    def _now(self) -> datetime:
+        return self._moment + timedelta(seconds=time.monotonic() - self._begun)
 
 
 def deliver(bench: Workbench, moment: datetime, sender: Sender, message: DueMessage) -> None:
@@ -345,6 +405,7 @@ def finish(
 ) -> None:
     """Record the outcome of an attempt; disable a webhook that can no longer be reached."""
     with bench.store.transaction(message.workspace_id) as repository:
+        repository.hooks.hold(message.webhook_id)
         recorded = repository.hooks.record(message, outcome)
         if not recorded or webhook is None or moment is None:
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -112,15 +112,17 @@ class DeliveryOutcome:
     reason: dict[str, Any] | None
 
 
-def claim_message(session: Session, moment: datetime, until: datetime) -> DueMessage | None:
-    """Take on the message of any workspace that is due longest, until a moment.
+def claim_message(
+    session: Session, moment: datetime, until: datetime, passed: Collection[str] = ()
+) -> DueMessage | None:
+    """Take on the message that is due longest of any workspace but those passed over, until a moment.
 
     A webhook is sent one message at a time, so that a slow one holds up no other. Its row is locked
     before its messages are looked at: whoever claims at the same time passes it over, whoever comes next sees
     the claim.
     """
     skipped: list[str] = []
-    while (webhook_id := lock_webhook(session, moment, skipped)) is not None:
+    while (webhook_id := lock_webhook(session, moment, skipped, passed)) is not None:
         oldest = (
             sa.select(col(WebhookDelivery.id))
             .where(is_due(moment), col(WebhookDelivery.webhook_id) == webhook_id)
@@ -150,8 +152,10 @@ def claim_message(session: Session, moment: datetime, until: datetime) -> DueMes
     return None
 
 
-def lock_webhook(session: Session, moment: datetime, skipped: Sequence[str]) -> str | None:
-    """Lock the webhook whose message is due longest for this transaction, beside those that were passed."""
+def lock_webhook(
+    session: Session, moment: datetime, skipped: Collection[str], passed: Collection[str]
+) -> str | None:
+    """Lock the webhook whose message is due longest, none of those skipped or of workspaces passed over."""
     of_webhook = sa.and_(
         col(WebhookDelivery.workspace_id) == col(WebhookRecord.workspace_id),
         col(WebhookDelivery.webhook_id) == col(WebhookRecord.id),
@@ -159,7 +163,11 @@ def lock_webhook(session: Session, moment: datetime, skipped: Sequence[str]) -> 
     query = (
         sa.select(col(WebhookRecord.id))
         .join(WebhookDelivery, of_webhook)
-        .where(is_due(moment), col(WebhookRecord.id).not_in(skipped))
+        .where(
+            is_due(moment),
+            col(WebhookRecord.id).not_in(skipped),
+            col(WebhookRecord.workspace_id).not_in(passed),
+        )
         .order_by(col(WebhookDelivery.next_try_at), col(WebhookDelivery.id))
         .limit(1)
         # Messages may still be written to it meanwhile: only its key must stay.
@@ -214,10 +222,17 @@ def new_message(
 def messages_of(
     session: Session, workspace_id: str, event: str, moment: datetime, data: Mapping[str, Any]
 ) -> list[WebhookDelivery]:
-    """Return a message for every webhook of a workspace that is to be told of an event."""
+    """Return a message for every webhook of a workspace that is to be told of an event.
+
+    None of the webhooks is deleted until this transaction ends.
+    """
+    connection, mine = session.connection(), col(WebhookRecord.workspace_id) == workspace_id
+    if connection.dialect.name == "sqlite":
+        # What is only read belongs to no transaction; a write (of no row) begins it and shuts others out.
+        connection.execute(sa.delete(WebhookRecord).where(mine, col(WebhookRecord.id) == ""))
     columns = (col(WebhookRecord.id), col(WebhookRecord.events))
-    active = (col(WebhookRecord.workspace_id) == workspace_id, col(WebhookRecord.active))
-    rows = session.connection().execute(sa.select(*columns).where(*active))
+    query = sa.select(*columns).where(mine, col(WebhookRecord.active))
+    rows = connection.execute(query.with_for_update(read=True, key_share=True))
     return [
         new_message(identifier, event, moment, data, workspace_id)
         for identifier, events in rows
@@ -238,10 +253,22 @@ class WebhookQueries(Queries):
         """Change a webhook where it still is as stated; tell whether it was."""
         return self.update_rows(WebhookRecord, values, id=identifier, **before) == 1
 
-    def remove(self, identifier: str) -> None:
-        """Forget a webhook and its messages."""
+    def hold(self, identifier: str) -> bool:
+        """Let nobody else change or delete a webhook until this transaction ends; False where it is gone.
+
+        Whoever changes both locks the webhook before its messages, so that nobody waits in a circle.
+        """
+        return self.change(identifier, {"updated_at": WebhookRecord.updated_at})
+
+    def remove(self, identifier: str) -> bool:
+        """Forget a webhook and its messages; False where it is gone."""
+        if not self.hold(identifier):
+            return False
+        # Whoever is writing a message to it is waited for, and whoever comes next finds it gone.
+        mine = sa.select(col(WebhookRecord.id)).where(*self.criteria(WebhookRecord, id=identifier))
+        self._session.execute(mine.with_for_update())
         self.delete_rows(WebhookDelivery, webhook_id=identifier)
-        self.delete_rows(WebhookRecord, id=identifier)
+        return self.delete_rows(WebhookRecord, id=identifier) > 0
 
     def tell(self, event: str, moment: datetime, data: Mapping[str, Any]) -> None:
         """Write a message to every webhook that is to be told of an event."""
