@@ -11,9 +11,10 @@ import sqlalchemy as sa
 from sqlalchemy import Engine
 from sqlalchemy.sql import Delete, Select, Update, operators, visitors
 from sqlalchemy.sql.elements import BinaryExpression
-from sqlmodel import SQLModel
 
-OWNED = {name for name, table in SQLModel.metadata.tables.items() if "workspace_id" in table.c}
+from app.platform.store.account_tables import Account
+
+OWNED = {name for name, table in Account.metadata.tables.items() if "workspace_id" in table.c}
 """Tables whose rows belong to a workspace."""
 
 ELSEWHERE = {
