@@ -20,7 +20,7 @@ from app.platform.store.document_queries import (
     StudyQueries,
     SweepQueries,
 )
-from app.platform.store.erasure_queries import ErasureQueries
+from app.platform.store.erasure_queries import ErasureQueries, hold_off_erasing
 from app.platform.store.integration_queries import KeyQueries, RateQueries, WebhookQueries
 from app.platform.store.job_queries import JobQueries
 from app.platform.store.proposal_queries import ProposalQueries, next_number, reviewed, standing
@@ -134,8 +134,18 @@ class Repository(Queries):
     def add(self, *rows: Any) -> None:
         self._add(*rows)
 
-    def get(self, table: type[Listed], identifier: str, *, whole: bool = False) -> Listed | None:
+    def get(
+        self, table: type[Listed], identifier: str, *, whole: bool = False, held: bool = False
+    ) -> Listed | None:
+        """Return a row; one that is held nobody else changes until this transaction ends.
+
+        SQLite has one writer at a time, and holds it for who has written before.
+        """
         query = select(table).where(*self.criteria(table, id=identifier))
+        if held:
+            # Before the row, as whoever writes.
+            hold_off_erasing(self._session, self._workspace_id)
+            query = query.with_for_update()
         left = [] if whole else [getattr(table, name) for name in LARGE if name in table.model_fields]
         # A column that is read later is read by a statement of its own, which does not name the workspace.
         return self._session.exec(query.options(*(defer(column, raiseload=True) for column in left))).first()
