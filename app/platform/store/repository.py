@@ -225,7 +225,10 @@ class Repository(Queries):
     def add_idempotent_answer(
         self, endpoint: str, key: str, body_sha256: str, answer: dict[str, object], since: datetime
     ) -> None:
-        """Keep the first answer given under a key since a moment, in place of one from before."""
+        """Keep the first answer given under a key since a moment, in place of one from before.
+
+        An empty one holds the key for a request that has not ended.
+        """
         self._session.flush()
         self.delete_rows(IdempotencyKey, col(IdempotencyKey.created_at) < since, endpoint=endpoint, key=key)
         self._session.add(
@@ -241,3 +244,6 @@ class Repository(Queries):
             self._session.flush()
         except IntegrityError as error:
             raise AlreadyAnswered from error
+
+    def drop_idempotent_answer(self, endpoint: str, key: str) -> None:
+        self.delete_rows(IdempotencyKey, endpoint=endpoint, key=key)
