@@ -133,13 +133,13 @@ def test_who_deletes_waits_for_what_is_being_kept(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     source, identifier, table, make = making(bench, kind)
-    named_in, deleting = workbench.Repository.holds, list[Future[None]]()
+    holds, deleting = workbench.Repository.holds, list[Future[None]]()
 
     def slowly(*asked: Any) -> bool | None:
         if not deleting:
             deleting.append(threads.submit(delete, bench, ONE, source, identifier))
             assert not wait(deleting, timeout=0.5).done
-        return named_in(*asked)
+        return holds(*asked)
 
     monkeypatch.setattr(workbench.Repository, "holds", slowly)
     with ThreadPoolExecutor(1) as threads:
@@ -147,6 +147,20 @@ def test_who_deletes_waits_for_what_is_being_kept(
         with pytest.raises(Conflict):
             deleting[0].result(30)
     assert (count(bench, source), count(bench, table)) == (1, 1)
+
+
+def test_a_comparison_that_is_deleted_while_it_is_read_is_not_found(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    comparison, options = comparison_of(bench), workbench.Repository.comparison_options
+
+    def late(repository: Any, identifier: str) -> Any:
+        comparisons.delete_comparison(bench, ONE, identifier)
+        return options(repository, identifier)
+
+    monkeypatch.setattr(workbench.Repository, "comparison_options", late)
+    with pytest.raises(NotFound):
+        proposal_of(bench, comparison)
 
 
 def test_a_draft_does_not_take_up_a_comparison_that_is_deleted_meanwhile(
