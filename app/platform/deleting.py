@@ -32,7 +32,10 @@ def delete(
 ) -> None:
     """Delete an object; with a version, only where it still is of that version."""
     with bench.store.transaction(workspace_id) as repository:
-        record = existing(repository, table, identifier, DELETABLE[table])
+        # Before anything is looked at: whoever keeps what stands on it holds the workspace, and whoever
+        # changes it the row. A sweep is held by its job, as by its runner.
+        repository.hold()
+        record = existing(repository, table, identifier, DELETABLE[table], held=table is not SweepRecord)
         if expected is not None and expected != record.version:
             message = Message(
                 "it has changed in the meantime (version {found}, not {expected}); reload it",

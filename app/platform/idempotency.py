@@ -76,8 +76,8 @@ def keep(
     if earlier is not None:
         return earlier
     erasures = bench.erasures(workspace_id)
-    answer, save = make()
     try:
+        answer, save = make()
         with bench.store.transaction(workspace_id, erasures) as repository:
             save(repository)
             if once is not None:
@@ -86,9 +86,46 @@ def keep(
                 repository.add_idempotent_answer(once.endpoint, once.key, once.body_sha256, document, since)
     except AlreadyAnswered:
         first = earlier_answer(bench, workspace_id, once, kind)
-        assert first is not None, "a key that is taken has an answer"
+        if first is None:
+            # It has failed since, and its key is free again.
+            raise not_ended() from None
         return first
     return answer
+
+
+@contextmanager
+def claimed(
+    bench: Workbench, workspace_id: str, once: IdempotentCall | None, begin: Save, undo: Save
+) -> Iterator[None]:
+    """Let one request alone, of several with a key, do what cannot be taken back, such as sending a mail.
+
+    The key and what ``begin`` saves are kept before, and taken back only if it fails: where a server stops
+    in between, the key has no answer, and nothing is done twice. The request saves its answer after
+    :func:`free`.
+    """
+    with bench.store.transaction(workspace_id) as repository:
+        if once is not None:
+            repository.add_idempotent_answer(once.endpoint, once.key, once.body_sha256, {}, now() - KEPT)
+        begin(repository)
+    try:
+        yield
+    except Exception:
+        with bench.store.transaction(workspace_id) as repository:
+            free(repository, once)
+            undo(repository)
+        raise
+
+
+def free(repository: Repository, once: IdempotentCall | None) -> None:
+    if once is not None:
+        repository.drop_idempotent_answer(once.endpoint, once.key)
+
+
+def not_ended() -> Conflict:
+    return Conflict.at(
+        "Idempotency-Key",
+        "a request with this key has not ended; look at what it did before you repeat it with a new key",
+    )
 
 
 def earlier_answer(
@@ -102,6 +139,8 @@ def earlier_answer(
         return None
     if row.body_sha256 != once.body_sha256:
         raise Conflict.at("Idempotency-Key", "this key was used before with a different body; use a new key")
+    if not row.answer:
+        raise not_ended()
     noted = _REPLAYS.get()
     if noted is not None:
         noted.append(once.key)

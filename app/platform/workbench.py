@@ -7,7 +7,7 @@ import hashlib
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property, partial
@@ -157,10 +157,16 @@ def no_such(kind: str, identifier: str) -> NotFound:
 
 
 def existing(
-    repository: Repository, table: type[Listed], identifier: str, kind: str, *, whole: bool = False
+    repository: Repository,
+    table: type[Listed],
+    identifier: str,
+    kind: str,
+    *,
+    whole: bool = False,
+    held: bool = False,
 ) -> Listed:
     """Return a row of the workspace, or say that there is none of this kind."""
-    row = repository.get(table, identifier, whole=whole)
+    row = repository.get(table, identifier, whole=whole, held=held)
     if row is None:
         raise no_such(kind, identifier)
     return row
@@ -437,28 +443,42 @@ class Workbench:
             return [row.id for row in rows if row.profile is not None]
 
 
-def hold_uploads(repository: Repository, document: JsonValue) -> None:
-    """Keep the uploads that a document names where they are until it is kept too, or say which is gone."""
-    identifiers = sorted(set(uploads_in(document)))
-    if identifiers:
+STOOD_ON: Mapping[str, str] = {
+    "profile_id": "uploaded profile",
+    "workload_id": "uploaded sample",
+    "price_book_id": "price book",
+    "comparison_id": "comparison",
+    "estimate_id": "estimate",
+    "study_id": "study",
+}
+"""Field of a request → what it names, which must still be there when what is made from it is kept."""
+
+
+def hold_named(repository: Repository, document: JsonValue) -> None:
+    """Keep what a document names where it is until the document is kept too, or say what is gone.
+
+    Whoever deletes holds the workspace as well before they look at what stands on it.
+    """
+    named = sorted(set(named_in(document)))
+    if named:
         repository.hold()
-    for identifier in identifiers:
-        if repository.holds(identifier) is False:
-            kind = "uploaded sample" if identifier.startswith("wkl_") else "uploaded profile"
-            raise no_such(kind, identifier)
+    for kind, name in named:
+        # A price book may be named with its version.
+        if repository.holds(name.partition("@")[0]) is False:
+            raise no_such(kind, name)
 
 
-def uploads_in(document: JsonValue) -> Iterator[str]:
-    """Return the identifiers of the uploads that a document names."""
+def named_in(document: JsonValue) -> Iterator[tuple[str, str]]:
+    """Return kind and identifier of what a document names."""
     if isinstance(document, list):
         for part in document:
-            yield from uploads_in(part)
+            yield from named_in(part)
     elif isinstance(document, dict):
-        for name, part in document.items():
-            if name in {"profile_id", "workload_id"} and isinstance(part, str):
-                yield part
+        for field, part in document.items():
+            if field in STOOD_ON and isinstance(part, str):
+                yield STOOD_ON[field], part
             else:
-                yield from uploads_in(part)
+                yield from named_in(part)
 
 
 def remove_files(bench: Workbench, workspace_id: str, addresses: Sequence[str | None]) -> int:

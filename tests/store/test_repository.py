@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy.exc import IntegrityError
 
+from app.errors import Overtaken
 from app.platform.store.database import Store
 from app.platform.store.document_queries import RowSelection
 from app.platform.store.queries import now
@@ -102,7 +103,7 @@ def test_no_query_finds_the_rows_of_another_workspace(filled: Store) -> None:
 
 
 def test_an_option_cannot_point_at_the_estimate_of_another_workspace(filled: Store) -> None:
-    with pytest.raises(IntegrityError), filled.transaction("ws_one") as repository:
+    with pytest.raises(Overtaken), filled.transaction("ws_one") as repository:
         record = repository.get(ComparisonRecord, "cmp_one")
         assert record is not None
         repository.replace_options(record.id, [({}, "est_two")])

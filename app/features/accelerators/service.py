@@ -115,7 +115,7 @@ def change_accelerator(
     current = 0
     try:
         with bench.store.transaction(workspace_id, bench.erasures(workspace_id)) as repository:
-            record = existing(repository, AcceleratorRecord, identifier, "accelerator")
+            record = existing(repository, AcceleratorRecord, identifier, "accelerator", held=True)
             current = record.version
             if record.deleted_at is not None:
                 raise Conflict(Message("{name} was deleted; add it anew", {"name": record.name}))
@@ -139,7 +139,7 @@ def change_accelerator(
 def delete_accelerator(bench: Workbench, workspace_id: str, identifier: str) -> None:
     """Delete an accelerator; its figures are kept for what was made with it."""
     with bench.store.transaction(workspace_id) as repository:
-        existing(repository, AcceleratorRecord, identifier, "accelerator")
+        existing(repository, AcceleratorRecord, identifier, "accelerator", held=True)
         repository.deletions.forget_answers(identifier)
         if repository.uploads.named_anywhere(identifier):
             repository.accelerators.withdraw(identifier)

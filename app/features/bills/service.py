@@ -35,9 +35,10 @@ from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, page_of
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id
+from app.platform.store.repository import Repository
 from app.platform.store.tables import BillRow
 from app.platform.web.query_forms import QueryForm
-from app.platform.workbench import Workbench, existing, found
+from app.platform.workbench import Workbench, existing, found, hold_named
 
 ROUNDING = 1e-9
 """Tolerance for a difference that is exactly the margin."""
@@ -142,9 +143,12 @@ def create_bill(bench: Workbench, workspace_id: str, request: BillRequest, key: 
         completed = of_estimate(bench, workspace_id, request)
         answer = make_bill(completed, bench.context(workspace_id), new_id("bom"), request.estimate_id)
         stated, document = request.model_dump(mode="json", exclude_unset=True), answer.model_dump(mode="json")
-        return answer, lambda repository: repository.add(
-            BillRow(id=answer.id, label=answer.label[:300], request=stated, document=document)
-        )
+
+        def save(repository: Repository) -> None:
+            hold_named(repository, stated)
+            repository.add(BillRow(id=answer.id, label=answer.label[:300], request=stated, document=document))
+
+        return answer, save
 
     return keep(bench, workspace_id, IdempotentCall.of("boms", key, request), Bill, make)
 

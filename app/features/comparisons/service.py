@@ -214,6 +214,9 @@ def existing(repository: Repository, identifier: str) -> ComparisonRecord:
 def stored(repository: Repository, identifier: str) -> list[ComparisonEntry]:
     """Return the options of a comparison with their estimates."""
     rows = repository.comparison_options(identifier)
+    if not rows:
+        # It has been deleted since it was looked up: none is without options.
+        existing(repository, identifier)
     estimates = repository.named(EstimateRow, (row.estimate_id for row in rows if row.estimate_id))
     return [
         ComparisonEntry(

@@ -151,7 +151,7 @@ def _change(
     current = 0
     try:
         with bench.store.transaction(workspace_id, bench.erasures(workspace_id)) as repository:
-            record = existing(repository, PriceBookRecord, identifier, "price book")
+            record = existing(repository, PriceBookRecord, identifier, "price book", held=True)
             current = record.version
             if expected is not None and expected != current:
                 raise _changed_meanwhile(current, expected)

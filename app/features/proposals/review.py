@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from app.errors import Conflict, Message
@@ -11,7 +12,7 @@ from app.features.accounts.mailing import send
 from app.features.proposals.model import Proposal, Review, ReviewRequest, ShareRequest, Step
 from app.features.proposals.service import STEPS, existing, freeze_proposal, get_proposal, review_of
 from app.features.proposals.sharing import create_share
-from app.platform.idempotency import IdempotentCall, Save, keep
+from app.platform.idempotency import IdempotentCall, Save, claimed, free, keep
 from app.platform.identity import Identity, checked_email
 from app.platform.store.queries import now
 from app.platform.store.repository import Repository
@@ -44,30 +45,50 @@ def take_step(
     key: str | None = None,
 ) -> Proposal:
     """Take a step of review; a repeated key sends no second mail."""
+    call = IdempotentCall.of(f"proposals/{identifier}/review", key, request)
 
     def make() -> tuple[Proposal, Save]:
         with bench.store.transaction(workspace_id) as repository:
             record = existing(repository, identifier)
-        after = next_state(review_of(record), request.step)
+        before = review_of(record)
+        after = next_state(before, request.step)
         if request.step == "approve":
             freeze_proposal(bench, workspace_id, identifier)
             return get_proposal(bench, workspace_id, identifier), lambda _: None
+        move = partial(move_on, identifier, before, after)
         detail: dict[str, Any] = {"note": request.note} if request.note else {}
         if request.step == "send" and request.to is not None:
             detail["to"] = checked_email(request.to, "to")
-            send_link(bench, workspace_id, identifier, request, mailer)
+            # Key and state come before the mail, so that of several at once only one sends it; the event,
+            # of which webhooks are told, comes after it.
+            undo = partial(move_back, identifier, before, after)
+            with claimed(bench, workspace_id, call, move, undo):
+                send_link(bench, workspace_id, identifier, request, mailer)
 
         def save(repository: Repository) -> None:
-            queries = repository.of_proposal(identifier)
-            if not queries.move(record.review, {"review": after}):
-                raise Conflict("the proposal has changed in the meantime; reload it")
-            queries.add_event(EVENTS[request.step], now(), detail)
+            if "to" in detail:
+                free(repository, call)
+            else:
+                move(repository)
+            repository.of_proposal(identifier).add_event(EVENTS[request.step], now(), detail)
 
         moved = {"review": after, "steps": list(STEPS.get(after, ()))}
         return get_proposal(bench, workspace_id, identifier).model_copy(update=moved), save
 
-    call = IdempotentCall.of(f"proposals/{identifier}/review", key, request)
     return keep(bench, workspace_id, call, Proposal, make)
+
+
+def move_on(identifier: str, before: Review, after: Review, repository: Repository) -> None:
+    if not repository.of_proposal(identifier).move(before, {"review": after}):
+        raise Conflict("the proposal has changed in the meantime; reload it")
+
+
+def move_back(identifier: str, before: Review, after: Review, repository: Repository) -> None:
+    """Take a sending back, unless it was sent by another request."""
+    queries = repository.of_proposal(identifier)
+    queries.hold()
+    if all(event.kind != EVENTS["send"] for event in queries.events()):
+        queries.move(after, {"review": before})
 
 
 def next_state(before: Review, step: Step) -> Review:

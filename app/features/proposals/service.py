@@ -99,6 +99,7 @@ def create_proposal(
         )
 
         def save(repository: Repository) -> None:
+            workbench.hold_named(repository, record.request)
             repository.add(record)
             detail = {"comparison": resolved.comparison_id}
             repository.of_proposal(record.id).add_event("created", moment, detail)
@@ -307,7 +308,9 @@ def change_proposal(
         # Words alone: the figures stay as they were compiled.
         sections = sections_of(request.sections, before.locale, request.reason)
         content = before.model_copy(update={"sections": sections, "reason": reason_in(sections)})
+        compiled_from = {}
     else:
+        compiled_from = request.model_dump(include={"comparison_id", "price_book_id"})
         logos = {name: logo_after(patch, name, getattr(before.branding, name)) for name in LOGOS}
         content = compile_content(bench, workspace_id, request, logos, record.number)
     moment = now()
@@ -319,6 +322,7 @@ def change_proposal(
         "review": "draft",
     }
     with bench.store.transaction(workspace_id, erasures) as repository:
+        workbench.hold_named(repository, compiled_from)
         queries = repository.of_proposal(identifier)
         if not queries.change(record.version, values):
             overtaker = existing(repository, identifier)

@@ -36,7 +36,7 @@ from app.platform.store.queries import EVERYTHING, After, ListFilter, new_id, no
 from app.platform.store.repository import Repository
 from app.platform.store.tables import StudyRecord
 from app.platform.store.upload_queries import identifiers
-from app.platform.workbench import Workbench, hold_uploads, no_such, remove_files
+from app.platform.workbench import Workbench, hold_named, no_such, remove_files
 
 
 def estimates_of(
@@ -102,19 +102,24 @@ def create_study(
     bench: Workbench, workspace_id: str, content: StudyContent, key: str | None = None, *, saved: bool = True
 ) -> Study:
     """Store a study, all of whose options can be estimated; an unsaved one is deleted after some time."""
+    return keep_study(bench, workspace_id, content, IdempotentCall.of("studies", key, content), saved=saved)
 
+
+def keep_study(
+    bench: Workbench, workspace_id: str, content: StudyContent, once: IdempotentCall | None, *, saved: bool
+) -> Study:
     def make() -> tuple[Study, Save]:
         check_labels(content)
         estimates_of(bench, workspace_id, content, {})
         study, add = first_version(content, saved=saved)
 
         def save(repository: Repository) -> None:
-            hold_uploads(repository, tree_of(content))
+            hold_named(repository, tree_of(content))
             add(repository)
 
         return study, save
 
-    return keep(bench, workspace_id, IdempotentCall.of("studies", key, content), Study, make)
+    return keep(bench, workspace_id, once, Study, make)
 
 
 def unsaved_study(
@@ -289,7 +294,7 @@ def change_study(
             "version", "a study can have at most {most} versions; duplicate it to continue", most=MAX_VERSIONS
         )
     with bench.store.transaction(workspace_id, erasures) as repository:
-        hold_uploads(repository, tree)
+        hold_named(repository, tree)
         stored = repository.studies.add_next(
             identifier,
             latest.version,
@@ -365,12 +370,8 @@ def export_study(
 
 
 def import_study(bench: Workbench, workspace_id: str, file: StudyFile, key: str | None = None) -> Study:
-    def make() -> tuple[Study, Save]:
-        check_labels(file.study)
-        estimates_of(bench, workspace_id, file.study, {})
-        return first_version(file.study)
-
-    return keep(bench, workspace_id, IdempotentCall.of("studies/import", key, file), Study, make)
+    once = IdempotentCall.of("studies/import", key, file)
+    return keep_study(bench, workspace_id, file.study, once, saved=True)
 
 
 def existing(repository: Repository, identifier: str) -> StudyRecord:
@@ -387,6 +388,8 @@ def delete_study(bench: Workbench, workspace_id: str, identifier: str, expected:
     """
     addresses: list[str | None] = []
     with bench.store.transaction(workspace_id) as repository:
+        # Nobody may keep what names its uploads meanwhile.
+        repository.hold()
         # The lock keeps the study from being restored between the checks and the deletion.
         repository.studies.hold(identifier)
         record = existing(repository, identifier)

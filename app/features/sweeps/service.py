@@ -26,7 +26,7 @@ from app.platform.store.document_queries import Label, Order, RowPlace, RowSelec
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import JobRecord, SweepRecord, SweepRowRecord
-from app.platform.workbench import Workbench, existing, found, hold_uploads
+from app.platform.workbench import Workbench, existing, found, hold_named
 
 RowOrder: TypeAlias = Order
 """Fields by which rows are sorted."""
@@ -64,7 +64,7 @@ def create_sweep(
         )
 
         def save(repository: Repository) -> None:
-            hold_uploads(repository, record.request)
+            hold_named(repository, record.request)
             repository.add(record, job)
 
         return state_of(record, job), save

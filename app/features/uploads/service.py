@@ -123,7 +123,7 @@ def change_upload(bench: Workbench, workspace_id: str, identifier: str, patch: U
     kind = "uploaded sample" if table is SampleRow else "uploaded profile"
     stated = patch.model_dump(exclude_none=True)
     with bench.store.transaction(workspace_id, bench.erasures(workspace_id)) as repository:
-        row = existing(repository, table, identifier, kind)
+        row = existing(repository, table, identifier, kind, held=True)
         for name, value in stated.items():
             setattr(row, name, value)
         if isinstance(row, Profile) and "name" in stated:
@@ -217,8 +217,7 @@ def delete_profile(bench: Workbench, workspace_id: str, identifier: str) -> None
     """Delete an uploaded model and its file, unless a study or an open sweep uses it."""
     with bench.store.transaction(workspace_id) as repository:
         repository.hold()
-        if not repository.uploads.has_profile(identifier):
-            raise no_such("uploaded profile", identifier)
+        existing(repository, Profile, identifier, "uploaded profile", held=True)
         check_unused(repository, identifier)
         sha256 = repository.uploads.delete_profile(identifier)
     bench.forget_uploads()
@@ -229,8 +228,7 @@ def delete_workload(bench: Workbench, workspace_id: str, identifier: str) -> Non
     """Delete the counts of a sample, unless a study or an open sweep uses it."""
     with bench.store.transaction(workspace_id) as repository:
         repository.hold()
-        if not repository.uploads.has_sample(identifier):
-            raise no_such("uploaded sample", identifier)
+        existing(repository, SampleRow, identifier, "uploaded sample", held=True)
         check_unused(repository, identifier)
         repository.uploads.delete_sample(identifier)
     bench.forget_uploads()

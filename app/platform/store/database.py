@@ -17,6 +17,7 @@ from sqlalchemy import Engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError
 from sqlalchemy.orm import UOWTransaction
+from sqlalchemy.orm.exc import StaleDataError
 from sqlmodel import Session, select
 
 from app.errors import BadInput, Overtaken, need
@@ -28,7 +29,7 @@ from app.platform.store.account_queries import (
     sealed_values,
 )
 from app.platform.store.erasure_queries import hold_off_erasing
-from app.platform.store.failures import PatientPool, watch
+from app.platform.store.failures import GONE, PatientPool, is_overtaken, watch
 from app.platform.store.integration_queries import claim_message, key_of, purge_messages, purge_rates
 from app.platform.store.job_queries import (
     claim_job,
@@ -137,6 +138,20 @@ class Store:
 
     @contextmanager
     def _session(self, workspace_id: str | None = None) -> Iterator[Session]:
+        """Open a session; where two were at the same rows, whoever is too late is told so.
+
+        Queries that expect it catch what their database says before it comes here.
+        """
+        try:
+            with self._written(workspace_id) as session:
+                yield session
+        except (IntegrityError, StaleDataError) as error:
+            if is_overtaken(error):
+                raise Overtaken(GONE) from error
+            raise
+
+    @contextmanager
+    def _written(self, workspace_id: str | None) -> Iterator[Session]:
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
             if workspace_id is not None:
                 hold_off = partial(hold_off_erasing, session, workspace_id)

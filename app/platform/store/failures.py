@@ -14,7 +14,9 @@ from collections.abc import Callable
 
 from sqlalchemy import Engine, event
 from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.orm.exc import StaleDataError
 from sqlalchemy.pool import PoolProxiedConnection, QueuePool
 
 from app.errors import Message, Unavailable
@@ -89,6 +91,23 @@ def reason_of(error: BaseException) -> Message | None:
             return UNREACHABLE if isinstance(error, PostgresOperationalError) else None
         return OF_POSTGRES.get(state) or OF_POSTGRES.get(state[:2])
     return None
+
+
+GONE = Message("it was changed or deleted at the same moment; load it again")
+
+
+def is_overtaken(error: BaseException) -> bool:
+    """Tell whether rows that a transaction changed or referred to went away meanwhile."""
+    if isinstance(error, StaleDataError):
+        return True
+    original = error.orig if isinstance(error, IntegrityError) else None
+    if isinstance(original, sqlite3.Error):
+        return original.sqlite_errorcode == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY
+    return isinstance(original, PostgresError) and original.sqlstate == FOREIGN_KEY
+
+
+FOREIGN_KEY = "23503"
+"""SQLSTATE of a row that refers to none, or that is still referred to."""
 
 
 class Outage:

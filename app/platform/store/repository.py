@@ -20,7 +20,7 @@ from app.platform.store.document_queries import (
     StudyQueries,
     SweepQueries,
 )
-from app.platform.store.erasure_queries import ErasureQueries
+from app.platform.store.erasure_queries import ErasureQueries, hold_off_erasing
 from app.platform.store.integration_queries import KeyQueries, RateQueries, WebhookQueries
 from app.platform.store.job_queries import JobQueries
 from app.platform.store.proposal_queries import ProposalQueries, next_number, reviewed, standing
@@ -134,8 +134,18 @@ class Repository(Queries):
     def add(self, *rows: Any) -> None:
         self._add(*rows)
 
-    def get(self, table: type[Listed], identifier: str, *, whole: bool = False) -> Listed | None:
+    def get(
+        self, table: type[Listed], identifier: str, *, whole: bool = False, held: bool = False
+    ) -> Listed | None:
+        """Return a row; one that is held nobody else changes until this transaction ends.
+
+        SQLite has one writer at a time, and holds it for who has written before.
+        """
         query = select(table).where(*self.criteria(table, id=identifier))
+        if held:
+            # Before the row, as whoever writes.
+            hold_off_erasing(self._session, self._workspace_id)
+            query = query.with_for_update()
         left = [] if whole else [getattr(table, name) for name in LARGE if name in table.model_fields]
         # A column that is read later is read by a statement of its own, which does not name the workspace.
         return self._session.exec(query.options(*(defer(column, raiseload=True) for column in left))).first()
@@ -215,7 +225,10 @@ class Repository(Queries):
     def add_idempotent_answer(
         self, endpoint: str, key: str, body_sha256: str, answer: dict[str, object], since: datetime
     ) -> None:
-        """Keep the first answer given under a key since a moment, in place of one from before."""
+        """Keep the first answer given under a key since a moment, in place of one from before.
+
+        An empty one holds the key for a request that has not ended.
+        """
         self._session.flush()
         self.delete_rows(IdempotencyKey, col(IdempotencyKey.created_at) < since, endpoint=endpoint, key=key)
         self._session.add(
@@ -231,3 +244,6 @@ class Repository(Queries):
             self._session.flush()
         except IntegrityError as error:
             raise AlreadyAnswered from error
+
+    def drop_idempotent_answer(self, endpoint: str, key: str) -> None:
+        self.delete_rows(IdempotencyKey, endpoint=endpoint, key=key)

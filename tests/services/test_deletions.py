@@ -1,0 +1,276 @@
+"""What is deleted while others make something from it or change it, on SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any
+
+import pytest
+
+from app.errors import AppError, Conflict, NotFound, Overtaken
+from app.features.accelerators import service as accelerators
+from app.features.accelerators.model import AcceleratorPatch, AcceleratorRequest
+from app.features.bills import service as bills
+from app.features.bills.model import BillRequest
+from app.features.comparisons import service as comparisons
+from app.features.comparisons.model import ComparisonPatch, ComparisonRequest
+from app.features.estimates import service as estimates
+from app.features.price_books import service as books
+from app.features.price_books.model import PriceBookPatch, PriceBookRequest
+from app.features.proposals import service as proposals
+from app.features.proposals.model import ProposalPatch, ProposalRequest
+from app.features.studies import service as studies
+from app.features.studies.model import StudyContent, StudyFile
+from app.features.sweeps import service as sweeps
+from app.features.sweeps.model import SweepRequest
+from app.features.uploads import service as uploads
+from app.features.uploads.model import UploadPatch
+from app.platform import workbench
+from app.platform.deleting import delete
+from app.platform.store.deletion_queries import DeletionQueries
+from app.platform.store.document_queries import AcceleratorQueries
+from app.platform.store.proposal_queries import ProposalQueries
+from app.platform.store.tables import (
+    BillRow,
+    ComparisonRecord,
+    EstimateRow,
+    Owned,
+    PriceBookRecord,
+    ProposalRecord,
+    StudyRecord,
+    SweepRecord,
+)
+from app.platform.store.upload_queries import UploadQueries
+from app.platform.web.examples import ACCELERATOR, BOOK, HEAD_TO_HEAD, RESNET, STUDY
+from app.platform.workbench import Workbench
+from tests.services.test_held import ONE, moment_before_saving
+from tests.services.test_held import bench as bench
+from tests.services.test_storage import LAYERS
+from tests.sizing.sweeping import wide
+from tests.store.conftest import migrated as migrated
+from tests.store.conftest import migrated_file as migrated_file
+from tests.store.conftest import store as store
+
+Step = Callable[[], object]
+
+
+def comparison_of(bench: Workbench) -> str:
+    request = ComparisonRequest.model_validate(HEAD_TO_HEAD)
+    return comparisons.create_comparison(bench, ONE, request).id
+
+
+def book_of(bench: Workbench) -> str:
+    return books.create_book(bench, ONE, PriceBookRequest.model_validate(BOOK)).id
+
+
+def proposal_of(bench: Workbench, comparison: str, **named: str) -> str:
+    asked = {"comparison_id": comparison, "customer": "A", "locale": "en", **named}
+    return proposals.create_proposal(bench, ONE, ProposalRequest.model_validate(asked)).id
+
+
+def study_of(book: str) -> StudyContent:
+    base = {**STUDY["base"], "assumptions": {"price_book_id": book}}
+    return StudyContent.model_validate({**STUDY, "base": base, "options": STUDY["options"][:1]})
+
+
+def making(bench: Workbench, kind: str) -> tuple[type[Owned], str, type[Owned], Step]:
+    """Return table and identifier of what something is made from, the table of that, and how it is made."""
+    if kind == "bill of estimate":
+        estimate = estimates.create_estimate(bench, ONE, estimates.EstimateRequest.model_validate(RESNET)).id
+        asked = BillRequest(estimate_id=estimate)
+        return EstimateRow, estimate, BillRow, lambda: bills.create_bill(bench, ONE, asked)
+    if kind == "proposal of comparison":
+        comparison = comparison_of(bench)
+        return ComparisonRecord, comparison, ProposalRecord, lambda: proposal_of(bench, comparison)
+    book = book_of(bench)
+    if kind == "proposal with price book":
+        comparison = comparison_of(bench)
+        make: Step = lambda: proposal_of(bench, comparison, price_book_id=book)  # noqa: E731
+        return PriceBookRecord, book, ProposalRecord, make
+    if kind == "study with price book":
+        content = study_of(book)
+        return PriceBookRecord, book, StudyRecord, lambda: studies.create_study(bench, ONE, content)
+    if kind == "imported study":
+        study = studies.create_study(bench, "ws_two", StudyContent.model_validate(STUDY)).id
+        file = studies.export_study(bench, "ws_two", study).model_copy(update={"study": study_of(book)})
+        brought = StudyFile.model_validate(file.model_dump(exclude_unset=True))
+        return PriceBookRecord, book, StudyRecord, lambda: studies.import_study(bench, ONE, brought)
+    swept = wide(1).request.model_dump(exclude_unset=True)
+    prices = [{"label": "Book", "price_book_id": book}]
+    request = SweepRequest.model_validate(swept | {"prices": prices})
+    return PriceBookRecord, book, SweepRecord, lambda: sweeps.create_sweep(bench, ONE, request)
+
+
+MADE = (
+    "bill of estimate",
+    "proposal of comparison",
+    "proposal with price book",
+    "study with price book",
+    "imported study",
+    "sweep with price book",
+)
+
+
+def count(bench: Workbench, table: type[Owned]) -> int:
+    with bench.store.transaction(ONE) as repository:
+        return repository.count_rows(table)
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_nothing_is_kept_that_is_made_from_what_was_deleted_meanwhile(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    source, identifier, table, make = making(bench, kind)
+    between = moment_before_saving(bench, monkeypatch, lambda: delete(bench, ONE, source, identifier))
+    with between, pytest.raises(NotFound):
+        make()
+    assert (count(bench, source), count(bench, table)) == (0, 0)
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_who_deletes_waits_for_what_is_being_kept(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    source, identifier, table, make = making(bench, kind)
+    holds, deleting = workbench.Repository.holds, list[Future[None]]()
+
+    def slowly(*asked: Any) -> bool | None:
+        if not deleting:
+            deleting.append(threads.submit(delete, bench, ONE, source, identifier))
+            assert not wait(deleting, timeout=0.5).done
+        return holds(*asked)
+
+    monkeypatch.setattr(workbench.Repository, "holds", slowly)
+    with ThreadPoolExecutor(1) as threads:
+        make()
+        with pytest.raises(Conflict):
+            deleting[0].result(30)
+    assert (count(bench, source), count(bench, table)) == (1, 1)
+
+
+def test_a_comparison_that_is_deleted_while_it_is_read_is_not_found(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    comparison, options = comparison_of(bench), workbench.Repository.comparison_options
+
+    def late(repository: Any, identifier: str) -> Any:
+        comparisons.delete_comparison(bench, ONE, identifier)
+        return options(repository, identifier)
+
+    monkeypatch.setattr(workbench.Repository, "comparison_options", late)
+    with pytest.raises(NotFound):
+        proposal_of(bench, comparison)
+
+
+def test_a_draft_does_not_take_up_a_comparison_that_is_deleted_meanwhile(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proposal, other = proposal_of(bench, comparison_of(bench)), comparison_of(bench)
+    between = moment_before_saving(
+        bench, monkeypatch, lambda: comparisons.delete_comparison(bench, ONE, other)
+    )
+    with between, pytest.raises(NotFound):
+        proposals.change_proposal(bench, ONE, proposal, ProposalPatch(comparison_id=other))
+
+
+def test_a_proposal_that_is_being_frozen_is_not_deleted(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proposal = proposal_of(bench, comparison_of(bench))
+    add_artifact, deleting = ProposalQueries.add_artifact, list[Future[None]]()
+
+    def slowly(*artifact: Any) -> None:
+        deleting.append(threads.submit(proposals.delete_proposal, bench, ONE, proposal))
+        assert not wait(deleting, timeout=0.5).done
+        add_artifact(*artifact)
+
+    monkeypatch.setattr(ProposalQueries, "add_artifact", slowly)
+    with ThreadPoolExecutor(1) as threads:
+        proposals.freeze_proposal(bench, ONE, proposal)
+        with pytest.raises(Conflict):
+            deleting[0].result(30)
+    assert proposals.get_proposal(bench, ONE, proposal).status == "frozen"
+
+
+def changing(bench: Workbench, kind: str) -> tuple[Step, Step]:
+    """Return how an object is deleted, and how it is changed."""
+    if kind in {"proposal", "freeze"}:
+        proposal = proposal_of(bench, comparison_of(bench))
+        change: Step = (
+            (lambda: proposals.freeze_proposal(bench, ONE, proposal))
+            if kind == "freeze"
+            else lambda: proposals.change_proposal(bench, ONE, proposal, ProposalPatch(title="B"))
+        )
+        return lambda: proposals.delete_proposal(bench, ONE, proposal), change
+    if kind == "comparison":
+        comparison, patch = comparison_of(bench), ComparisonPatch(currency="KRW")
+        return (
+            lambda: comparisons.delete_comparison(bench, ONE, comparison),
+            lambda: comparisons.change_comparison(bench, ONE, comparison, patch),
+        )
+    if kind == "price book":
+        book = book_of(bench)
+        return (
+            lambda: books.delete_price_book(bench, ONE, book),
+            lambda: books.change_book(bench, ONE, book, PriceBookPatch(comment="B"), None),
+        )
+    if kind == "accelerator":
+        stated = AcceleratorRequest.model_validate(ACCELERATOR)
+        own = accelerators.create_accelerator(bench, ONE, stated).id
+        return (
+            lambda: accelerators.delete_accelerator(bench, ONE, own),
+            lambda: accelerators.change_accelerator(bench, ONE, own, AcceleratorPatch(name="B"), None),
+        )
+    if kind == "sample":
+        sample = uploads.upload_workload(bench, ONE, "lengths.csv", b"length\n12\n40\n").id
+        return (
+            lambda: uploads.delete_workload(bench, ONE, sample),
+            lambda: uploads.change_workload(bench, ONE, sample, UploadPatch(name="B")),
+        )
+    profile = uploads.upload_profile(bench, ONE, "layers.csv", LAYERS).id
+    return (
+        lambda: uploads.delete_profile(bench, ONE, profile),
+        lambda: uploads.change_profile(bench, ONE, profile, UploadPatch(name="B")),
+    )
+
+
+@pytest.mark.parametrize(
+    "kind", ["proposal", "freeze", "comparison", "price book", "accelerator", "model", "sample"]
+)
+def test_who_changes_what_is_being_deleted_is_told_so(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    remove, change = changing(bench, kind)
+    changes = list[Future[object]]()
+
+    def slowly(step: Callable[..., Any]) -> Callable[..., Any]:
+        def taken(*asked: Any) -> Any:
+            if not changes:
+                changes.append(threads.submit(change))
+                assert not wait(changes, timeout=1).done
+            return step(*asked)
+
+        return taken
+
+    for queries, name in (
+        (DeletionQueries, "delete"),
+        (AcceleratorQueries, "remove"),
+        (UploadQueries, "delete_profile"),
+        (UploadQueries, "delete_sample"),
+    ):
+        monkeypatch.setattr(queries, name, slowly(getattr(queries, name)))
+    with ThreadPoolExecutor(1) as threads:
+        remove()
+        with pytest.raises(AppError) as caught:
+            changes[0].result(30)
+    assert isinstance(caught.value, NotFound | Conflict)
+
+
+def test_who_is_too_late_at_a_row_is_told_so(bench: Workbench) -> None:
+    estimate = estimates.create_estimate(bench, ONE, estimates.EstimateRequest.model_validate(RESNET)).id
+    with pytest.raises(Overtaken), bench.store.transaction(ONE) as repository:
+        row = repository.get(EstimateRow, estimate)
+        assert row is not None
+        delete(bench, ONE, EstimateRow, estimate)
+        row.label = "B"
