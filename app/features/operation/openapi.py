@@ -60,7 +60,24 @@ def description(app: FastAPI, bench: Workbench) -> str:
     openapi = document(app)
     illustrate(openapi, bench)
     share(openapi)
-    return json.dumps(openapi, ensure_ascii=False, indent=1) + "\n"
+    return json.dumps(rounded(openapi), ensure_ascii=False, indent=1) + "\n"
+
+
+LIMITS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
+"""Keywords of a schema whose numbers are exact."""
+
+
+def rounded(value: Any) -> Any:
+    """Return a document with six digits of each figure, limits apart: processors differ in the last ones.
+
+    >>> rounded({"time": [0.6430363653761193, 1e300, 3], "maximum": 1048576.0})
+    {'time': [0.643036, 1e+300, 3], 'maximum': 1048576.0}
+    """
+    if isinstance(value, dict):
+        return {name: item if name in LIMITS else rounded(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [rounded(item) for item in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def document(app: FastAPI) -> dict[str, Any]:
