@@ -50,14 +50,12 @@ class Schema(Described):
     @field_validator("*", mode="before")
     @classmethod
     def no_stand_ins(cls, value: object, info: ValidationInfo) -> object:
-        """Refuse what pydantic would coerce: true for 1, 0 for false, “2” for 2."""
+        """Refuse what pydantic would coerce: true for 1, 0 for false, “2” for 2, 0 for a day of 1970."""
         if isinstance(value, bool | int | float | list | Quoted):
             kinds = _wanted(cast(Hashable, cls.model_fields[info.field_name or ""].annotation))
             for item in value if isinstance(value, list) else [value]:
                 if type(item) in STAND_INS and kinds and not kinds & STAND_INS[type(item)]:
-                    raise PydanticKnownError(
-                        "int_type" if int in kinds else "float_type" if float in kinds else "bool_type"
-                    )
+                    raise PydanticKnownError(next(error for kind, error in MISTAKEN.items() if kind in kinds))
         return value
 
 
@@ -65,16 +63,24 @@ STAND_INS: dict[type, frozenset[type]] = {
     bool: frozenset({bool}),
     int: frozenset({int, float, str}),
     float: frozenset({int, float, str}),
-    Quoted: frozenset({str}),
+    Quoted: frozenset({str, date}),
 }
 """Field types that each JSON type is accepted for. A number for a string is left to pydantic."""
+
+MISTAKEN: dict[object, Literal["int_type", "float_type", "date_type", "bool_type"]] = {
+    int: "int_type",
+    float: "float_type",
+    date: "date_type",
+    bool: "bool_type",
+}
+"""Field type → what is wrong where something else stands."""
 
 
 @functools.cache
 def _wanted(annotation: Hashable) -> frozenset[object]:
     """Return the plain types that an annotation accepts, of one or of a list; else nothing."""
     kinds = frozenset(_kinds(annotation)) - {type(None)}
-    return kinds if kinds & {bool, int, float} and kinds <= {bool, int, float, str} else frozenset()
+    return kinds if kinds & MISTAKEN.keys() and kinds <= {*MISTAKEN, str} else frozenset()
 
 
 def _kinds(annotation: object) -> Iterator[object]:

@@ -172,6 +172,8 @@ def test_what_was_made_with_it_outlives_it(ask: Ask) -> None:
         ({"hourly_rent": 3}, 400, "hourly_rent"),
         ({"currency": "XAU"}, 422, "currency"),
         ({"price_date": "soon"}, 422, "price_date"),
+        ({"price_date": 0}, 422, "price_date"),
+        ({"data_sheet_date": True}, 422, "data_sheet_date"),
         ({"name": "   "}, 400, "name"),
         ({"name": "x" * 101}, 400, "name"),
         ({"data_sheet": ""}, 400, "data_sheet"),
