@@ -34,7 +34,7 @@ from app.features.studies.service import (
     get_study,
     save_study,
 )
-from app.platform.idempotency import IdempotentCall, Save, earlier_answer, keep
+from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.web.forms import checked
 from app.platform.workbench import Workbench
 
@@ -130,12 +130,6 @@ def assumptions_of(bench: Workbench, workspace_id: str, state: State) -> StudyAs
 def comparison_of_state(
     bench: Workbench, workspace_id: str, identifier: str, request: ComparisonOfState, key: str | None = None
 ) -> Comparison:
-    # A repeated request gets the same answer, even if the study has changed since.
-    call = IdempotentCall.of(f"studies/{identifier}/comparison", key, request)
-    earlier = earlier_answer(bench, workspace_id, call, Comparison)
-    if earlier is not None:
-        return earlier
-
     def made() -> ComparisonRequest:
         state = state_of(bench, workspace_id, identifier, request.knobs, request.version)
         content = state.content
@@ -147,6 +141,8 @@ def comparison_of_state(
             rows=rows_of(content, requests, bench.sizing.catalog),
         )
 
+    # A repeated request gets the same answer, even if the study has changed since.
+    call = IdempotentCall.of(f"studies/{identifier}/comparison", key, request)
     return keep_comparison(bench, workspace_id, made, call)
 
 
