@@ -11,6 +11,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+from sqlmodel import Session
 
 from app.errors import AppError, Conflict, NotFound, Overtaken, TooMany
 from app.estimating.documents import Estimate
@@ -29,7 +30,7 @@ from app.features.sweeps.service import create_sweep, get_state
 from app.features.uploads import service as uploads
 from app.platform.job_running import TURN_SECONDS, JobClaim, Turns
 from app.platform.rates import ClientKind, CostClass, Rates
-from app.platform.store import trail
+from app.platform.store import erasure_queries, trail
 from app.platform.store.database import Store
 from app.platform.store.document_queries import StudyQueries
 from app.platform.store.job_queries import ClaimedJob
@@ -354,3 +355,25 @@ def test_no_job_begins_while_a_name_is_erased(bench: Workbench, monkeypatch: pyt
     with ThreadPoolExecutor(1) as threads:
         erase_customer(bench, LOCAL_WORKSPACE, NAMED)
         assert claims[0].result(30) is not None
+
+
+def test_two_names_are_erased_at_the_same_time(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    names, hold, together = ("Zanfor", "Yorblat"), erasure_queries.hold, threading.Barrier(2)
+
+    def take_together(session: Session, lock: Callable[..., Any], workspace: str) -> None:
+        if lock(1, 2).name == "pg_advisory_xact_lock":
+            together.wait(30)
+        hold(session, lock, workspace)
+
+    for name in names:
+        request = EstimateRequest.model_validate({**GPT3, "label": f"For {name}"})
+        estimates.create_estimate(bench, LOCAL_WORKSPACE, request)
+
+    def erase(number: int) -> object:
+        named = ErasureRequest(customer=names[number], replacement="Erased", dry_run=False)
+        return erase_customer(bench, LOCAL_WORKSPACE, named)
+
+    monkeypatch.setattr(erasure_queries, "hold", take_together)
+    assert at_once(erase, 2) == []
+    listed = estimates.list_estimates(bench, LOCAL_WORKSPACE, 5, None).items
+    assert [row.label for row in listed] == ["For Erased"] * 2

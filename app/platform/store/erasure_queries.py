@@ -204,9 +204,11 @@ class ErasureQueries(Queries):
 
     def _shut_out_writers(self) -> None:
         """Let nobody write in the workspace until the transaction ends, however long that takes."""
-        if self._session.connection().dialect.name != "sqlite":
-            self._session.execute(sa.text(f"SET LOCAL lock_timeout = {PATIENCE}"))
-            self._session.execute(sa.text("SET LOCAL statement_timeout = 0"))
+        connection = self._session.connection()
+        if connection.dialect.name != "sqlite":
+            # Not by the session, which would hold the lock as a writer first: two would wait in a circle.
+            connection.exec_driver_sql(f"SET LOCAL lock_timeout = {PATIENCE}")
+            connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
         hold(self._session, sa.func.pg_advisory_xact_lock, self._workspace_id)
 
     def _take_back_jobs(self) -> None:
