@@ -41,7 +41,11 @@ ALL_PROCESSORS = ("--numprocesses", str(PROCESSES), "--dist", "loadfile", "--no-
 USUAL = "not endurance and not benchmark"
 MEASURED = "tests/benchmarks"
 """Where benchmarks are; to look for them among all tests takes longer than some of them."""
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+NEEDED = {
+    "browser tests": ("chromium", "chromium-browser", "google-chrome"),
+    "tests of the reverse proxy": ("nginx",),
+}
+"""What is tested with a program of the system → its names; the first is that of its Debian package too."""
 
 
 @dataclass(frozen=True)
@@ -199,24 +203,25 @@ def call(command: Sequence[str], *, quiet: bool = False, output: IO[str] | None 
     return finished.returncode
 
 
-def find_browser() -> str | None:
-    """Path of the Chromium that browser tests drive, or None."""
-    return next((path for path in map(shutil.which, BROWSERS) if path), None)
+def find(tests: str) -> str | None:
+    """Path of the program that some tests need, or None."""
+    return next((path for path in map(shutil.which, NEEDED[tests]) if path), None)
 
 
-def install_browser() -> None:
-    """Install the distribution's Chromium where this user may."""
-    if find_browser() or not shutil.which("apt-get") or os.name == "nt" or os.geteuid() != 0:
+def install_programs() -> None:
+    """Install the distribution's programs that tests need, where this user may."""
+    missing = [names[0] for tests, names in NEEDED.items() if not find(tests)]
+    if not missing or not shutil.which("apt-get") or os.name == "nt" or os.geteuid() != 0:
         return
-    say("Installing Chromium for the browser tests")
+    say(f"Installing {' and '.join(missing)} for the tests")
     os.environ["DEBIAN_FRONTEND"] = "noninteractive"
     if call(["apt-get", "update", "-qq"]) == 0:
-        call(["apt-get", "install", "-qq", "--yes", "--no-install-recommends", "chromium"], quiet=True)
+        call(["apt-get", "install", "-qq", "--yes", "--no-install-recommends", *missing], quiet=True)
 
 
 def left_out() -> list[str]:
     """Name the tests this machine cannot run, and why."""
-    return [] if find_browser() else ["browser tests: no Chromium on PATH"]
+    return [f"{tests}: no {names[0]} on PATH" for tests, names in NEEDED.items() if not find(tests)]
 
 
 def ended(check: Check, *, said_at_end: bool = False) -> tuple[int, float, str]:
@@ -233,7 +238,7 @@ def test_everything(environment: Environment) -> int:
 
     Those that use one processor run beside one another, and are told of in their order.
     """
-    install_browser()
+    install_programs()
     failed: list[str] = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         all_checks = checks(environment)

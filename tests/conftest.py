@@ -58,7 +58,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(
         key=lambda item: next((at for at, name in enumerate(LONG) if item.nodeid.startswith(name)), len(LONG))
     )
-    if dev.find_browser() is None:
+    if dev.find("browser tests") is None:
         for item in items:
             if item.get_closest_marker("browser"):
                 item.add_marker(pytest.mark.skip(reason=NO_BROWSER))
@@ -76,7 +76,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.fixture(scope="session")
 def browser_path() -> str:
     """Path of the Chromium to drive; only for tests marked ``browser``."""
-    path = dev.find_browser()
+    path = dev.find("browser tests")
     assert path is not None, NO_BROWSER
     return path
 

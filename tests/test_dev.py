@@ -140,7 +140,7 @@ def test_every_check_runs_even_after_one_failed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(dev, "call", lambda command, **more: int("mypy" in command))
-    monkeypatch.setattr(dev, "find_browser", lambda: "/bin/chromium")
+    monkeypatch.setattr(dev, "find", lambda tests: "/bin/true")
     assert dev.test_everything(dev.Environment(dev.ROOT)) == 1
     printed = capsys.readouterr().out
     assert "=== pytest ===" in printed
@@ -153,7 +153,7 @@ def test_leaving_tests_out_fails_in_ci_only(
 ) -> None:
     monkeypatch.setenv("CI", ci)
     monkeypatch.setattr(dev, "call", lambda command, **more: 0)
-    monkeypatch.setattr(dev, "find_browser", lambda: None)
+    monkeypatch.setattr(dev, "find", lambda tests: None)
     assert dev.test_everything(dev.Environment(dev.ROOT)) == code
     assert "Skipped: browser tests" in capsys.readouterr().out
 
