@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import re
 import secrets
 import threading
 from collections import OrderedDict
@@ -16,7 +17,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, JsonValue
 
 from app.catalog.books import BookRow, PriceBook
-from app.catalog.own import OwnAccelerator
+from app.catalog.own import PREFIX, OwnAccelerator
 from app.catalog.software import SoftwareProfile
 from app.errors import Message, NotFound, Unavailable, fields_at
 from app.estimating.calibrated import profile_from_json
@@ -453,6 +454,9 @@ STOOD_ON: Mapping[str, str] = {
 }
 """Field of a request → what it names, which must still be there when what is made from it is kept."""
 
+OWN = re.compile(PREFIX + "[a-z2-7]{16}")
+"""An accelerator of a workspace, which many fields may name."""
+
 
 def hold_named(repository: Repository, document: JsonValue) -> None:
     """Keep what a document names where it is until the document is kept too, or say what is gone.
@@ -470,7 +474,10 @@ def hold_named(repository: Repository, document: JsonValue) -> None:
 
 def named_in(document: JsonValue) -> Iterator[tuple[str, str]]:
     """Return kind and identifier of what a document names."""
-    if isinstance(document, list):
+    if isinstance(document, str):
+        if OWN.fullmatch(document):
+            yield "accelerator", document
+    elif isinstance(document, list):
         for part in document:
             yield from named_in(part)
     elif isinstance(document, dict):

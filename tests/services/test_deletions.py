@@ -32,6 +32,7 @@ from app.platform.store.deletion_queries import DeletionQueries
 from app.platform.store.document_queries import AcceleratorQueries
 from app.platform.store.proposal_queries import ProposalQueries
 from app.platform.store.tables import (
+    AcceleratorRecord,
     BillRow,
     ComparisonRecord,
     EstimateRow,
@@ -147,6 +148,45 @@ def test_who_deletes_waits_for_what_is_being_kept(
         with pytest.raises(Conflict):
             deleting[0].result(30)
     assert (count(bench, source), count(bench, table)) == (1, 1)
+
+
+def accelerator_in_study(bench: Workbench) -> tuple[str, Step]:
+    """Return an accelerator, and how a study with it is made."""
+    accelerator = accelerators.create_accelerator(bench, ONE, AcceleratorRequest.model_validate(ACCELERATOR))
+    content = {**STUDY, "options": [{"label": "Own", "system": {"id": accelerator.id, "count": 1}}]}
+    study = StudyContent.model_validate(content)
+    return accelerator.id, lambda: studies.create_study(bench.of(ONE), ONE, study)
+
+
+def test_a_study_is_not_kept_with_an_accelerator_that_was_deleted_meanwhile(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accelerator, make = accelerator_in_study(bench)
+    between = moment_before_saving(
+        bench, monkeypatch, lambda: accelerators.delete_accelerator(bench, ONE, accelerator)
+    )
+    with between, pytest.raises(NotFound):
+        make()
+    assert (count(bench, AcceleratorRecord), count(bench, StudyRecord)) == (0, 0)
+
+
+def test_an_accelerator_stays_for_a_study_that_is_being_kept(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accelerator, make = accelerator_in_study(bench)
+    holds, deleting = workbench.Repository.holds, list[Future[None]]()
+
+    def slowly(*asked: Any) -> bool | None:
+        if not deleting:
+            deleting.append(threads.submit(accelerators.delete_accelerator, bench, ONE, accelerator))
+            assert not wait(deleting, timeout=0.5).done
+        return holds(*asked)
+
+    monkeypatch.setattr(workbench.Repository, "holds", slowly)
+    with ThreadPoolExecutor(1) as threads:
+        make()
+        deleting[0].result(30)
+    assert (count(bench, AcceleratorRecord), count(bench, StudyRecord)) == (1, 1)
 
 
 def test_a_comparison_that_is_deleted_while_it_is_read_is_not_found(

@@ -139,6 +139,8 @@ def change_accelerator(
 def delete_accelerator(bench: Workbench, workspace_id: str, identifier: str) -> None:
     """Delete an accelerator; its figures are kept for what was made with it."""
     with bench.store.transaction(workspace_id) as repository:
+        # Whoever keeps what is made with it holds the workspace.
+        repository.hold()
         existing(repository, AcceleratorRecord, identifier, "accelerator", held=True)
         repository.deletions.forget_answers(identifier)
         if repository.uploads.named_anywhere(identifier):
