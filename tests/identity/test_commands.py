@@ -160,6 +160,19 @@ def test_a_forgotten_password_is_sent(rackline: Rackline, tmp_path: Path) -> Non
     assert "http://localhost:8000/password/" in text.replace("=\n", "")
 
 
+def test_a_mail_that_failed_is_sent_when_asked_for_again(rackline: Rackline, tmp_path: Path) -> None:
+    box, away = tmp_path / "box", tmp_path / "away"
+    away.touch()
+    rackline("user", "add", "ann@example.com", "--password-stdin", typed=PASSWORD)
+    command = ["/bin/sh", "-c", 'test ! -e "$1" && cat >> "$0"', str(box), str(away)]
+    browser = Browser(create_app(Settings.at(tmp_path / "data", mail_command=tuple(command))))
+    browser.submit("/forgotten", email="ann@example.com")
+    assert not box.exists()
+    away.unlink()
+    browser.submit("/forgotten", email="ann@example.com")
+    assert box.read_text(encoding="utf-8").count("To: ann@example.com") == 1
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

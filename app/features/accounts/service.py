@@ -225,7 +225,7 @@ def send_reset(identity: Identity, email: str, language: str) -> None:
         if account is None or account.disabled or queries.people.has_link(account.id, now() - MAILED_AGAIN):
             return
         link = identity.address_of(password_link(queries, account))
-    send(
+    sent = send(
         identity,
         account.email,
         language,
@@ -234,6 +234,10 @@ def send_reset(identity: Identity, email: str, language: str) -> None:
         link,
         Message("The link works once, within two days. If you did not request it, no action is needed."),
     )
+    if not sent:
+        # Whoever asks again shall not wait for a mail that never comes.
+        with identity.store.identity() as queries:
+            queries.people.end_password_links(account.id)
 
 
 def begin_reset(identity: Identity, visitor: Visitor) -> None:
