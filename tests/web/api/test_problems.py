@@ -182,6 +182,13 @@ def test_what_is_sound_is_walked_through_once(monkeypatch: pytest.MonkeyPatch) -
             json_bodies.read_json(wrong)
 
 
+def test_an_object_of_too_many_names_is_refused_before_each_is_looked_at(ask: Ask) -> None:
+    text = json.dumps({"devices": {str(number): number for number in range(10_001)}}).encode()
+    problem = ask("POST", "/api/v1/checks", content=text, headers=JSON)
+    assert (problem.status_code, problem.json()["errors"]) == (400, [])
+    assert "10,000 names" in problem.json()["detail"]
+
+
 @pytest.mark.parametrize("text", [b"", b"null", b"[]", b"3", b'"x"', b"{}"])
 def test_empty_bodies_are_refused(ask: Ask, text: bytes) -> None:
     for path in ("checks", "mappings", "estimates", "comparisons", "profiles"):
