@@ -26,8 +26,8 @@ from pydantic import ValidationError
 from sqlalchemy import Engine, event
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-QUIET = ("alembic", "distributed", "fontTools", "httpx", "huey", "matplotlib", "sqlalchemy")
-"""Libraries that speak up only when something is wrong."""
+QUIET = ("alembic", "app", "distributed", "fontTools", "httpx", "huey", "matplotlib", "sqlalchemy")
+"""Libraries that speak up only when something is wrong; SQLAlchemy calls a pool of ours by its module."""
 
 EXTRAS = ("attempts", "chore", "code", "error", "file", "job", "method", "route", "seconds", "threads")
 """What an event may bring along beside its words."""
