@@ -385,6 +385,12 @@ def test_what_is_typed_takes_the_place_of_the_training_that_was_filled_in(reader
     assert option["estimate"]["samples"] == 5000
 
 
+def test_a_date_that_ends_with_a_stop_ends_its_sentence(reader: Reader, korean: Reader) -> None:
+    for one, date in ((reader, "Jul 18, 2023."), (korean, "2023. 7. 18.")):
+        filled = one.page("/?model.preset=llama2-7b").select_one("#filled")
+        assert filled is not None and f"{date} " in filled.get_text()
+
+
 def test_the_page_is_korean(korean: Reader) -> None:
     for path in ("/", "/?find=7b", "/?find=a/b", "/?find=zzz", "/?model.preset=llama2-7b&find_system=a100",
                  "/choices?find_system=zzz"):  # fmt: skip
