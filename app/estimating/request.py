@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Hashable, Iterator
 from datetime import date
+from itertools import islice
 from typing import Annotated, Literal, TypeAlias, cast, get_args, get_origin
 
 from pydantic import ConfigDict, Field, JsonValue, ValidationInfo, field_validator, model_validator
@@ -34,6 +35,10 @@ class Quoted(str):
     __slots__ = ()
 
 
+MOST_NAMES = 1_000
+"""More than the fields of any request: an object with more is refused."""
+
+
 class Schema(Described):
     """Base of every request: unknown fields are refused."""
 
@@ -45,6 +50,15 @@ class Schema(Described):
         """Refuse a string in place of a request; pydantic would look for fields among its attributes."""
         if isinstance(value, Quoted):
             raise PydanticKnownError("model_type", {"class_name": cls.__name__})
+        return value
+
+    @model_validator(mode="before")
+    @classmethod
+    def enough_to_refuse(cls, value: object) -> object:
+        """Leave out most of the names of an object that has too many: each unknown one costs an error."""
+        if isinstance(value, dict) and len(value) > MOST_NAMES:
+            known = {name: value[name] for name in cls.model_fields if name in value}
+            return known | dict(islice(value.items(), MOST_NAMES))
         return value
 
     @field_validator("*", mode="before")

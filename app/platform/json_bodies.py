@@ -17,9 +17,6 @@ from app.estimating.request import Quoted
 MAX_DEPTH = 64
 """Deeper than any request of ours, shallower than the interpreter's recursion limit."""
 
-MAX_NAMES = 10_000
-"""More than any request of ours has in one object: each that is unknown would be told of one by one."""
-
 MAX_WHOLE = 10**300
 """Whole numbers beyond this cannot become a float."""
 
@@ -48,16 +45,12 @@ def read_json(text: bytes) -> Any:
 
 
 def is_sound(value: Any) -> bool:
-    """Tell whether a JSON value holds nothing :data:`UNREADABLE` finds; refuse one too deep or too wide."""
+    """Tell whether a JSON value holds nothing that :data:`UNREADABLE` finds; refuse one that is too deep."""
     level: list[Any] = [value]
     for _ in range(MAX_DEPTH + 1):
         below: list[Any] = []
         for item in level:
             if isinstance(item, dict):
-                if len(item) > MAX_NAMES:
-                    raise BadInput(
-                        Message("an object in the body has more than {limit} names", {"limit": MAX_NAMES})
-                    )
                 if any(map(unreadable, item)):
                     return False
                 below += item.values()

@@ -8,7 +8,9 @@ import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
+from app.estimating.request import EstimateRequest
 from app.platform import json_bodies
 from app.platform.web.examples import (
     BILL,
@@ -182,11 +184,21 @@ def test_what_is_sound_is_walked_through_once(monkeypatch: pytest.MonkeyPatch) -
             json_bodies.read_json(wrong)
 
 
-def test_an_object_of_too_many_names_is_refused_before_each_is_looked_at(ask: Ask) -> None:
-    text = json.dumps({"devices": {str(number): number for number in range(10_001)}}).encode()
-    problem = ask("POST", "/api/v1/checks", content=text, headers=JSON)
-    assert (problem.status_code, problem.json()["errors"]) == (400, [])
-    assert "10,000 names" in problem.json()["detail"]
+def test_of_many_unknown_names_enough_are_looked_at(ask: Ask) -> None:
+    body = {str(number): number for number in range(10_000)} | {"label": 3}
+    with pytest.raises(ValidationError) as refused:
+        EstimateRequest.model_validate(body)
+    assert 50 < refused.value.error_count() < 2_000
+    named = fields(ask("POST", "/api/v1/estimates", json=body), 422)
+    assert len(named) == 50 and {"model", "label", "0"} <= set(named)
+
+
+def test_a_configuration_may_name_thousands_of_classes(ask: Ask) -> None:
+    labels = {str(number): "a" for number in range(12_000)}
+    config = {"model_type": "vit", "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
+              "intermediate_size": 3072, "image_size": 224, "patch_size": 16, "id2label": labels}  # fmt: skip
+    made = ask("POST", "/api/v1/profiles", json=config)
+    assert made.status_code == 201, made.text
 
 
 @pytest.mark.parametrize("text", [b"", b"null", b"[]", b"3", b'"x"', b"{}"])
