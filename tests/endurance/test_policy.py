@@ -45,13 +45,15 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[
 
 def test_every_kind_of_page_keeps_the_policy(window: Seat, pages: tuple[str, list[str]]) -> None:
     address, paths = pages
-    inside = Seat(address, window.page, window.complaints, window.requests)
+    inside = Seat(address, window.page, complaints=window.complaints, requests=window.requests)
     wrong: list[str] = []
     for path in paths:
         before = len(inside.complaints)
-        inside.page.goto(address + path)
+        answer = inside.page.goto(address + path)
         inside.page.wait_for_load_state("load")
-        wrong += [f"{path}: {said}" for said in inside.complaints[before:]]
-    assert wrong == []
+        # Some addresses are guessed from those of the API; of a page that is not there the browser complains.
+        if answer is not None and answer.status != 404:
+            wrong += [f"{path}: {said}" for said in inside.complaints[before:]]
+    assert wrong == [], "\n".join(wrong)
     assert inside.strays == []
     assert len(paths) > 50
