@@ -27,6 +27,9 @@ POINTS = 3000
 
 SEED = 20261121
 
+EVERY = 4.0
+"""How often one is killed; a sweep of so many points takes some 20 s. [s]"""
+
 
 @contextlib.contextmanager
 def killing(victims: Callable[[], list[int]], every: float) -> Iterator[list[int]]:
@@ -65,7 +68,7 @@ def test_processes_killed_again_and_again() -> None:
         pool = crew._pool
         return list(pool._processes or {}) if isinstance(pool, ProcessPoolExecutor) else []
 
-    with killing(victims, 8.0) as killed:
+    with killing(victims, EVERY) as killed:
         assert positions(crew) == list(range(POINTS))
     assert len(killed) >= 3
 
@@ -75,7 +78,7 @@ def test_dask_workers_killed_again_and_again() -> None:
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
         Client(cluster, set_as_default=False) as client,
-        killing(lambda: list(client.run(os.getpid, on_error="ignore").values()), 8.0) as killed,
+        killing(lambda: list(client.run(os.getpid, on_error="ignore").values()), EVERY) as killed,
     ):
         assert positions(DaskWorkerPool(cluster.scheduler_address)) == list(range(POINTS))
     assert len(killed) >= 3
