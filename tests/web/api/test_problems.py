@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from app.estimating.request import EstimateRequest
+from app.features.uploads.model import ProfileRequest
 from app.platform import json_bodies
 from app.platform.web.examples import (
     BILL,
@@ -199,6 +200,9 @@ def test_a_configuration_may_name_thousands_of_classes(ask: Ask) -> None:
               "intermediate_size": 3072, "image_size": 224, "patch_size": 16, "id2label": labels}  # fmt: skip
     made = ask("POST", "/api/v1/profiles", json=config)
     assert made.status_code == 201, made.text
+    # Nothing of a configuration that comes unwrapped is left out, however many names it has.
+    unwrapped = {**labels, **config}
+    assert ProfileRequest.model_validate(unwrapped).config == unwrapped
 
 
 @pytest.mark.parametrize("text", [b"", b"null", b"[]", b"3", b'"x"', b"{}"])
