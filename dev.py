@@ -154,7 +154,7 @@ def checks(environment: Environment) -> list[Check]:
     python = environment.command("python")
     rackline = environment.command("rackline")
     return [
-        Check("generated documents", (rackline, "docs", "--check")),
+        Check("generated documents", (python, "-m", "tools", "documents", "--check")),
         Check("mypy --strict", (python, "-m", "mypy")),
         Check("import-linter", (environment.command("lint-imports"),)),
         Check("catalogue", (rackline, "check-catalog")),
@@ -381,7 +381,7 @@ def main(arguments: Sequence[str]) -> int:
         return write_bill(Path(rest[0]))
     if task == "census":
         Environment(ROOT).install(DEV_LOCK)
-        return call([Environment(ROOT).command("python"), "-m", "tests.census"])
+        return call([Environment(ROOT).command("python"), "-m", "tools.census"])
     say((__doc__ or "").strip())
     return 0 if task in {"-h", "--help"} else 2
 

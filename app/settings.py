@@ -17,7 +17,6 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from app.errors import BadInput
-from app.estimating.schema import field_texts
 
 SECRETS = frozenset(
     {
@@ -273,30 +272,3 @@ def default_data_dir(environment: Mapping[str, str]) -> Path:
     """Return the user's directory for application data (XDG Base Directory Specification 0.8)."""
     base = environment.get("XDG_DATA_HOME", "")
     return (Path(base) if Path(base).is_absolute() else Path.home() / ".local" / "share") / "rackline"
-
-
-TABLE_BEGIN, TABLE_END = "<!-- settings -->", "<!-- end of settings -->"
-"""What the table of settings stands between."""
-
-
-def with_settings(page: str) -> str:
-    """Return a page of the documentation with the table of all settings as it is now."""
-    head, begin, rest = page.partition(TABLE_BEGIN)
-    _, end, tail = rest.partition(TABLE_END)
-    return f"{head}{begin}\n{settings_table()}\n{end}{tail}" if end else page
-
-
-def settings_table() -> str:
-    """Return every setting with its default and its meaning, as a table in Markdown."""
-    lines = ["| variable | default | meaning |", "|---|---|---|"]
-    texts = field_texts(Settings)
-    for name, field in VARIABLES.items():
-        info = Settings.model_fields[field]
-        default = "" if info.is_required() or not info.default else f"`{info.default}`"
-        if isinstance(info.default, SecretStr):
-            default = ""
-        meaning = re.sub(r":\w+:(`[^`]+`)", r"\1", " ".join(texts[field].split()))
-        if name in SECRETS:
-            meaning += f" As a file: `{name}_FILE`."
-        lines.append(f"| `{name}` | {default} | {meaning} |")
-    return "\n".join(lines)

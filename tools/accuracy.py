@@ -32,10 +32,12 @@ from app.features.accuracy.agreement import (
     scaled,
     worst,
 )
-from app.features.accuracy.evidence import AccuracyEvidence, Counts, FittedFigure, MemoryCase, Row
-from app.features.accuracy.markdown import UNKNOWN, number, percent, table, whole_percent
-from app.features.accuracy.predictions import IN_SAMPLE, KINDS, PLAN, Prediction
-from app.features.accuracy.regret import regret_section
+from app.features.accuracy.fitted import FittedFigure
+from app.features.accuracy.predictions import IN_SAMPLE, KINDS, Prediction
+from tools.evidence import AccuracyEvidence, Counts, MemoryCase, Row
+from tools.markdown import UNKNOWN, number, percent, table, whole_percent
+from tools.predictions import PLAN
+from tools.regret import regret_section
 
 MEMORY = """## Memory of one GPU
 
@@ -347,8 +349,8 @@ ERRORS = ("groups:", "median:", "90 %:", "bias:", "in the band:")
 
 OPENING = """# Accuracy
 
-Written by `rackline docs` from `data/validation/measured.csv`; `rackline docs --check` fails where this file
-is not what the engine gives today. The same comparison runs on any file with the same columns:
+Written by `python -m tools documents` from `data/validation/measured.csv`; with `--check` it fails where this
+file is not what the engine gives today. The same comparison runs on any file with the same columns:
 `rackline validate CASES.csv`."""
 
 OTHER_FAMILIES = """Software profiles were fitted to runs of some families only; “on GPUs” and “on IPUs” are
@@ -369,8 +371,9 @@ READING = """## How to read it
 
 UNSEEN = """## Left out
 
-Software profiles and the widths of the bands are fitted to runs that are counted above, by `rackline fit`. It
-also predicts every run with figures that were fitted without it (`data/validation/held_out.csv`):
+Software profiles and the widths of the bands are fitted to runs that are counted above, by
+`python -m tools fit`. It also predicts every run with figures that were fitted without it
+(`data/validation/held_out.csv`):
 
 - **group left out**: without the runs of the same group (one machine, benchmark round or series).
 - **software unknown**: without any run of that software, and with what the rules say of the rest of its

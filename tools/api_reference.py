@@ -7,7 +7,6 @@ import asyncio
 import itertools
 import json
 import re
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,15 +18,10 @@ from fastapi import FastAPI
 from app.catalog.books import LIMITS, PRICED_KINDS, RENTALS, RENTED_KINDS, units_of
 from app.catalog.catalog import Catalog
 from app.estimating.documents import Severity
-from app.features.operation.api import DESCRIPTION
-from app.features.operation.openapi import description, document
-from app.main import create_app
 from app.platform.web.problems import BY_STATUS, FAULTS, MEANINGS
-from app.settings import Settings
+from tools.markdown import filled, table
 
-PAGE = "docs/api.md"
-
-PART = re.compile(r"(<!-- generated: (?P<name>\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+APP = Path(__file__).parents[1] / "app"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -49,22 +43,17 @@ REQUEST = re.compile(r"```json\n(.*?)```|-d '(.*?)'\n?```", re.DOTALL)
 """A request as it is printed; an answer is that to the one above it."""
 
 
-def api_documents(text: str) -> dict[str, str]:
-    """Return the page about the API with its generated parts brought up to date, and the description."""
-    with tempfile.TemporaryDirectory() as folder:
-        app = create_app(Settings.at(Path(folder)))
-        parts = {
-            "endpoints": endpoints(document(app)),
-            "problems": failures(),
-            "faults": faults(),
-            "warnings": warnings(),
-            "prices": book_parameters(app.state.workbench.sizing.catalog),
-        }
-        text = PART.sub(lambda found: f"{found[1]}{table(parts[found['name']])}{found[3]}", text)
-        return {
-            PAGE: asyncio.run(with_answers(app, text)),
-            DESCRIPTION: description(app, app.state.workbench),
-        }
+def api_page(text: str, app: FastAPI, openapi: dict[str, Any]) -> str:
+    """Return the page about the API with its generated parts brought up to date."""
+    parts = {
+        "endpoints": endpoints(openapi),
+        "problems": failures(),
+        "faults": faults(),
+        "warnings": warnings(),
+        "prices": book_parameters(app.state.workbench.sizing.catalog),
+    }
+    text = filled(text, {name: table(head, rows) for name, (head, *rows) in parts.items()}, "docs/api.md")
+    return asyncio.run(with_answers(app, text))
 
 
 async def with_answers(app: FastAPI, text: str) -> str:
@@ -106,13 +95,6 @@ def shortened(value: Any) -> str:
         rounded = float(f"{value:.4g}")
         value = int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
     return json.dumps(value, ensure_ascii=False)
-
-
-def table(rows: list[tuple[str, ...]]) -> str:
-    """Return rows as a Markdown table; the first holds the headings."""
-    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in rows]
-    lines.insert(1, "|" + " --- |" * len(rows[0]) + "\n")
-    return "".join(lines)
 
 
 def endpoints(openapi: dict[str, Any]) -> list[tuple[str, ...]]:
@@ -172,10 +154,9 @@ CASE = "what was assumed where the file says nothing"
 
 def warnings() -> list[tuple[str, ...]]:
     """Return every warning that the code can raise."""
-    package = Path(__file__).parent
     known_warnings = {
         warning
-        for path in package.rglob("*.py")
+        for path in APP.rglob("*.py")
         for warning in raised(ast.parse(path.read_text(encoding="utf-8")))
     }
     rows = [

@@ -1,7 +1,6 @@
-"""The classes of the Python client, written from the description of the API.
+"""client/rackline_client/documents.py: the classes of the Python client, from the description of the API.
 
-The client is a package of its own that knows nothing of the server, so it cannot share its classes;
-``rackline docs`` writes them anew, and fails with ``--check`` where they differ from the description.
+The client is a package of its own that knows nothing of the server, so it cannot share its classes.
 """
 
 from __future__ import annotations
@@ -11,14 +10,12 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fastapi import FastAPI
-
 from app import routes
-from app.features.operation.openapi import document
+from tools.description import document
 
 MODULE = "client/rackline_client/documents.py"
 
-HEAD = '''"""Requests and answers of the API. Written by ``rackline docs`` from its description."""
+HEAD = '''"""Requests and answers of the API. Written by ``python -m tools documents`` from its description."""
 
 import datetime
 from typing import Any, Literal, TypeAlias
@@ -37,7 +34,7 @@ Schema = Mapping[str, Any]
 
 def client_documents() -> str:
     """Return the module with a class for every object that is asked with or answered."""
-    described = document(FastAPI(routes=routes.API_ROUTES))
+    described = document(routes.API_ROUTES)
     schemas = described["components"]["schemas"]
     written: dict[str, str] = {}
     for name in sorted(set(asked_or_answered(described))):

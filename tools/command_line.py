@@ -1,4 +1,4 @@
-"""Update the printed examples of the documentation page of the command line."""
+"""The answers printed in docs/command-line.md."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from app.commands.asking import QUESTIONS
 from app.estimating.context import SizingContext
 from app.platform.wording.lines import printed
 from app.platform.wording.voice import voice
-
-PAGE = "docs/command-line.md"
 
 EXAMPLE = re.compile(
     r"(?P<head>```json\n(?P<request>[^`]*)```\n\n`rackline (?P<command>[\w-]+) [^\n]*\n\n"

@@ -1,22 +1,23 @@
-"""The OpenAPI document, which ``rackline docs`` writes into a file."""
+"""data/openapi.json: the description of the API, with examples, as servers serve it."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
+from starlette.routing import BaseRoute
 
 from app import __version__
-from app.features.operation.illustrations import illustrate
 from app.features.uploads.model import ProfileRequest
 from app.platform.web.api import RATES
-from app.platform.web.description import share
-from app.platform.web.problems import Problem
+from app.platform.web.problems import BY_STATUS, Problem
 from app.platform.workbench import Workbench
+from tools.illustrations import illustrate
 
 DESCRIPTION = (
     "Sizes AI-training infrastructure: how long a training run takes, what it costs "
@@ -55,9 +56,8 @@ TAGS = [
 ]
 
 
-def description(app: FastAPI, bench: Workbench) -> str:
-    """Return the OpenAPI document with examples, which are answers of the engine."""
-    openapi = document(app)
+def description(openapi: dict[str, Any], bench: Workbench) -> str:
+    """Return an OpenAPI document as text, with examples, which are answers of the engine."""
     illustrate(openapi, bench)
     share(openapi)
     return json.dumps(rounded(openapi), ensure_ascii=False, indent=1) + "\n"
@@ -80,9 +80,10 @@ def rounded(value: Any) -> Any:
     return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
-def document(app: FastAPI) -> dict[str, Any]:
+def document(routes: Sequence[BaseRoute]) -> dict[str, Any]:
+    """Return the OpenAPI document of some routes, as yet without examples of answers."""
     openapi = get_openapi(
-        title="Rackline", version=__version__, description=DESCRIPTION.strip(), routes=app.routes, tags=TAGS
+        title="Rackline", version=__version__, description=DESCRIPTION, routes=routes, tags=TAGS
     )
     add_schemas(openapi)
     openapi["servers"] = [{"url": "/", "description": "The server that this description comes from."}]
@@ -118,3 +119,60 @@ def add_schemas(openapi: dict[str, Any]) -> None:
         ref_template="#/components/schemas/{model}",
     )
     openapi["components"]["schemas"] |= schemas["$defs"]
+
+
+Slot = tuple[Any, Any, str]
+"""What holds a part of the description, where in it, and what the part is called."""
+
+
+def share(openapi: dict[str, Any]) -> None:
+    """Put parameters, headers, failures and examples that occur more than once among the components.
+
+    Of parts that are called alike, the most frequent has the name; the others stay where they are.
+    """
+    operations = [operation for path in openapi["paths"].values() for operation in path.values()]
+    for kind, slots in (
+        ("examples", examples(operations)),
+        ("parameters", parameters(operations)),
+        ("responses", failures(operations)),
+        ("headers", headers(operations)),
+    ):
+        shared = openapi["components"].setdefault(kind, {})
+        slots_with_text = [(*slot, json.dumps(slot[0][slot[1]])) for slot in slots]
+        counts = Counter((name, text) for _, _, name, text in slots_with_text)
+        shared_text = {name: text for (name, text), count in reversed(counts.most_common()) if count > 1}
+        for holder, key, name, text in slots_with_text:
+            if shared_text.get(name) == text:
+                shared[name] = holder[key]
+                holder[key] = {"$ref": f"#/components/{kind}/{name}"}
+
+
+def parameters(operations: list[dict[str, Any]]) -> Iterator[Slot]:
+    for operation in operations:
+        for index, parameter in enumerate(operation.get("parameters", ())):
+            yield operation["parameters"], index, parameter["name"]
+
+
+def headers(operations: list[dict[str, Any]]) -> Iterator[Slot]:
+    for operation in operations:
+        for response in operation["responses"].values():
+            for name in response.get("headers", ()):
+                yield response["headers"], name, name
+
+
+def failures(operations: list[dict[str, Any]]) -> Iterator[Slot]:
+    for operation in operations:
+        for status in operation["responses"]:
+            if int(status) in BY_STATUS:
+                yield operation["responses"], status, BY_STATUS[int(status)].__name__
+
+
+def examples(operations: list[dict[str, Any]]) -> Iterator[Slot]:
+    """Give the examples of answers, each named for the schema that it is one of."""
+    for operation in operations:
+        for response in operation["responses"].values():
+            for body in response.get("content", {}).values():
+                name = body.get("schema", {}).get("$ref", "").rpartition("/")[2]
+                if name and "example" in body and name != "Problem":
+                    body["examples"] = {"answer": {"value": body.pop("example")}}
+                    yield body["examples"], "answer", name

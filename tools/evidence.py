@@ -5,26 +5,24 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
-from app.catalog.figures import Figure, FigureStatus
-from app.catalog.software import ProfileFigure
 from app.engine.gpu.evaluate import gpu_memory
 from app.engine.operators.transformer import Stack, TransformerShape, transformer_operators
 from app.engine.plans import Plans, Recompute
 from app.engine.records import GpuSystem, Precision, Tokens
 from app.engine.units import GIBIBYTE
 from app.estimating.context import MEASURED, SizingContext, default_software
-from app.estimating.effects import RESTS_ON
 from app.estimating.validation.cases import Rule, number, read_table
 from app.estimating.validation.run import SLOWER_IS_MORE, RowResult, ValidationReport, read_rows, validate
 from app.estimating.workload import is_convolutional
 from app.features.accuracy.agreement import Gaps, gaps
+from app.features.accuracy.fitted import FittedFigure, accepted_figures, fitted_figures, own_figures
 from app.features.accuracy.predictions import (
     APART,
     COUNTED,
@@ -32,52 +30,10 @@ from app.features.accuracy.predictions import (
     Pattern,
     Prediction,
     load_patterns,
-    predictions_of,
     reason_texts,
 )
-from app.profiles.presets import models_directory, presets
-
-WORTH = re.compile(r"worth ([+-]?\d+(?:\.\d+)?)")
-
-
-@dataclass(frozen=True, slots=True)
-class FittedFigure:
-    """A figure that was chosen by looking at measured runs."""
-
-    file: str
-    owner: str
-    """Profile, chip or fabric it belongs to; empty if it applies to all."""
-    name: str
-    value: str
-    """As written, with its unit."""
-    deviation: float | None
-    """Relative, or absolute for shares."""
-    runs: int | None
-    """Measured runs it was fitted to, if the data say."""
-    groups: int | None
-    worth: float | None
-    """Growth of the error without it, if the data say."""
-    note: str
-
-    @classmethod
-    def of(
-        cls, file: str, owner: str, name: str, value: str, note: str, deviation: float = 0.0
-    ) -> FittedFigure:
-        """Return a figure with the numbers of runs and groups in its note."""
-        rests, worth = RESTS_ON.search(note), WORTH.search(note)
-        runs, groups = (int(part.replace(",", "")) for part in rests.groups()) if rests else (None, None)
-        return cls(
-            file,
-            owner,
-            name,
-            value,
-            deviation or None,
-            runs,
-            groups,
-            float(worth[1]) if worth else None,
-            note,
-        )
-
+from app.profiles.presets import presets
+from tools.predictions import predictions_of
 
 FITTED_FILES = (
     *("software.csv", "effects.csv", "kernels.csv", "residuals.csv"),
@@ -85,104 +41,13 @@ FITTED_FILES = (
     "catalogue",
 )
 
-
-def fitted_figures(context: SizingContext, directory: Path) -> tuple[FittedFigure, ...]:
-    """Return the fitted figures by file, in the order of the data."""
-    software = [
-        FittedFigure.of(
-            "software.csv",
-            figure.profile,
-            figure.parameter,
-            f"{figure.value:g}",
-            figure.note,
-            figure.deviation,
-        )
-        for figure in _own_figures(context)
-        if figure.status != "assumed"
-    ]
-    kernels = [
-        FittedFigure.of(
-            "kernels.csv", "", row["parameter"], _with_unit(row["value"], row["unit"]), row["note"]
-        )
-        for row in context.software.kernel_rows
-        if row["status"] == "fitted"
-    ]
-    residuals = [
-        FittedFigure.of("residuals.csv", "", row["regime"], row["deviation"], row["note"])
-        for row in read_table(directory / "residuals.csv")
-        if row["basis"] == "fitted"
-    ]
-    effects = [
-        FittedFigure.of("effects.csv", row.name, row.kind, f"{row.factor:g}", row.note, row.deviation)
-        for row in context.effects.rows
-    ]
-    return (
-        *software,
-        *effects,
-        *kernels,
-        *residuals,
-        *_rules("validation/completion.csv", context.rules.completion),
-        *_rules("validation/networks.csv", context.rules.networks),
-        *_catalogue(context),
-    )
-
-
-def _own_figures(context: SizingContext) -> list[ProfileFigure]:
-    """Return the figures of software by the profile that states them."""
-    return [
-        figure
-        for profile in context.software.profiles.values()
-        for figure in profile.figures.values()
-        if figure.profile == profile.id
-    ]
-
-
-def _rules(file: str, rules: Iterable[Rule]) -> Iterator[FittedFigure]:
-    for rule in rules:
-        result = rule.result
-        if result.get("status") == "fitted":
-            owner = " · ".join(pattern.pattern.strip("^$") for pattern in rule.patterns.values())
-            is_field = "field" in result
-            name, value = (
-                (result["field"], result["value"]) if is_field else ("efficiency", result["efficiency"])
-            )
-            yield FittedFigure.of(file, owner, name, value, result.get("note", ""))
-
-
-def _accepted(context: SizingContext) -> list[Figure]:
-    return [figure for figure in context.catalog.all_figures() if figure.status is FigureStatus.ACCEPTED]
-
-
-def _catalogue(context: SizingContext) -> Iterator[FittedFigure]:
-    """Yield the fitted figures of the catalogue, once for all chips of a series that share one."""
-    by_value: dict[tuple[str, float | None], list[Figure]] = {}
-    for figure in _accepted(context):
-        if figure.fitted:
-            by_value.setdefault((figure.parameter, figure.value), []).append(figure)
-    for (name, value), figures in sorted(
-        by_value.items(), key=lambda entry: (entry[0][0], entry[0][1] or 0.0)
-    ):
-        first = figures[0]
-        yield FittedFigure.of(
-            "catalogue",
-            ", ".join(sorted({figure.item for figure in figures})),
-            name,
-            _with_unit(first.text if value is None else f"{value:g}", first.unit.name),
-            first.note,
-        )
-
-
-def _with_unit(value: str, unit: str) -> str:
-    return value if unit in ("", "1", "id", "text") else f"{value} {unit}"
-
-
 Row = Mapping[str, str]
 
 LEAST_IMPORTANT = 2
 """Priority of a measured row up to which it counts for the headline."""
 
 HELD_OUT = "validation/held_out.csv"
-"""Log-error of each run left out of the fit, as `rackline fit` last wrote it."""
+"""Log-error of each run left out of the fit, as `python -m tools fit` last wrote it."""
 
 MEMORY_SYSTEM = "dgx-a100-640gb"
 
@@ -276,15 +141,10 @@ def collect(context: SizingContext, directory: Path) -> AccuracyEvidence:
         counts=counts_of(context, figures),
         predictions=predictions,
         figures=figures,
-        gaps=gaps(predictions, context, families_offered()),
+        gaps=gaps(predictions, context),
         reasons=reason_texts(directory),
         repeats=load_patterns(directory / "validation" / "repeats.csv"),
     )
-
-
-def families_offered() -> frozenset[str]:
-    """Return the families of the models that can be asked for by name."""
-    return frozenset(profile.family for profile in presets().values())
 
 
 def in_headline(row: Row) -> bool:
@@ -357,16 +217,14 @@ def _exactly(text: str) -> re.Pattern[str]:
     return re.compile(f"^{re.escape(text)}$")
 
 
-def counts_of(context: SizingContext, figures: Iterable[FittedFigure] | None = None) -> Counts:
-    software, rules, accepted = context.software, context.rules, _accepted(context)
+def counts_of(context: SizingContext, figures: Iterable[FittedFigure]) -> Counts:
+    software, rules, accepted = context.software, context.rules, accepted_figures(context)
     estimated = sum(figure.estimated and not figure.fitted for figure in accepted)
-    if figures is None:
-        figures = fitted_figures(context, models_directory().parent)
     chosen = Counter(figure.file for figure in figures)
     return Counts(
         fitted={file: chosen[file] for file in FITTED_FILES},
         assumed={
-            "software.csv": sum(figure.status == "assumed" for figure in _own_figures(context)),
+            "software.csv": sum(figure.status == "assumed" for figure in own_figures(context)),
             "kernels.csv": sum(row["status"] == "assumed" for row in software.kernel_rows),
             "residuals.csv": len(context.residuals.deviations) - context.residuals.fitted,
             "catalogue": estimated,

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from app.errors import CatalogError
 
 UNKNOWN = "–"
+
+PART = re.compile(r"(<!-- generated: (?P<name>\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def filled(text: str, parts: Mapping[str, str], page: str) -> str:
+    """Return a page with its generated parts brought up to date, which must be exactly these."""
+    unknown = {match["name"] for match in PART.finditer(text)} ^ set(parts)
+    if unknown:
+        raise CatalogError(f"{page}: generated parts do not match: {', '.join(sorted(unknown))}")
+    return PART.sub(lambda match: f"{match[1]}{parts[match['name']]}\n{match[3]}", text)
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from app.errors import CatalogError
 from app.estimating.context import SizingContext
-from app.features.accuracy.markdown import percent, table
 from app.features.networks.answering import choose_fabric
 from app.features.networks.model import FabricChoice, FabricChoiceRequest
+from tools.markdown import percent, table
 
-NETWORKS_PAGE = "docs/methodology/20-network-choice.md"
-PART = re.compile(r"(<!-- generated: network_choice -->\n).*?(<!-- end -->)", re.DOTALL)
 SYSTEM = "dgx-a100-640gb"
 MACHINES = (2, 4, 8)
 DEVICES = 8
@@ -113,10 +109,3 @@ def _cell(exposed: float, left: float) -> str:
 
 def _whole(count: int | None) -> str:
     return "–" if count is None else f"{count}"
-
-
-def with_network_tables(text: str, context: SizingContext) -> str:
-    """Return the page of the methodology with its tables brought up to date."""
-    if not PART.search(text):
-        raise CatalogError(f"{NETWORKS_PAGE} has no place for its tables")
-    return PART.sub(lambda match: f"{match[1]}\n{network_tables(context)}\n\n{match[2]}", text)

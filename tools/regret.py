@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.features.accuracy.agreement import ChainPoint, Ranking, point_of, ranked, repeat_deviation
-from app.features.accuracy.markdown import percent, table, whole_percent
 from app.features.accuracy.predictions import GROUP_LEFT_OUT, IN_SAMPLE, Pattern, Prediction
+from tools.markdown import percent, table, whole_percent
 
 SETTING = (
     *("family", "model_name", "hidden", "layers", "heads", "seq_len", "image_size", "precision"),

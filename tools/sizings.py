@@ -7,13 +7,12 @@ from typing import Any
 
 from app.engine.units import DAY
 from app.estimating.context import SizingContext
-from app.features.accuracy.markdown import table
 from app.features.sizings.answering import size
 from app.features.sizings.model import Sizing, SizingRequest
 from app.features.sizings.words import sentences
 from app.platform.wording.voice import Voice, voice
+from tools.markdown import table
 
-SIZINGS_PAGE = "docs/sizings.md"
 IMAGES = {"epochs": 90, "dataset_samples": 1_281_167}
 
 CONSIDERED: Mapping[str, Any] = {
@@ -70,7 +69,8 @@ HEAD = """# Twenty sizings
 
 Ten in Korea and ten in the United States: what wins, what it costs in each of the three senses a budget can
 have, and what the page says about it, with the margin over the best other system and the price that would
-overturn it ([sizing](methodology/17-sizing.md)). Written by `rackline docs`.
+overturn it ([sizing](methodology/17-sizing.md)). Written by
+`python -m tools documents`.
 """
 
 COLUMNS = ("", "asked", "answer", "time", "purchase", "run", "term", "ahead", "how surely")

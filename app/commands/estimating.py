@@ -1,4 +1,4 @@
-"""Commands that answer from a file and the catalogue: estimate, size, profile, validate."""
+"""Commands that answer from a file and the catalogue: estimate, size, profile, validate, check-catalog."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from app.catalog.check import check_directory
 from app.commands.asking import KeyFile, Lang, Question, Save, ServerUrl, indented, say, session
 from app.commands.inputs import AsJson, content, data_directory, decoded
 from app.commands.text import SUMMARY, estimate_text, profile_text, sizing_text, summary_cells
@@ -96,3 +97,15 @@ def validate_command(
     refused = [f"{row.id}: not predicted: {row.reason}" for row in report.rows if not row.supported]
     lines = table([SUMMARY, *(summary_cells(part) for part in parts)])
     typer.echo("\n".join([*refused, "", *lines]))
+
+
+@cli.command("check-catalog")
+def check_catalog() -> None:
+    """Check unit, source, date and reason of every figure of the catalogue."""
+    problems = check_directory(data_directory())
+    for problem in problems:
+        typer.echo(str(problem))
+    if problems:
+        raise typer.Exit(1)
+    load_context(data_directory())
+    typer.echo("the catalogue is in order")

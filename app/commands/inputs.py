@@ -87,11 +87,6 @@ def name_of(path: Path) -> str:
     return "standard input" if str(path) == "-" else str(path)
 
 
-def written(path: Path) -> str:
-    """Return the text of a file; empty where there is none yet."""
-    return path.read_text(encoding="utf-8") if path.is_file() else ""
-
-
 def data_directory() -> Path:
     return models_directory().parent
 

@@ -155,9 +155,9 @@ class SizingContext:
     batch_limits: BatchLimits
     family_errors: FamilyErrors
     """Median absolute log-error of throughput by family, chip and kind of software, as last written by
-    `rackline docs`."""
+    `python -m tools documents`."""
     left_out: LeftOutErrors
-    """Errors of runs whose laboratory or chip was left out of the fit, as last written by `rackline docs`."""
+    """Errors of runs whose laboratory or chip was left out of the fit, as last written in the same way."""
     measured_rows: MeasuredRows
     measured_pairs: tuple[MeasuredPair, ...] = ()
     """Measured runs of one benchmark whose ratio is shown; nothing is predicted from them."""

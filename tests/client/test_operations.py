@@ -13,8 +13,8 @@ from rackline_client import AsyncRackline, Rackline
 from rackline_client.calls import Call, File, Operation
 from rackline_client.operations import Operations
 
-from app.client_documents import names_in
-from app.features.operation.openapi import document
+from tools.client import names_in
+from tools.description import document
 
 STREAMS = {"follow_sweep"}
 """Operations whose answer is a stream: a method of each client of its own."""

@@ -15,15 +15,15 @@ from typer.testing import CliRunner
 
 from app import __version__
 from app.__main__ import COMMANDS, command_line, main
-from app.api_reference import failures, warnings
 from app.commands.asking import QUESTIONS
-from app.commands.shown import EXAMPLE, with_printed
-from app.commands.shown import PAGE as COMMANDS_PAGE
 from app.errors import AppError
 from app.platform.web.examples import CONFIG, GPT3, SIZING
 from app.platform.web.problems import MEANINGS
 from app.profiles.presets import models_directory
 from tests.sizing.asking import sizing_context
+from tools.api_reference import failures, warnings
+from tools.command_line import EXAMPLE, with_printed
+from tools.command_line import PAGE as COMMANDS_PAGE
 
 ROOT = models_directory().parents[1]
 

@@ -17,13 +17,13 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from app.features.operation.openapi import document
 from app.main import create_app
 from app.settings import Settings
 from tests.endurance.direct import Request, send
 from tests.endurance.fuzz_requests import complaint
 from tests.endurance.request_seeds import JSON, Seed, seeds
 from tests.loops import run
+from tools.description import document
 
 EXTREMES = (5e-324, 1e-300, 1e-30, -1e-300, 0, -1, 1e15, 1e29, 1e300, -1e300)
 

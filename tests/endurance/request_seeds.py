@@ -12,9 +12,9 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from bs4 import BeautifulSoup
 from fastapi import FastAPI
 
-from app.features.operation.openapi import document
 from app.platform.web import examples
 from tests.endurance.direct import Request, send
+from tools.description import document
 
 JSON = ((b"content-type", b"application/json"),)
 

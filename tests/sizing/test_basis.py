@@ -16,13 +16,13 @@ from app.estimating.ranges import significant
 from app.estimating.regimes import CORE_FAMILIES, chip_series
 from app.estimating.request import EstimateRequest
 from app.features.accuracy.agreement import counted
-from app.features.accuracy.generated import left_out_table
 from app.features.accuracy.predictions import read_predictions
 from app.platform.wording.voice import voice
 from tests.catalog.test_own import H200 as OWN
 from tests.sizing.asking import DATA, codes, seconds, warning
 from tests.sizing.test_calibration import NAME, calibrated, runs_of
 from tests.sizing.test_calibration import after as after_calibrating
+from tools.documents import left_out_table
 
 LLAMA: dict[str, Any] = {
     "model": {"preset": "llama2-70b"},

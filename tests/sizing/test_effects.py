@@ -7,9 +7,9 @@ import pytest
 
 from app.estimating.effects import Effect, Effects, time_factor
 from app.estimating.estimate import estimate
-from app.estimating.fitting.effects import fit_effects
-from app.estimating.fitting.runs import FitRun, laboratory_of
 from tests.sizing.asking import DATA, asked, sizing_context
+from tools.fitting.effects import fit_effects
+from tools.fitting.runs import FitRun, laboratory_of
 
 ROWS = Effects(
     (

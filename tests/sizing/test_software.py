@@ -14,10 +14,10 @@ from app.errors import CatalogError
 from app.estimating.context import SizingContext, default_software
 from app.estimating.nearest import FAR, NAMED, PRESUMED, family_error, load_family_errors, reach, status_of
 from app.estimating.validation.run import read_rows, summary, validate
-from app.features.accuracy.evidence import in_headline, with_default_software
-from app.features.accuracy.generated import errors_table
 from app.profiles.presets import presets
 from tests.sizing.asking import DATA, answer, asked, codes, warning
+from tools.documents import errors_table
+from tools.evidence import in_headline, with_default_software
 
 DLRM = {"model": {"preset": "dlrm"}, "workload": {"samples": None, "seq_len": None, "target": "mlperf-dlrm"}}
 

@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 
 from app.catalog.software import FigureRange, ProfileFigure, SoftwareCatalog, SoftwareProfile
 from app.engine.records import Floats
-from app.estimating.fitting.least_squares import (
+from app.estimating.validation.run import group_weights, read_rows
+from tests.sizing.asking import DATA, sizing_context
+from tools.evidence import counts_of, in_headline
+from tools.fitting.least_squares import (
     Miss,
     Solution,
     by_group,
@@ -20,11 +23,8 @@ from app.estimating.fitting.least_squares import (
     without_profile,
     worth,
 )
-from app.estimating.fitting.refit import fit_software, software_text
-from app.estimating.fitting.runs import Figures, FitRun, Key
-from app.estimating.validation.run import group_weights, read_rows
-from app.features.accuracy.evidence import counts_of, in_headline
-from tests.sizing.asking import DATA, sizing_context
+from tools.fitting.refit import fit_software, software_text
+from tools.fitting.runs import Figures, FitRun, Key
 
 PRIORS = {
     "elementwise_factor": FigureRange(1.25, 0.35, 0.3, 2.8),

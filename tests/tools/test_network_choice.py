@@ -7,14 +7,14 @@ import re
 import pytest
 
 from app.errors import CatalogError
-from app.features.accuracy.network_choice import (
+from tests.sizing.asking import DATA, sizing_context
+from tools.network_choice import (
     ACCUMULATIONS,
     CASES,
     MACHINES,
     NETWORKS_PAGE,
     with_network_tables,
 )
-from tests.sizing.asking import DATA, sizing_context
 
 ROOT = DATA.parent
 

@@ -10,7 +10,7 @@ from app.estimating.validation.cases import ANSWER_COLUMNS
 from app.estimating.validation.run import read_rows
 from app.features.accuracy.agreement import counted
 from app.features.accuracy.predictions import IN_SAMPLE, Pattern, Prediction, load_patterns, read_predictions
-from app.features.accuracy.regret import KINDS, SETTING, PlanSet, pairs_of_plans, plan_sets, regret_section
+from tools.regret import KINDS, SETTING, PlanSet, pairs_of_plans, plan_sets, regret_section
 
 DATA = Path(__file__).parents[2] / "data"
 

@@ -25,10 +25,10 @@ import numpy.typing as npt
 
 from app.engine.records import Floats
 from app.estimating.effects import Effect
-from app.estimating.fitting.least_squares import HUBER, SCALE, on_ipu
-from app.estimating.fitting.runs import FitRun
 from app.estimating.regimes import FITTED_FAMILIES
 from app.estimating.validation.run import group_weights
+from tools.fitting.least_squares import HUBER, SCALE, on_ipu
+from tools.fitting.runs import FitRun
 
 Mask = npt.NDArray[np.bool_]
 Term = tuple[str, str]

@@ -21,10 +21,10 @@ import numpy.typing as npt
 from app.engine.records import Floats
 from app.estimating.chips import IPU_SERIES
 from app.estimating.context import SizingContext
-from app.estimating.fitting.runs import Figures, FitRun, run_of
 from app.estimating.ranges import TAILS
 from app.estimating.regimes import CORE_FAMILIES, FITTED_FAMILIES
 from app.estimating.validation.run import ErrorSummary, group_weights, with_errors
+from tools.fitting.runs import Figures, FitRun, run_of
 
 Mask = npt.NDArray[np.bool_]
 SCALE = 0.05

@@ -13,8 +13,8 @@ from app.engine.records import Floats
 from app.estimating.chips import chip_series
 from app.estimating.context import SizingContext
 from app.estimating.effects import Effect, Effects
-from app.estimating.fitting.effects import FittedEffects, fit_effects, series
-from app.estimating.fitting.least_squares import (
+from tools.fitting.effects import FittedEffects, fit_effects, series
+from tools.fitting.least_squares import (
     LogErrors,
     Miss,
     Solution,
@@ -31,7 +31,7 @@ from app.estimating.fitting.least_squares import (
     predicted,
     worth,
 )
-from app.estimating.fitting.runs import Figures, FitRun, Key, runs_of
+from tools.fitting.runs import Figures, FitRun, Key, runs_of
 
 LEAST_DEVIATION = 0.01
 """No figure is known better than to one per cent, however many runs agree."""

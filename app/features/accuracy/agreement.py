@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,6 +16,7 @@ from app.estimating.nearest import UNVALIDATED
 from app.estimating.regimes import CORE_FAMILIES, REGIMES
 from app.estimating.validation.run import chain_correlations, summary
 from app.features.accuracy.predictions import COUNTED, KINDS, Pattern, Prediction, first
+from app.profiles.presets import presets
 
 SCALES = ((1, 4), (5, 8), (9, 64), (65, 512), (513, None))
 """Classes of size: least and most devices."""
@@ -182,7 +183,7 @@ class Gaps:
     """Kinds of plan or hardware of data/residuals.csv."""
 
 
-def gaps(predictions: Iterable[Prediction], context: SizingContext, families: Collection[str]) -> Gaps:
+def gaps(predictions: Iterable[Prediction], context: SizingContext) -> Gaps:
     known = [run for run in counted(predictions) if run.log_error is not None]
     seen = {regime for run in known for regime in run.regimes.split()}
     chips = {system.chip for system in context.catalog.systems() if system.chip}
@@ -190,7 +191,9 @@ def gaps(predictions: Iterable[Prediction], context: SizingContext, families: Co
         chip: [run.devices for run in known if run.chip == chip] for chip in {run.chip for run in known}
     }
     return Gaps(
-        families=tuple(sorted(set(families) - {run.family for run in known})),
+        families=tuple(
+            sorted({model.family for model in presets().values()} - {run.family for run in known})
+        ),
         chips=tuple(sorted(chips - set(largest))),
         largest=tuple(Largest(chip, max(devices), len(devices)) for chip, devices in sorted(largest.items())),
         regimes=tuple(

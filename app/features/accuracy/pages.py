@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse, Response
 from app.estimating.validation.run import UNITS
 from app.features.accuracy.agreement import SETS, Chain, RunChoice, counted, scaled
 from app.features.accuracy.charts import ChainDrawing, Mark, curve, families, ratios, throughputs
-from app.features.accuracy.evidence import FittedFigure
+from app.features.accuracy.fitted import FittedFigure
 from app.features.accuracy.predictions import IN_SAMPLE, Prediction
 from app.features.accuracy.service import AccuracyFindings, allowed, choice_of, findings_of
 from app.platform.catalogue import Catalogue

@@ -1,4 +1,4 @@
-"""How well measured runs are predicted: read from what `rackline docs` wrote, nothing is run here."""
+"""How well measured runs are predicted: read from what `python -m tools documents` wrote, nothing is run here."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from app.features.accuracy.agreement import (
     ranking,
     worst,
 )
-from app.features.accuracy.evidence import FittedFigure, families_offered, fitted_figures
+from app.features.accuracy.fitted import FittedFigure, fitted_figures
 from app.features.accuracy.predictions import (
     APART,
     COUNTED,
@@ -156,7 +156,7 @@ def findings_of(choice: RunChoice, context: SizingContext) -> AccuracyFindings:
             MissedRun(id=run.id, reason=reasons().get(run.reason, ""))
             for run in worst(whole, choice.errors, WORST_SHOWN)
         ],
-        gaps=gaps(everything, context, families_offered()),
+        gaps=gaps(everything, context),
         fitted=list(fitted_figures(context, data_directory())),
         runs=sorted(
             selected, key=lambda run: (run.scope == APART, run.family, run.chip, run.devices, run.id)

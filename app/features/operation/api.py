@@ -133,7 +133,7 @@ def waiting_work(bench: Workbench, waiting: int | None) -> Iterator[Metric]:
 
 
 DESCRIPTION = "data/openapi.json"
-"""File with the description of the API; ``rackline docs`` writes it."""
+"""File with the description of the API; ``python -m tools documents`` writes it."""
 
 
 def describe(app: FastAPI) -> None:

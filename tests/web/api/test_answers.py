@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from app.features.operation.openapi import document
 from app.platform.web.examples import BILL, BOOK, FLEET_PLAN, GPT3, HEAD_TO_HEAD, KEY, RESNET, SIZING, STUDY
 from tests.web.api.conftest import Ask
+from tools.description import document
 
 BODIES = {
     "estimates": GPT3,

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from app.features.operation.openapi import document
 from app.platform.web.examples import CONFIG, FLEET_PLAN, GPT3, HEAD_TO_HEAD, RESNET, SIZING, STUDY
 from tests.web.api.conftest import Ask
+from tools.description import document
 
 
 def names(ask: Ask, kind: str, **query: Any) -> list[str]:

@@ -8,11 +8,11 @@ import pytest
 from fastapi import FastAPI
 from jsonschema_rs import Draft202012Validator
 
-from app.api_reference import PAGE, shortened, with_answers
 from app.catalog.books import LIMITS
 from tests.described import KINDS, resolved
 from tests.loops import run
 from tests.serving import ROOT
+from tools.api_reference import PAGE, shortened, with_answers
 
 from .conftest import Ask
 

@@ -28,17 +28,6 @@ from app.features.accuracy.agreement import (
     scaled,
     worst,
 )
-from app.features.accuracy.document import (
-    accuracy_document,
-    accuracy_sentence,
-    configuration,
-    korean_accuracy_sentence,
-    size_of,
-    throughput,
-)
-from app.features.accuracy.evidence import AccuracyEvidence, collect, in_headline, with_default_software
-from app.features.accuracy.generated import REQUEST, methodology, read_constants, refreshed, with_answers
-from app.features.accuracy.markdown import number, percent, table, whole_percent
 from app.features.accuracy.predictions import (
     load_patterns,
     predictions_of,
@@ -46,6 +35,17 @@ from app.features.accuracy.predictions import (
     read_predictions,
     reason_texts,
 )
+from tools.accuracy import (
+    accuracy_document,
+    accuracy_sentence,
+    configuration,
+    korean_accuracy_sentence,
+    size_of,
+    throughput,
+)
+from tools.documents import REQUEST, methodology, read_constants, refreshed, with_answers
+from tools.evidence import AccuracyEvidence, collect, in_headline, with_default_software
+from tools.markdown import number, percent, table, whole_percent
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,0 +1,1 @@
+"""What only the repository needs: the fit, generated documents, the description of the API and the client."""

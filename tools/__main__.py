@@ -1,0 +1,70 @@
+"""``python -m tools documents`` and ``python -m tools fit``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from app.estimating.context import MEASURED, load_context
+from app.estimating.validation.run import read_rows
+from app.features.accuracy.fitted import fitted_figures
+from app.platform.wording.lines import table
+from tools.documents import ROOT, generated_documents, written
+from tools.evidence import HELD_OUT, count_lines, counts_of, in_headline
+from tools.fitting.refit import (
+    differences,
+    effects_text,
+    error_cells,
+    figure_cells,
+    held_out_text,
+    refit,
+    residuals_text,
+    software_text,
+)
+
+DATA = ROOT / "data"
+
+Check = Annotated[bool, typer.Option("--check", help="Change nothing; fail if a file is out of date.")]
+
+cli = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
+
+
+@cli.command()
+def documents(check: Check = False) -> None:
+    """Update the generated documents, the description of the API and the classes of the client."""
+    stale = {name: text for name, text in generated_documents().items() if written(name) != text}
+    for name, text in stale.items():
+        if check:
+            typer.echo(f"{name} is stale; run “python -m tools documents”")
+        else:
+            (ROOT / name).write_text(text, encoding="utf-8")
+    if check and stale:
+        raise typer.Exit(1)
+
+
+@cli.command()
+def fit(check: Check = False) -> None:
+    """Refit software profiles and range widths to the measured runs of data/validation."""
+    context = load_context(DATA)
+    rows, newer = (read_rows(written(f"data/validation/{name}")) for name in MEASURED)
+    known = [row for row in newer if row["confidence"] != "memory"]
+    fitted = refit([row for row in rows if in_headline(row)], known, context)
+    typer.echo("\n".join([*table(figure_cells(fitted)), "", *table(error_cells(fitted)), ""]))
+    typer.echo("\n".join(count_lines(counts_of(context, fitted_figures(context, DATA)))))
+    if check:
+        moved = differences(fitted, context)
+        typer.echo("\n".join(moved) or "the files are what the fit gives")
+        raise typer.Exit(1 if moved else 0)
+    changed = {
+        "software.csv": software_text(written("data/software.csv"), fitted.figures),
+        "effects.csv": effects_text(fitted.effects),
+        "residuals.csv": residuals_text(written("data/residuals.csv"), fitted.residuals),
+        HELD_OUT: held_out_text(fitted),
+    }
+    for name, text in changed.items():
+        (DATA / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    cli()
