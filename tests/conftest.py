@@ -27,11 +27,11 @@ settings.load_profile("seeded")
 sys.modules.setdefault("sniffio", None)  # type: ignore[arg-type]
 
 LONG = (
-    *("tests/isolation/test_walk.py", "tests/browser/test_pages.py", "tests/reports/test_accuracy.py"),
+    *("tests/isolation/test_walk.py", "tests/browser/test_pages.py", "tests/tools/test_accuracy.py"),
     *("tests/browser/test_figures.py", "tests/web/pages/test_language.py", "tests/browser/test_sweeps.py"),
     *("tests/test_", "tests/browser/", "tests/web/pages/", "tests/journeys/", "tests/generated/"),
     *("tests/web/", "tests/reports/", "tests/store/", "tests/isolation/", "tests/commands/"),
-    *("tests/services/", "tests/identity/", "tests/sizing/"),
+    *("tests/services/", "tests/identity/", "tests/sizing/", "tests/tools/"),
 )
 """Where files take long, the longest first; begun last, one of them would keep one processor when the others
 have nothing more to do."""

@@ -18,7 +18,7 @@ from typer.main import get_command
 from app.__main__ import COMMANDS, command_line
 from app.commands.serving import check_reach
 from app.main import public_access, sealer_of
-from app.settings import SECRETS, VARIABLES, Settings, with_settings
+from app.settings import SECRETS, VARIABLES, Settings
 from tests.serving import ROOT
 
 DEPLOY = ROOT / "deploy"
@@ -171,16 +171,6 @@ def test_systemd_has_nothing_to_say_about_a_unit(name: str, tmp_path: Path) -> N
         ["systemd-analyze", "verify", str(found)], capture_output=True, text=True, timeout=60, check=False
     )
     assert not [line for line in done.stderr.splitlines() if name in line], done.stderr
-
-
-def test_every_setting_is_explained() -> None:
-    page = OPERATIONS.read_text(encoding="utf-8")
-    assert with_settings(page) == page, "run “rackline docs”"
-    rows = re.findall(r"^\| `(RACKLINE_\w+)` \| ([^|]*) \| ([^|]+) \|$", page, re.M)
-    assert [name for name, _, _ in rows] == list(VARIABLES)
-    assert all(
-        (len(meaning) > 10 and meaning.endswith(".")) or meaning.endswith("]") for _, _, meaning in rows
-    )
 
 
 RUNBOOK = ROOT / "docs" / "runbook.md"

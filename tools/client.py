@@ -15,7 +15,7 @@ from tools.description import document
 
 MODULE = "client/rackline_client/documents.py"
 
-HEAD = '''"""Requests and answers of the API. Written by ``python -m tools documents`` from its description."""
+HEAD = '''"""Requests and answers of the API, written by ``python -m tools documents``."""
 
 import datetime
 from typing import Any, Literal, TypeAlias

@@ -27,7 +27,7 @@ NARROWED = {"fields", "view"}
 def described(application: FastAPI) -> dict[str, tuple[str, str, dict[str, Any]]]:
     return {
         operation["operationId"]: (method.upper(), path, operation)
-        for path, operations in document(application)["paths"].items()
+        for path, operations in document(application.routes)["paths"].items()
         for method, operation in operations.items()
     }
 

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,15 +15,8 @@ from typer.testing import CliRunner
 
 from app import __version__
 from app.__main__ import COMMANDS, command_line, main
-from app.commands.asking import QUESTIONS
-from app.errors import AppError
 from app.platform.web.examples import CONFIG, GPT3, SIZING
-from app.platform.web.problems import MEANINGS
 from app.profiles.presets import models_directory
-from tests.sizing.asking import sizing_context
-from tools.api_reference import failures, warnings
-from tools.command_line import EXAMPLE, with_printed
-from tools.command_line import PAGE as COMMANDS_PAGE
 
 ROOT = models_directory().parents[1]
 
@@ -187,38 +180,8 @@ def test_an_estimate_waits_for_neither_server_nor_database() -> None:
     assert not loaded & {"fastapi", "sqlalchemy", "uvicorn", "matplotlib", "huey"}
 
 
-def test_the_page_about_the_command_line_shows_what_is_printed() -> None:
-    text = (ROOT / COMMANDS_PAGE).read_text(encoding="utf-8")
-    assert len(EXAMPLE.findall(text)) == text.count("<!-- generated: answer -->") >= 3
-    assert with_printed(text, sizing_context()) == text, "run “rackline docs”"
-    assert all(f"`rackline {name} " in text for name in QUESTIONS)
-
-
 def test_the_catalogue_is_in_order(rackline: Rackline) -> None:
     assert rackline("check-catalog").returncode == 0
-
-
-def test_the_page_about_the_api_has_the_warnings_of_estimates_and_comparisons() -> None:
-    listed = {code.strip("`") for code, *_ in warnings()[1:]}
-    assert listed > {"price_unknown", "memory_margin_thin", "does_not_fit", "not_sold_new"}
-
-
-def test_the_page_about_the_api_has_every_status_that_is_answered() -> None:
-    listed = {int(status) for _, status, _ in failures()[1:]}
-    raised = {
-        kind.status
-        for kind in kinds(AppError)
-        if kind.__module__ in {"app.errors", "app.platform.web.problems"}
-    }
-    assert listed == raised
-    assert listed >= {*MEANINGS, 429, 431}
-
-
-def kinds(parent: type[AppError]) -> Iterator[type[AppError]]:
-    """Yield every kind of failure below one."""
-    for kind in parent.__subclasses__():
-        yield kind
-        yield from kinds(kind)
 
 
 def test_validate_predicts_without_the_values(rackline: Rackline, tmp_path: Path) -> None:

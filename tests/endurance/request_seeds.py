@@ -46,7 +46,7 @@ class Seed:
 
 async def seeds(app: FastAPI, *, pages: bool = True) -> list[Seed]:
     """Return requests of every kind, for what has been made on the way."""
-    described = document(app)
+    described = document(app.routes)
     found = [seed async for seed in stored(app, described)]
     if pages:
         found += [seed async for seed in linked(app, found)]

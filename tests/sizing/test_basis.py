@@ -22,7 +22,6 @@ from tests.catalog.test_own import H200 as OWN
 from tests.sizing.asking import DATA, codes, seconds, warning
 from tests.sizing.test_calibration import NAME, calibrated, runs_of
 from tests.sizing.test_calibration import after as after_calibrating
-from tools.documents import left_out_table
 
 LLAMA: dict[str, Any] = {
     "model": {"preset": "llama2-70b"},
@@ -128,11 +127,6 @@ def test_other_families_and_the_chips_of_the_fit_have_errors_of_their_own(contex
     ]
     assert len({one.median for one in of_sets if one is not None}) == len(of_sets)
     assert basis_error("own_runs", errors, "core", "fitted") is None
-
-
-def test_the_table_is_what_the_predictions_say(context: SizingContext) -> None:
-    written = (DATA / "validation" / "left_out.csv").read_text(encoding="utf-8")
-    assert written == left_out_table(read_predictions(DATA), context.measured)
 
 
 def test_three_steps_gain_what_a_calibration_with_three_runs_as_predicted_does(

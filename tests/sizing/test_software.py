@@ -12,12 +12,9 @@ from app.catalog.entries import ChipKind
 from app.catalog.software import DefaultSoftware, SoftwareProfile, load_software
 from app.errors import CatalogError
 from app.estimating.context import SizingContext, default_software
-from app.estimating.nearest import FAR, NAMED, PRESUMED, family_error, load_family_errors, reach, status_of
-from app.estimating.validation.run import read_rows, summary, validate
+from app.estimating.nearest import FAR, reach, status_of
 from app.profiles.presets import presets
 from tests.sizing.asking import DATA, answer, asked, codes, warning
-from tools.documents import errors_table
-from tools.evidence import in_headline, with_default_software
 
 DLRM = {"model": {"preset": "dlrm"}, "workload": {"samples": None, "seq_len": None, "target": "mlperf-dlrm"}}
 
@@ -129,60 +126,6 @@ def test_ncf_is_as_fast_as_measured() -> None:
     assert found.throughput.value == pytest.approx(1.429e8, rel=0.3)
 
 
-@pytest.fixture(scope="module")
-def errors(
-    context: SizingContext, tmp_path_factory: pytest.TempPathFactory
-) -> dict[tuple[str, str, str], float]:
-    """Errors as `rackline docs` writes them, of the rows of two families."""
-    rows = read_rows((DATA / "validation" / "measured.csv").read_text(encoding="utf-8"))
-    rows = [row for row in rows if in_headline(row) and row["family"] in ("dlrm", "resnext101")]
-    usual = with_default_software(context, (row["family"] for row in rows))
-    path = tmp_path_factory.mktemp("errors") / "errors.csv"
-    path.write_text(
-        errors_table({NAMED: (validate(rows, context),), PRESUMED: (validate(rows, usual),)}),
-        encoding="utf-8",
-    )
-    return load_family_errors(path)
-
-
-def test_the_file_of_errors_has_named_and_presumed_software(
-    errors: dict[tuple[str, str, str], float],
-) -> None:
-    key = ("dlrm", "a100-sxm-80gb")
-    assert errors[*key, NAMED] < 0.1 < errors[*key, PRESUMED]
-    assert {(family, chip) for family, chip, _ in errors} >= {key, ("resnext101", "bow")}
-
-
-@pytest.mark.parametrize(
-    ("software", "presumed", "kind"),
-    [
-        ("hugectr", True, PRESUMED),
-        ("hugectr", False, NAMED),
-        ("ngc-pytorch-recommendation", False, NAMED),
-        ("megatron-2022", False, None),
-    ],
-)
-def test_the_error_quoted_is_that_of_the_software_used(
-    context: SizingContext,
-    errors: dict[tuple[str, str, str], float],
-    software: str,
-    presumed: bool,
-    kind: str | None,
-) -> None:
-    profile = replace(context.software.profile(software), presumed=presumed)
-    found = family_error(errors, context.runs, profile, family="dlrm", chip="a100-sxm-80gb", usual="hugectr")
-    assert found == (None if kind is None else errors["dlrm", "a100-sxm-80gb", kind])
-
-
-def test_the_default_that_is_named_has_the_error_of_the_default(
-    context: SizingContext, errors: dict[tuple[str, str, str], float]
-) -> None:
-    named = context.software.profile("gpu-eager")
-    key = ("resnext101", "a100-sxm-80gb")
-    found = family_error(errors, context.runs, named, family=key[0], chip=key[1], usual="gpu-eager")
-    assert found == errors[*key, PRESUMED]
-
-
 def profile_of(context: SizingContext, name: str) -> SoftwareProfile:
     return context.software.profile(name)
 
@@ -250,14 +193,6 @@ def test_a_presumed_stack_is_known_no_better_than_its_class() -> None:
     assert usual.step_time is not None and named.step_time is not None
     assert usual.step_time.value == pytest.approx(named.step_time.value)
     assert usual.step_time.high / usual.step_time.low > named.step_time.high / named.step_time.low
-
-
-def test_ranges_of_presumed_software_hold_as_often_as_they_should(context: SizingContext) -> None:
-    rows = read_rows((DATA / "validation" / "measured.csv").read_text(encoding="utf-8"))
-    rows = [row for row in rows if in_headline(row) and row["family"] not in ("gpt", "bert", "resnet50")]
-    report = validate(rows, with_default_software(context, (row["family"] for row in rows)))
-    found = summary("", [row for row in report.rows if row.metric != "time_to_train_min"])
-    assert found.coverage is not None and found.coverage >= 0.8
 
 
 def test_software_is_not_keyed_by_who_measured(context: SizingContext) -> None:

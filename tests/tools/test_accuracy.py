@@ -30,8 +30,6 @@ from app.features.accuracy.agreement import (
 )
 from app.features.accuracy.predictions import (
     load_patterns,
-    predictions_of,
-    predictions_text,
     read_predictions,
     reason_texts,
 )
@@ -43,9 +41,11 @@ from tools.accuracy import (
     size_of,
     throughput,
 )
-from tools.documents import REQUEST, methodology, read_constants, refreshed, with_answers
 from tools.evidence import AccuracyEvidence, collect, in_headline, with_default_software
 from tools.markdown import number, percent, table, whole_percent
+from tools.methodology import read_constants, refreshed
+from tools.predictions import predictions_of, predictions_text
+from tools.readme import REQUEST, with_answers
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,7 +53,11 @@ DATA = ROOT / "data"
 
 LEADING = ("bert", "gpt", "llama", "resnet50")
 
-PAGES = [ROOT / "README.md", ROOT / "README.ko.md", ROOT / "docs" / "accuracy.md", *methodology(ROOT)]
+METHODOLOGY = sorted(
+    (ROOT / "docs" / "methodology").glob("*.md"), key=lambda path: (path.name != "index.md", path.name)
+)
+
+PAGES = [ROOT / "README.md", ROOT / "README.ko.md", ROOT / "docs" / "accuracy.md", *METHODOLOGY]
 
 
 @pytest.fixture(scope="module")
@@ -386,30 +390,30 @@ def test_a_constant_that_is_gone_is_named() -> None:
         refreshed("| `gone` | 1 | fitted | `data/kernels.csv` | what |\n", read_constants(DATA), "page.md")
 
 
-@pytest.mark.parametrize("path", methodology(ROOT), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", METHODOLOGY, ids=lambda path: path.stem)
 def test_methodology_quotes_todays_constants(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert refreshed(text, read_constants(DATA), path.name) == text, "run “rackline docs”"
+    assert refreshed(text, read_constants(DATA), path.name) == text, "run “python -m tools documents”"
     assert "| ? |" not in text
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_files_that_are_named_exist(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    named = set(re.findall(r"`((?:app|data|docs|tests|static)/[\w./-]+)`", text))
+    named = set(re.findall(r"`((?:app|data|docs|tests|static|tools)/[\w./-]+)`", text))
     linked = {path.parent / link for link in re.findall(r"\]\(([\w./-]+)\)", text)}
     missing = [name for name in named if not (ROOT / name).exists()]
     assert not missing + [link for link in linked if not link.exists()]
 
 
 def test_the_index_links_every_page() -> None:
-    first, *pages = methodology(ROOT)
+    first, *pages = METHODOLOGY
     linked = re.findall(r"^\d+\. \[.*?\]\((.*?)\)", first.read_text(encoding="utf-8"), re.MULTILINE)
     assert first.name == "index.md" and linked == [page.name for page in pages]
 
 
 def test_every_page_says_what_it_does_not_cover() -> None:
-    for page in methodology(ROOT)[1:]:
+    for page in METHODOLOGY[1:]:
         text = page.read_text(encoding="utf-8")
         assert all(f"**{part}" in text for part in ("What.", "Why.", "References.", "Not covered")), page.name
 
@@ -423,7 +427,7 @@ def test_the_request_of_the_readme_is_answered_as_printed(context: SizingContext
     printed = CliRunner().invoke(command_line("estimate"), ["estimate", str(path)]).stdout
     block = re.search(r"<!-- generated: estimate -->\n```text\n(.*?)```", readme, re.DOTALL)
     assert block is not None
-    assert all(line in printed for line in block[1].splitlines()), "run “rackline docs”"
+    assert all(line in printed for line in block[1].splitlines()), "run “python -m tools documents”"
 
 
 def test_the_readme_follows_the_runs(context: SizingContext, evidence: AccuracyEvidence) -> None:

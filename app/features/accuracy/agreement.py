@@ -186,14 +186,13 @@ class Gaps:
 def gaps(predictions: Iterable[Prediction], context: SizingContext) -> Gaps:
     known = [run for run in counted(predictions) if run.log_error is not None]
     seen = {regime for run in known for regime in run.regimes.split()}
+    families = {profile.family for profile in presets().values()}
     chips = {system.chip for system in context.catalog.systems() if system.chip}
     largest = {
         chip: [run.devices for run in known if run.chip == chip] for chip in {run.chip for run in known}
     }
     return Gaps(
-        families=tuple(
-            sorted({model.family for model in presets().values()} - {run.family for run in known})
-        ),
+        families=tuple(sorted(families - {run.family for run in known})),
         chips=tuple(sorted(chips - set(largest))),
         largest=tuple(Largest(chip, max(devices), len(devices)) for chip, devices in sorted(largest.items())),
         regimes=tuple(

@@ -1,4 +1,4 @@
-"""How well measured runs are predicted: read from what `python -m tools documents` wrote, nothing is run here."""
+"""How well measured runs are predicted: read from data/validation, nothing is run here."""
 
 from __future__ import annotations
 

@@ -5,14 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
 from jsonschema_rs import Draft202012Validator
 
-from app.catalog.books import LIMITS
 from tests.described import KINDS, resolved
-from tests.loops import run
-from tests.serving import ROOT
-from tools.api_reference import PAGE, shortened, with_answers
 
 from .conftest import Ask
 
@@ -191,22 +186,3 @@ def test_every_example_of_a_catalogue_identifier_exists(ask: Ask, openapi: dict[
             (parameter,) = (entry for entry in operation["parameters"] if entry["name"] == "id")
             (identifier,) = parameter["schema"].get("examples") or parameter["examples"]
             assert ask(method.upper(), path.replace("{id}", identifier)).status_code == 200, path
-
-
-def test_printed_answers_are_those_of_the_server(application: FastAPI) -> None:
-    """`rackline docs --check` holds the page against them; here is how they are found and written."""
-    request = """```json\n{"devices": 160, "global_batch": 8192}\n```\n"""
-    marked = "<!-- answer: POST /checks suggested_devices,warnings.code -->\n{}<!-- end -->\n"
-    answer = '{"warnings": [{"code": "batch_not_divisible"}],\n "suggested_devices": 128}'
-    written = run(with_answers(application, request + marked.format("old\n")))
-    assert written == request + marked.format(f"```text\n{answer}\n```\n")
-
-
-def test_figures_of_printed_answers_have_four_digits() -> None:
-    assert shortened({"value": 1911565.2, "unit": "s"}) == '{"value": 1912000, "unit": "s"}'
-    assert shortened([1, 0.015625, "가", None, True]) == '[1, 0.01562, "가", …]'
-
-
-def test_the_page_about_the_api_names_every_parameter_of_a_price_book() -> None:
-    page = (ROOT / PAGE).read_text(encoding="utf-8")
-    assert all(f"| `{parameter}` |" in page for parameter in LIMITS)
