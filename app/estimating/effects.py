@@ -3,7 +3,7 @@
 They remain after the figures of a software profile: an architecture or a chip reaches more or less than its
 data sheet says, a stack without fitted figures loses more or less than its class, and the operators of a
 family are known better or worse. Each is a row of data/effects.csv, fitted by
-:mod:`tools.fitting.effects`. What the runs of one laboratory share never moves a prediction.
+`tools/fitting/effects.py`. What the runs of one laboratory share never moves a prediction.
 """
 
 from __future__ import annotations
