@@ -118,6 +118,12 @@ def test_the_package_leaves_the_name_app_to_others(installed: Installed) -> None
         (installed.folder / "app.py").unlink()
 
 
+def test_nothing_is_installed_that_only_the_repository_needs(installed: Installed) -> None:
+    (home,) = installed.folder.glob("environment/lib/python*/site-packages/rackline")
+    folders = {place.name for place in home.iterdir() if place.is_dir()} - {"__pycache__"}
+    assert folders == {"app", "data", "docs", "static", "templates"}
+
+
 def test_an_estimate_is_that_of_the_repository(installed: Installed) -> None:
     said = installed.run("rackline", "estimate", "request.json", "--json")
     here = [sys.executable, "-m", "app", "estimate", str(installed.folder / "request.json"), "--json"]
@@ -130,7 +136,8 @@ def test_pages_come_with_their_styles_documents_and_languages(address: str) -> N
     with httpx.Client(base_url=address, timeout=30, trust_env=False) as client:
         page = client.get("/", params={"lang": "ko"})
         assert page.status_code == 200 and 'lang="ko"' in page.text
-        paths = {*re.findall(r'(?:href|src)="(/static/[^"]+)"', page.text), "/methodology", "/accuracy"}
+        paths = {*re.findall(r'(?:href|src)="(/static/[^"]+)"', page.text)}
+        paths |= {"/methodology", "/accuracy", "/docs", "/api/v1/openapi.json"}
         assert len(paths) > 3
         assert {path: client.get(path).status_code for path in paths} == dict.fromkeys(paths, 200)
 

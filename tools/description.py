@@ -14,7 +14,6 @@ from starlette.routing import BaseRoute
 
 from app import __version__
 from app.features.uploads.model import ProfileRequest
-from app.platform.web.api import RATES
 from app.platform.web.problems import BY_STATUS, Problem
 from app.platform.workbench import Workbench
 from tools.illustrations import illustrate
@@ -54,6 +53,20 @@ TAGS = [
     },
     {"name": "operation", "description": "The server itself."},
 ]
+
+
+RATES = {
+    "RateLimit-Policy": {
+        "description": "Requests per window in seconds, by kind of request; only with an API key.",
+        "schema": {"type": "string"},
+        "example": '"read";q=600;w=60',
+    },
+    "RateLimit": {
+        "description": "Requests left, and seconds until there are more; only with an API key.",
+        "schema": {"type": "string"},
+        "example": '"read";r=599;t=42',
+    },
+}
 
 
 def description(openapi: dict[str, Any], bench: Workbench) -> str:

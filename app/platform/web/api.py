@@ -275,19 +275,6 @@ EXAMPLES: dict[int, AppError] = {
 
 WAIT = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}, "example": 42}}
 
-RATES = {
-    "RateLimit-Policy": {
-        "description": "Requests per window in seconds, by kind of request; only with an API key.",
-        "schema": {"type": "string"},
-        "example": '"read";q=600;w=60',
-    },
-    "RateLimit": {
-        "description": "Requests left, and seconds until there are more; only with an API key.",
-        "schema": {"type": "string"},
-        "example": '"read";r=599;t=42',
-    },
-}
-
 HEADERS: dict[int, dict[str, Any]] = {
     401: {
         "WWW-Authenticate": {
