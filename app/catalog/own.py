@@ -146,8 +146,8 @@ def doubts(lookup: Lookup, peaks: Mapping[str, float], memory_gb_per_s: float) -
     messages = []
     if intensity > DOUBTFUL * usual:
         template = (
-            "{given} TFLOP/s in {format} are {intensity} FLOP per byte of memory bandwidth, where chips of this "
-            "generation have about {usual}; say whether the peaks are dense or with structured sparsity"
+            "{given} TFLOP/s in {format} are {intensity} FLOP per byte of memory bandwidth, where chips of "
+            "this generation have about {usual}; say whether the peaks are dense or with structured sparsity"
         )
         messages.append(
             Message(
