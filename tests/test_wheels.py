@@ -29,6 +29,11 @@ REQUEST = {
     "system": {"id": "dgx-a100-640gb"},
 }
 
+SWEEP = {
+    "models": [{"model": REQUEST["model"], "workload": REQUEST["workload"]}],
+    "systems": [REQUEST["system"]],
+}
+
 ROWS = {"rows": [{"label": "A", "hours": 69.5, "kind": "vendor", "system": "dgx-a100-320gb"}]}
 
 CALLS = """
@@ -172,12 +177,14 @@ def test_the_command_makes_a_proposal_on_a_server(installed: Installed, address:
         ("uvicorn", "server", ("rackline", "serve")),
         ("sqlalchemy", "server", ("rackline", "backup", "archive")),
         ("onnx", "files", ("rackline", "profile", "model.onnx")),
+        ("polars", "parquet", ("rackline", "sweep", "sweep.json", "--output", "rows.parquet")),
     ],
 )
 def test_a_missing_extra_is_named_in_a_sentence(
     installed: Installed, module: str, extra: str, command: tuple[str, ...]
 ) -> None:
     (installed.folder / "model.onnx").write_bytes(b"\x08\x07\x12\x00:\x00")
+    (installed.folder / "sweep.json").write_text(json.dumps(SWEEP), encoding="utf-8")
     refused = installed.run(*command, hidden=module)
     assert refused.returncode == 2
     assert refused.stderr.startswith("error: ") and refused.stderr.count("\n") == 1

@@ -22,10 +22,17 @@ LINKS = (Intra.NVSWITCH, Intra.NVLINK, Intra.MESH, Intra.TORUS, Intra.PCIE)
 
 PEAKS = {
     "bf16_tflops": "peak_bf16_dense",
+    "fp16_tflops": "peak_fp16_dense",
     "tf32_tflops": "peak_tf32_dense",
+    "fp32_tflops": "peak_fp32",
     "fp8_tflops": "peak_fp8_dense",
     "fp4_tflops": "peak_nvfp4_dense",
+    "int8_tops": "peak_int8_dense",
 }
+HALF = ("bf16_tflops", "fp16_tflops")
+"""Peaks in 16 bit, of which an accelerator has at least one; the first that is stated counts."""
+NEVER_SPARSE = frozenset({"fp32_tflops"})
+"""Peaks of units that know no structured sparsity."""
 
 SPARSITY = 2.0
 """Peak with 2:4 structured sparsity over the dense one."""
@@ -33,8 +40,10 @@ NEAR = 1.5
 """Ratio of memory bandwidths within which chips count as one generation."""
 DOUBTFUL = 1.4
 """Multiple of the usual FLOP per byte of its generation from which a peak may include sparsity."""
-MOST_OF_BF16 = {"tf32_tflops": 0.75, "fp8_tflops": 3.0, "fp4_tflops": 8.0}
-"""Largest dense peak over that of bf16 in the catalogue, the oldest chip of each maker aside."""
+MOST_OF_HALF = {
+    "tf32_tflops": 0.75, "fp32_tflops": 1.1, "fp8_tflops": 3.0, "fp4_tflops": 8.0, "int8_tops": 3.0,
+}  # fmt: skip
+"""Largest dense peak over that in 16 bit in the catalogue, the oldest chip of each maker aside."""
 WITHDRAWN = "deleted"
 
 
@@ -55,7 +64,7 @@ class OwnAccelerator:
     withdrawn: bool
     """Whether it was deleted: estimates made with it still find it, but it is no longer offered."""
     peaks: Mapping[str, float]
-    """By format, as stated. [TFLOP/s]"""
+    """By format, as stated. [TFLOP/s, TOP/s]"""
     sparse: bool
     """Whether the peaks were stated with structured sparsity."""
     memory_gb: float
@@ -80,7 +89,7 @@ class OwnAccelerator:
     @classmethod
     def of(cls, stated: Mapping[str, Any], **stored: Any) -> OwnAccelerator:
         """Return the accelerator of a stored statement."""
-        peaks = {name: stated[name] for name in PEAKS if stated[name] is not None}
+        peaks = {name: stated[name] for name in PEAKS if stated.get(name) is not None}
         names = {field.name for field in fields(cls)} & stated.keys()
         return cls(
             **{name: stated[name] for name in names - {"link", "linked_devices"}},
@@ -108,6 +117,15 @@ class OwnAccelerator:
         return f"{self.name} server, {self.devices} devices"
 
 
+def peak_unit(name: str) -> str:
+    return "TOP/s" if name.endswith("_tops") else "TFLOP/s"
+
+
+def half_peak(peaks: Mapping[str, float]) -> float:
+    """Return the peak in 16 bit: of bf16, else of fp16. [TFLOP/s]"""
+    return next(peaks[name] for name in HALF if name in peaks)
+
+
 def gpus(lookup: Lookup, kind: str) -> Iterator[str]:
     """Yield the catalogue's own chips or machines, without IPUs."""
     for name in lookup.names(kind):
@@ -119,27 +137,37 @@ def gpus(lookup: Lookup, kind: str) -> Iterator[str]:
 def doubts(lookup: Lookup, peaks: Mapping[str, float], memory_gb_per_s: float) -> list[Message]:
     """Return the reasons to suspect that peaks are stated with structured sparsity, which doubles them.
 
-    A peak may be too high for the memory bandwidth of its generation, or for the bf16 peak of the chip.
+    A peak may be too high for the memory bandwidth of its generation, or for the 16-bit peak of the chip.
     """
-    bf16 = peaks["bf16_tflops"]
+    half = half_peak(peaks)
+    stated = "BF16" if "bf16_tflops" in peaks else "FP16"
     usual = _usual_intensity(lookup, memory_gb_per_s)
-    intensity = 1e3 * bf16 / memory_gb_per_s
+    intensity = 1e3 * half / memory_gb_per_s
     messages = []
     if intensity > DOUBTFUL * usual:
         template = (
-            "{given} TFLOP/s in BF16 are {intensity} FLOP per byte of memory bandwidth, where chips of this "
-            "generation have about {usual}; say whether the peaks are dense or with structured sparsity"
+            "{given} TFLOP/s in {format} are {intensity} FLOP per byte of memory bandwidth, where chips of "
+            "this generation have about {usual}; say whether the peaks are dense or with structured sparsity"
         )
         messages.append(
-            Message(template, {"given": bf16, "intensity": round(intensity), "usual": round(usual)})
+            Message(
+                template,
+                {"given": half, "format": stated, "intensity": round(intensity), "usual": round(usual)},
+            )
         )
-    for name, most in MOST_OF_BF16.items():
-        if peaks.get(name, 0.0) > most * bf16:
+    for name, most in MOST_OF_HALF.items():
+        if peaks.get(name, 0.0) > most * half:
             template = (
-                "{given} TFLOP/s in {format} are {ratio} times the peak in BF16, more than dense products "
+                "{given} {unit} in {format} are {ratio} times the peak in {half}, more than dense products "
                 "reach; say whether the peaks are dense or with structured sparsity"
             )
-            values = {"given": peaks[name], "format": name[:4].upper(), "ratio": round(peaks[name] / bf16, 2)}
+            values = {
+                "given": peaks[name],
+                "unit": peak_unit(name),
+                "format": name.partition("_")[0].upper(),
+                "ratio": round(peaks[name] / half, 2),
+                "half": stated,
+            }
             messages.append(Message(template, values))
     return messages
 
@@ -243,9 +271,11 @@ def _stated(lookup: Lookup, own: OwnAccelerator) -> Iterator[Figure]:
     """Yield the figures of the data sheet; peaks with sparsity count half."""
     make = partial(_figure, lookup, own)
     for name, peak in own.peaks.items():
-        halved = f"half of {peak:,.15g} TFLOP/s with sparsity; {STATED}"
-        dense, note = (peak / SPARSITY, halved) if own.sparse else (peak, STATED)
-        yield make(PEAKS[name], dense, "TFLOP/s", note)
+        unit = peak_unit(name)
+        halved = f"half of {peak:,.15g} {unit} with sparsity; {STATED}"
+        sparse = own.sparse and name not in NEVER_SPARSE
+        dense, note = (peak / SPARSITY, halved) if sparse else (peak, STATED)
+        yield make(PEAKS[name], dense, unit, note)
     yield make("memory_capacity", own.memory_gb, "GB")
     yield make("memory_bandwidth", own.memory_gb_per_s, "GB/s")
     yield make("power_limit", own.power_w, "W")
@@ -302,7 +332,7 @@ def _usual(lookup: Lookup, own: OwnAccelerator) -> Iterator[Figure]:
     height = _usual_ratio(lookup, own.link, "rack_units", lambda name: of(name, "devices"))
     yield make("rack_units", height, own.devices, "U", "usual height of machines with such links")
     twin = _closest(lookup, own)
-    note = f"not on data sheets: as of {twin}, whose bf16 peak is closest; matters to small products alone"
+    note = f"not on data sheets: as of {twin}, whose 16-bit peak is closest; matters to small products alone"
     yield make("multiprocessors", Usual(), _si(lookup.figure(twin, "multiprocessors")), "1", note)
 
 
@@ -311,8 +341,8 @@ def _si(figure: Figure | None) -> float:
 
 
 def _closest(lookup: Lookup, own: OwnAccelerator) -> str:
-    """Return the chip of the catalogue with the closest bf16 peak, of the same maker where it has any."""
-    peak = own.peaks["bf16_tflops"] / (SPARSITY if own.sparse else 1.0)
+    """Return the chip of the catalogue with the closest 16-bit peak, of the same maker where it has any."""
+    peak = half_peak(own.peaks) / (SPARSITY if own.sparse else 1.0)
     distances = {
         name: abs(math.log(figure.si / (1e12 * peak)))
         for name in gpus(lookup, "chip")

@@ -159,7 +159,7 @@ def sweep_to_file(
     """Compute a sweep into a file; rows are kept beside it until it is complete."""
     check_ending(output)
     if output.suffix == ".parquet":
-        need("polars", "files")
+        need("polars", "parquet")
     sweep = Sweep.of(request)
     uploads = UploadSet.of(request, installed_context())
     kept = KeptRows(rows_of(output), sweep, replaces=force)

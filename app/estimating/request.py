@@ -134,6 +134,8 @@ class TransformerInput(Schema):
     """Stacks of the model."""
     gated: bool = False
     """True for gated feed-forward blocks, as in LLaMA."""
+    tied_embeddings: bool | None = None
+    """Whether the output layer shares the weights of the embedding; if omitted, unless gated."""
     experts: Whole | None = None
     """Number of experts per layer of a mixture of experts."""
     experts_per_token: Whole | None = None

@@ -32,7 +32,7 @@ MOST_SECONDS = 60.0
 
 def parquet_samples(name: str, stream: io.BufferedReader) -> Iterator[Sample]:
     """Return the samples of a Parquet file, equal lengths together."""
-    need("polars", "files")
+    need("polars", "parquet")
     with tempfile.NamedTemporaryFile(suffix=".parquet") as copy:
         shutil.copyfileobj(stream, copy)
         copy.flush()

@@ -21,7 +21,7 @@ MASKED = Scored(0.15, ((128, 20), (512, 80)))
 
 _KNOWN = frozenset((
     "layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq_len", "kind", "gated", "experts",
-    "experts_per_token",
+    "experts_per_token", "tied_embeddings",
 ))  # fmt: skip
 
 
@@ -73,6 +73,7 @@ def transformer_profile(document: Mapping[str, object], *, where: str = "model.t
     key_heads = whole(document, "kv_heads", where=where, most=heads) or heads
     must_divide(heads, key_heads, field_name=f"{where}.kv_heads", whole_name="heads")
     gated = flag(document, "gated", False, where=where)
+    tied = flag(document, "tied_embeddings", not gated, where=where)
     experts = whole(document, "experts", where=where, most=10_000) or 1
     visited = whole(document, "experts_per_token", where=where, most=experts) or 1
     assumptions: list[Message] = []
@@ -119,7 +120,7 @@ def transformer_profile(document: Mapping[str, object], *, where: str = "model.t
         rotary=gated,
         biases=not gated,
         rms_norm=gated,
-        tied=not gated,
+        tied=tied,
         positions=0 if gated else seq_len,
         segments=2 if masked else 0,
         head_transform=masked,

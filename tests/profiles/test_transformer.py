@@ -44,6 +44,18 @@ def test_a_gated_decoder_with_experts() -> None:
     assert profile.parameters == preset("mixtral-8x7b").parameters
 
 
+def test_an_output_layer_that_is_tied_has_no_weights_of_its_own() -> None:
+    sheet = {"layers": 16, "hidden": 2048, "heads": 32, "kv_heads": 8, "ffn": 8192, "vocab": 128256}
+    tied, own = (
+        transformer_profile({**sheet, "seq_len": 8192, "gated": True, "tied_embeddings": tied})
+        for tied in (True, False)
+    )
+    # Llama 3.2 1B, whose card states 1.24 billion parameters with tied embeddings.
+    assert round(tied.parameters / 1e9, 2) == 1.24
+    assert own.parameters - tied.parameters == 2048 * 128256
+    assert own.forward_flop_per_sample == tied.forward_flop_per_sample
+
+
 @pytest.mark.parametrize(
     ("change", "error", "field"),
     [
@@ -53,6 +65,7 @@ def test_a_gated_decoder_with_experts() -> None:
         ({"kv_heads": 7}, BadInput, "model.transformer.kv_heads"),
         ({"kind": "recurrent"}, Unprocessable, "model.transformer.kind"),
         ({"kind": ["decoder"]}, Unprocessable, "model.transformer.kind"),
+        ({"tied_embeddings": "yes"}, Unprocessable, "model.transformer.tied_embeddings"),
         ({"gated": 1}, Unprocessable, "model.transformer.gated"),
         ({"experts_per_token": 2}, BadInput, "model.transformer.experts_per_token"),
         ({"width": 3}, Unprocessable, "model.transformer.width"),

@@ -26,10 +26,19 @@ class DataSheet(Described):
 
     name: Name = Field(description="Name of the accelerator.", examples=["Example X1"])
     maker: str = Field("", max_length=NAME, description="Manufacturer; empty if it is not to be named.")
-    bf16_tflops: Number = Field(description="Peak in bf16. [TFLOP/s]", examples=[800])
+    bf16_tflops: Number | None = Field(
+        None,
+        description="Peak in bf16, if the chip has it; this or fp16_tflops is required. [TFLOP/s]",
+        examples=[800],
+    )
+    fp16_tflops: Number | None = Field(None, description="Peak in fp16, if the chip has it. [TFLOP/s]")
     tf32_tflops: Number | None = Field(None, description="Peak in TF32, if the chip has it. [TFLOP/s]")
+    fp32_tflops: Number | None = Field(
+        None, description="Peak in fp32 outside the matrix units; never with sparsity. [TFLOP/s]"
+    )
     fp8_tflops: Number | None = Field(None, description="Peak in FP8, if the chip has it. [TFLOP/s]")
     fp4_tflops: Number | None = Field(None, description="Peak in FP4, if the chip has it. [TFLOP/s]")
+    int8_tops: Number | None = Field(None, description="Peak in int8, if the chip has it. [TOP/s]")
     sparsity: Sparsity | None = Field(
         None,
         description="Whether the peaks are dense (“none”) or with 2:4 structured sparsity, which are halved. "
@@ -89,9 +98,12 @@ class AcceleratorPatch(Schema):
     name: Name | None = Field(None, description="Name of the accelerator.")
     maker: str | None = Field(None, max_length=NAME, description="Manufacturer.")
     bf16_tflops: Number | None = Field(None, description="Peak in bf16. [TFLOP/s]")
+    fp16_tflops: Number | None = Field(None, description="Peak in fp16. [TFLOP/s]")
     tf32_tflops: Number | None = Field(None, description="Peak in TF32. [TFLOP/s]")
+    fp32_tflops: Number | None = Field(None, description="Peak in fp32. [TFLOP/s]")
     fp8_tflops: Number | None = Field(None, description="Peak in FP8. [TFLOP/s]")
     fp4_tflops: Number | None = Field(None, description="Peak in FP4. [TFLOP/s]")
+    int8_tops: Number | None = Field(None, description="Peak in int8. [TOP/s]")
     sparsity: Sparsity | None = Field(None, description="Whether the peaks are dense or with sparsity.")
     memory_gb: Number | None = Field(None, description="Memory of one device. [GB]")
     memory_gb_per_s: Number | None = Field(None, description="Bandwidth of that memory. [GB/s]")

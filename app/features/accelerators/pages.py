@@ -126,11 +126,8 @@ def copied(catalog: Catalog, system: str) -> dict[str, list[str]]:
     entry: SystemEntry = catalog.system(system)
     chip, machine = entry.chip, entry.machine
     figures = {name: catalog.find(chip, parameter) for name, parameter in PEAKS.items()}
-    half = figures["bf16_tflops"] or catalog.find(chip, "peak_fp16_dense")
     link = link_figure(catalog, chip, entry.intra)
-    numbers = {
-        name: peak.si / 1e12 for name, peak in (figures | {"bf16_tflops": half}).items() if peak is not None
-    }
+    numbers = {name: peak.si / 1e12 for name, peak in figures.items() if peak is not None}
     power = catalog.find(chip, "power_limit")
     numbers |= {
         "memory_gb": catalog.figure(chip, "memory_capacity").si / 1e9,

@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from app.catalog.catalog import Catalog
-from app.catalog.own import PEAKS, PREFIX, doubts
-from app.errors import BadInput, Conflict, FieldError, Message, NotFound, Overtaken
+from app.catalog.own import HALF, PEAKS, PREFIX, doubts
+from app.errors import BadInput, Conflict, FieldError, Message, NotFound, Overtaken, Unprocessable
 from app.estimating.hardware import MOST_PORTS, known_id
 from app.features.accelerators.model import (
     Accelerator,
@@ -162,6 +162,10 @@ def patched(document: Mapping[str, Any], patch: AcceleratorPatch) -> Accelerator
 
 def check(request: AcceleratorRequest, catalog: Catalog) -> None:
     """Refuse figures out of range, and peaks that look sparse unless ``sparsity`` is stated."""
+    if all(getattr(request, name) is None for name in HALF):
+        raise Unprocessable.at(
+            HALF[0], "enter the peak in bf16 or in fp16; every accelerator has one of them"
+        )
     errors = []
     for name, (least, most) in LIMITS.items():
         value = getattr(request, name)

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 from pydantic import Field, JsonValue
 
 from app import __version__
-from app.errors import AppError, Message
+from app.errors import AppError, Message, need
 from app.estimating.documents import Estimate, Text
 from app.estimating.schema import DEPRECATED, Document, Quantity, Titled
 from app.features.sweeps.points import SweepPoint
@@ -276,6 +276,7 @@ def csv_lines(rows: Iterable[SweepRow]) -> Iterator[str]:
 
 def parquet(rows: Iterable[SweepRow]) -> bytes:
     """Return a Parquet file with the columns of the CSV file, typed."""
+    need("polars", "parquet")
     import polars
 
     types = {str: polars.String, int: polars.Int64, float: polars.Float64, bool: polars.Boolean}

@@ -57,6 +57,29 @@ def test_an_own_accelerator_is_sized_and_says_that_it_is_from_its_data_sheet(ask
     assert estimate(ask, added(ask, name="The same sheet")["id"])["step_time"] == step
 
 
+@pytest.mark.parametrize(
+    ("asked_for", "peaks", "used"),
+    [
+        ("bf16", {"fp16_tflops": 65}, "fp16"),
+        ("fp32", {"fp16_tflops": 65, "fp32_tflops": 8.1}, "fp32"),
+        ("fp16", {"bf16_tflops": 71, "fp16_tflops": 142, "fp32_tflops": 35.6, "int8_tops": 284}, "fp16"),
+    ],
+)
+def test_formats_that_the_data_sheet_states_are_used(
+    ask: Ask, asked_for: str, peaks: dict[str, float], used: str
+) -> None:
+    plain = {"bf16_tflops": None, "tf32_tflops": None, "fp8_tflops": None, "sparsity": "none"}
+    small = {"memory_gb": 24, "memory_gb_per_s": 600, "link": "pcie", "link_gb_per_s": 16}
+    one = added(ask, **{**plain, **small, **peaks})
+    work = {"samples": 1e6, "global_batch": 256, "seq_len": 128, "precision": asked_for}
+    assert estimate(ask, one["id"], workload=work)["precision_used"] == used
+    sparse = added(ask, **{**plain, **small, **peaks, "sparsity": "structured"})
+    figures = [{each["parameter"]: each["value"] for each in sheet["figures"]} for sheet in (one, sparse)]
+    for name, value in figures[0].items():
+        if name.startswith("peak_") and value is not None:
+            assert figures[1][name] == (value if name == "peak_fp32" else value / 2)
+
+
 def test_it_is_compared_billed_searched_and_in_sizings(ask: Ask) -> None:
     one = added(ask, name="Everywhere")
     comparison = ask("POST", "/api/v1/comparisons", json={"rows": [asked(one["id"]), asked("dgx-h100")]})
