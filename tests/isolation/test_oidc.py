@@ -18,8 +18,8 @@ from joserfc.jwk import RSAKey
 
 from app.errors import AppError, BadInput, Conflict
 from app.features.accounts import oidc, oidc_provider, second_factor
-from app.features.accounts.oidc import SingleSignOn
-from app.features.accounts.oidc_provider import Person, Provider, ProviderDown
+from app.features.accounts.oidc import Person, ProviderDown, SingleSignOn
+from app.features.accounts.oidc_provider import Provider
 from app.features.accounts.service import SignInRefused, add_account, set_disabled, sign_in
 from app.main import create_app, identity_of
 from app.platform.admission import Credentials, Role

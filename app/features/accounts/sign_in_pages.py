@@ -194,12 +194,12 @@ def leave_for_provider(
     following: Annotated[str, Query(alias="next", max_length=2000)] = "/",
 ) -> Response:
     try:
-        leaving = oidc.begin(identity, single, local(following))
+        address, sealed = oidc.begin(identity, single, local(following))
     except AppError as error:
         return sent_back(request, identity, error)
-    response = RedirectResponse(leaving.address, 303)
+    response = RedirectResponse(address, 303)
     response.set_cookie(
-        COOKIE, leaving.sealed, max_age=LASTS, path=PATH, httponly=True, samesite="lax",
+        COOKIE, sealed, max_age=LASTS, path=PATH, httponly=True, samesite="lax",
         secure=reach_of(request).https,
     )  # fmt: skip
     return private(response)
@@ -212,10 +212,10 @@ def come_back(
     """Start a session for whom the provider vouches for, or say why not."""
     sealed, earlier = request.cookies.get(COOKIE, ""), request.cookies.get(cookie_name(request))
     try:
-        arrived = oidc.complete(identity, single, sealed, state, code, visitor_of(request), earlier)
+        found = oidc.complete(identity, single, sealed, state, code, visitor_of(request), earlier)
     except AppError as error:
         return sent_back(request, identity, error)
-    response = let_in(request, arrived.started, arrived.following)
+    response = let_in(request, *found)
     response.delete_cookie(COOKIE, path=PATH, httponly=True, samesite="lax")
     return response
 
