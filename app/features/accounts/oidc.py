@@ -8,13 +8,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from app.errors import AppError, BadInput, Conflict
-from app.features.accounts.service import SignInRefused, join, new_account, start_session, workspace_of
+from app.features.accounts.service import (
+    SignInRefused,
+    accept,
+    join,
+    new_account,
+    same_mailbox,
+    start_session,
+    waiting_invitation,
+    workspace_of,
+)
 from app.platform.admission import Role
 from app.platform.identity import MOST_NAME, Identity, Visitor, checked_email, folded, token_hash
 from app.platform.passwords import begin_attempt, forgive, of_address
 from app.platform.sealing import Unsealable
 from app.platform.sessions import Started
-from app.platform.store.account_tables import Account, ExternalIdentity, Invitation
+from app.platform.store.account_tables import Account, ExternalIdentity
 from app.platform.store.database import IdentityStore
 from app.platform.store.queries import now
 
@@ -125,11 +134,9 @@ def let_in(queries: IdentityStore, single: SingleSignOn, person: Person, proven:
         email = checked_email(person.email)
     except BadInput:
         raise refusal from None
-    sought, moment = folded(email), now()
-    account = queries.people.account_of(sought)
-    invitation = queries.external.invitation_for(sought, moment)
-    # Both are found by the case-folded address, which two different mailboxes may share.
-    if not all(same_mailbox(email, row.email) for row in (account, invitation) if row is not None):
+    account, invitation = queries.people.account_of(folded(email)), waiting_invitation(queries, email)
+    # It is found by the case-folded address, which two different mailboxes may share.
+    if account is not None and not same_mailbox(email, account.email):
         raise refusal
     if account is None:
         # As it is stated: other letters that fold to those of a domain are of another one.
@@ -153,30 +160,19 @@ def let_in(queries: IdentityStore, single: SingleSignOn, person: Person, proven:
                 raise refusal
             return known
         if account.id != proven:
-            # Whoever chose the password never proved the address: the link of an invitation is shown to the
-            # inviter. From now on that password must not open this account, nor what was set up with it.
+            # The provider vouches for the address; whoever chose the password may never have proved it. From
+            # now on that password must not open this account, nor what was set up with it.
             queries.people.set_password(account.id, None)
             if account.totp_sealed is not None:
                 queries.people.drop_second_factor(account.id)
             queries.people.end_password_links(account.id)
             queries.sessions.end_all(account.id)
     if invitation is not None:
-        used = queries.people.use_link(Invitation, invitation.token_sha256, moment)
-        if used and queries.people.membership(account.id, invitation.workspace_id) is None:
-            join(queries, account, invitation.workspace_id, Role(invitation.role))
-    theirs = ExternalIdentity(issuer=issuer, subject=person.subject, account_id=account.id, created_at=moment)
+        accept(queries, account, invitation)
+    theirs = ExternalIdentity(issuer=issuer, subject=person.subject, account_id=account.id, created_at=now())
     if not queries.external.is_first(theirs):
         raise SignInRefused(TWICE)
     return account
-
-
-def same_mailbox(email: str, other: str) -> bool:
-    """Tell whether two addresses are one mailbox: servers ignore only the case of ASCII letters.
-
-    >>> same_mailbox("Kim@Example.com", "kim@example.com"), same_mailbox("straße@a.kr", "strasse@a.kr")
-    (True, False)
-    """
-    return email == other or (email.isascii() and other.isascii() and email.lower() == other.lower())
 
 
 def sole_workspace(queries: IdentityStore, refusal: SignInRefused) -> str:

@@ -1,4 +1,4 @@
-"""A provider of sign-ins (OpenID Connect Core 1.0), by Authlib's client: code flow with PKCE (S256), nonce."""
+"""A provider of sign-ins (OpenID Connect Core 1.0), by Authlib's client: codes with PKCE, nonce."""
 
 from __future__ import annotations
 
