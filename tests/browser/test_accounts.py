@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from email import message_from_bytes
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ PASSWORD = "correct horse battery"
 
 @pytest.fixture(scope="module")
 def box(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file that mails are appended to."""
+    """The file that holds the last mail."""
     return tmp_path_factory.mktemp("mails") / "box"
 
 
@@ -41,7 +42,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory, box: Path) -> Iterator[str
     """Address of a running server with accounts, which sends mails."""
     import uvicorn
 
-    mail = ("/bin/sh", "-c", 'cat >> "$0"', str(box))
+    mail = ("/bin/sh", "-c", 'cat > "$0"', str(box))
     settings = Settings.at(tmp_path_factory.mktemp("guarded"), mail_command=mail)
     store = Store(settings.database_url)
     store.migrate()
@@ -130,11 +131,13 @@ def test_the_second_factor_is_turned_on_asked_for_and_turned_off(visitor: Seat) 
 
 
 def mailed(box: Path, kind: str) -> str:
-    """Return the path of the last link of a kind that was mailed, waiting for it."""
+    """Return the path of the link of a kind that was mailed, waiting for it."""
     for _ in range(200):
-        found = re.findall(rf"/{kind}/[\w-]{{43}}", box.read_text("utf-8").replace("=\n", ""))
+        content = message_from_bytes(box.read_bytes()).get_payload(decode=True) if box.exists() else b""
+        assert isinstance(content, bytes)
+        found = re.search(rf"/{kind}/[\w-]{{43}}", content.decode())
         if found:
-            return str(found[-1])
+            return found[0]
         time.sleep(0.05)
     raise AssertionError(f"no link of {kind} was mailed")
 
