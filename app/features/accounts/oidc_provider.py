@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
@@ -60,6 +60,7 @@ class Provider(StarletteOAuth2App):
             },
         )
         self.issuer = issuer
+        self.server_metadata: dict[str, Any] = {}
 
     async def load_server_metadata(self) -> dict[str, Any]:
         """Return what the provider publishes of itself: checked, no more than is used, for an hour."""
@@ -90,13 +91,15 @@ class Provider(StarletteOAuth2App):
 
     def authorization(self, redirect: str) -> dict[str, str]:
         """Return the address to go to with its state, nonce and verifier."""
-        return answered(partial(self.create_authorization_url, redirect))
+        leaving: dict[str, str] = answered(partial(self.create_authorization_url, redirect))
+        return leaving
 
     def person(self, redirect: str, code: str, verifier: str, nonce: str) -> Person:
         """Exchange a code for a token and return whom it is about."""
 
         async def exchanged() -> Any:
-            token = await self.fetch_access_token(redirect, code=code, code_verifier=verifier)
+            exchange: Callable[..., Awaitable[Any]] = self.fetch_access_token
+            token = await exchange(redirect, code=code, code_verifier=verifier)
             options = {
                 "iss": {"essential": True, "value": self.issuer},
                 "aud": {"essential": True, "value": self.client_id},
@@ -111,7 +114,7 @@ class Provider(StarletteOAuth2App):
         return Person(subject, str(email) if verified else "", name if isinstance(name, str) else "")
 
 
-def answered(ask: Callable[[], Awaitable[Any]]) -> Any:
+def answered(ask: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
     """Ask the provider on the server's loop; its failures become the two errors that people see."""
     try:
         return from_thread.run(ask)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import BaseModel, ValidationError, field_validator
 
 from app.estimating.names import fault_of_name
 from app.estimating.request import EstimateRequest
+from app.platform.json_bodies import as_app_error
 from app.platform.web import examples
 from tests.web.api.conftest import Ask
 
@@ -78,7 +80,27 @@ def test_what_cannot_be_seen_is_none(name: str) -> None:
     assert fault_of_name(name) is not None
 
 
-def test_what_was_stored_before_is_read(ask: Ask) -> None:
+class Even(BaseModel):
+    """A number that a check of ours refuses."""
+
+    number: int
+
+    @field_validator("number")
+    @classmethod
+    def even(cls, number: int) -> int:
+        if number % 2:
+            raise ValueError("must be {even}")
+        return number
+
+
+def test_the_reason_of_a_check_stands_alone() -> None:
+    with pytest.raises(ValidationError) as caught:
+        Even(number=1)
+    (error,) = as_app_error(caught.value).errors
+    assert (error.field, str(error.message)) == ("number", "must be {even}")
+
+
+def test_what_was_stored_before_is_read() -> None:
     body = {**examples.RESNET, "label": "a\u200bb"}
     assert EstimateRequest.model_validate(body, context="stored").label == "a\u200bb"
 

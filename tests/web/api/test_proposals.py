@@ -534,6 +534,15 @@ def test_a_link_ends_with_its_time(ask: Ask, claimed: str, monkeypatch: pytest.M
     assert ask("GET", url).status_code == 404
 
 
+@pytest.mark.parametrize("passphrase", [" " * 8, "1234567" + " " * 9, "short"])
+def test_a_passphrase_of_spaces_is_none(ask: Ask, claimed: str, passphrase: str) -> None:
+    answer = ask(
+        "POST", f"/api/v1/proposals/{frozen(ask, claimed)['id']}/share", json={"passphrase": passphrase}
+    )
+    assert answer.status_code == 400
+    assert [error["field"] for error in answer.json()["errors"]] == ["passphrase"]
+
+
 def test_neither_token_nor_passphrase_is_kept(ask: Ask, claimed: str, application: FastAPI) -> None:
     address = f"/api/v1/proposals/{frozen(ask, claimed)['id']}/share"
     key = {"Idempotency-Key": "share-1"}
