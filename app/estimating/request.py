@@ -15,6 +15,7 @@ from typing import Annotated, Literal, TypeAlias, cast, get_args, get_origin
 from pydantic import ConfigDict, Field, JsonValue, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticKnownError
 
+from app.estimating.names import Name
 from app.estimating.schema import Described
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -357,7 +358,7 @@ class EstimateRequest(Schema):
     """Assumptions of the estimate."""
     currency: Literal["USD", "KRW"] = "USD"
     """Currency of every price and cost."""
-    label: str | None = Field(None, max_length=200)
+    label: Name | None = Field(None, max_length=200)
     """Name of the estimate."""
 
 

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from app.errors import BadInput
+from app.errors import BadInput, FieldError, Message
+from app.estimating.names import fault_of_name
 from app.platform.sealing import Sealer
 from app.platform.store.database import Store
 
@@ -104,6 +105,9 @@ def checked_email(email: str, field: str = "email") -> str:
 def checked_name(name: str) -> str:
     """Return a name that can be shown."""
     text = " ".join(name.split())
-    if not text or len(text) > MOST_NAME or not text.isprintable():
-        raise BadInput.at("name", "must have 1 to {most} printable characters", most=MOST_NAME)
+    fault = fault_of_name(text)
+    if len(text) > MOST_NAME:
+        fault = Message("must have at most {max_length} characters", {"max_length": MOST_NAME})
+    if fault is not None:
+        raise BadInput(fault, [FieldError("name", fault)])
     return text

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from app.errors import AppError, BadInput, FieldError, Message, Unprocessable, several_invalid
+from app.estimating.names import BLANK, INVISIBLE
 from app.estimating.request import Quoted
 
 MAX_DEPTH = 64
@@ -202,6 +203,8 @@ OUT_OF_RANGE = {
     "too_short",
     "int_parsing_size",
     "value_error",
+    "invisible_character",
+    "blank_name",
     "recursion_loop",
 }
 
@@ -232,6 +235,8 @@ REASONS = {
     "model_type": "must be an object",
     "model_attributes_type": "must be an object",
     "string_pattern_mismatch": "must have the form {pattern}",
+    "invisible_character": INVISIBLE.template,
+    "blank_name": BLANK.template,
     "date_type": "must be a date such as 2026-05-31",
     "date_parsing": "must be a date such as 2026-05-31",
     "date_from_datetime_parsing": "must be a date such as 2026-05-31",
@@ -257,7 +262,7 @@ CODES = {
         *("greater_than", "greater_than_equal", "less_than", "less_than_equal", "int_parsing_size"),
     ),
     "wrong_length": ("string_too_long", "string_too_short", "too_long", "too_short"),
-    "wrong_form": ("string_pattern_mismatch",),
+    "wrong_form": ("string_pattern_mismatch", "invisible_character", "blank_name"),
     "not_finite": ("finite_number",),
 }
 """What programs tell complaints of pydantic's apart by."""
@@ -277,7 +282,8 @@ def reason(item: Mapping[str, Any]) -> Message:
     """Return what is wrong with a field; nothing in it comes from the value that was sent."""
     template = REASONS.get(item["type"])
     if template is None:
-        return Message(escaped(str(item["msg"])))
+        # The error that a check has raised says it without the name of its kind before it.
+        return Message(escaped(str(item.get("ctx", {}).get("error", item["msg"]))))
     return Message(template, item.get("ctx", {}))
 
 

@@ -21,6 +21,9 @@ from app.platform.store.database import Store
 LEAST = 12
 """Fewest characters of a password."""
 
+LEAST_LETTERS = 8
+"""Fewest characters of a password or passphrase that are not spaces."""
+
 MOST = 200
 """Most characters of a password: longer ones cost time to hash."""
 
@@ -95,12 +98,21 @@ def check_password(password: str, *, email: str, name: str) -> None:
     """Refuse a password that is too short or is what everybody knows of its owner."""
     if len(prepared(password)) < LEAST:
         raise BadInput.at("password", "must have at least {least} characters", least=LEAST)
+    check_not_blank(password)
     if len(prepared(password)) > MOST:
         raise BadInput.at("password", "must have at most {most} characters", most=MOST)
     folded = prepared(password).casefold()
     known = {email.casefold(), email.casefold().partition("@")[0], name.casefold()} - {""}
     if folded in known or len(set(folded)) < LEAST // 3:
         raise BadInput.at("password", "is too easy to guess; use several words that only you would combine")
+
+
+def check_not_blank(password: str, field: str = "password") -> None:
+    """Refuse a password or passphrase that is nearly all spaces."""
+    if sum(not character.isspace() for character in prepared(password)) < LEAST_LETTERS:
+        raise BadInput.at(
+            field, "must have at least {least} characters that are not spaces", least=LEAST_LETTERS
+        )
 
 
 LONGEST = timedelta(minutes=15)

@@ -7,8 +7,9 @@ initializers say all that is counted.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
 
 import onnx
 from onnx import shape_inference
@@ -32,6 +33,8 @@ ASSUMED_SIDE = 224
 FLOATS = frozenset(
     (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16, onnx.TensorProto.DOUBLE)
 )
+MOST_SHOWN = 6
+"""Nodes of a circle that its refusal names."""
 CONTROL_FLOW = frozenset(("If", "Loop", "Scan"))
 
 
@@ -116,6 +119,25 @@ def _check(name: str, model: onnx.ModelProto) -> None:
         raise unreadable(
             "{file} contains sparse weights, which are not supported; store them as dense", file=name
         )
+    _check_order(name, nodes)
+
+
+def _check_order(name: str, nodes: Sequence[onnx.NodeProto]) -> None:
+    """Refuse a graph in which a node needs its own output, by way of others or at once."""
+    maker = {output: index for index, node in enumerate(nodes) for output in node.output if output}
+    needs = {
+        index: [maker[tensor] for tensor in node.input if tensor in maker] for index, node in enumerate(nodes)
+    }
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        circle = [nodes[index].name or f"{nodes[index].op_type}_{index}" for index in error.args[1]]
+        ways = [*circle[: MOST_SHOWN - 1], "…", circle[-1]] if len(circle) > MOST_SHOWN else circle
+        raise unreadable(
+            "{file}: the graph runs in a circle, {nodes}; export the model with its loops unrolled",
+            file=name,
+            nodes=" → ".join(printable(node) for node in ways),
+        ) from None
 
 
 def elements(name: str, tensor: str, dimensions: tuple[int, ...]) -> int:

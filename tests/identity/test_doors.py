@@ -110,7 +110,7 @@ def test_no_file_is_read_for_nobody(server_app: FastAPI) -> None:
             assert read <= 1, path
     read_at_all = {path for path, status in answers.items() if status == 415}
     assert read_at_all == {
-        "/sign-in", "/sign-in/code", "/forgotten", "/password/{token}", "/invitations/{token}", "/s/{token}",
+        "/sign-in", "/sign-in/code", "/forgotten", "/password/{token}", "/s/{token}",
     }  # fmt: skip
 
 
@@ -228,14 +228,32 @@ def test_changing_the_password_renews_this_session_and_ends_the_others(server_ap
 
 
 def newcomer(app: FastAPI, email: str, role: Role = Role.CONSULTANT) -> Browser:
-    """Return the browser of somebody who has just accepted an invitation."""
-    host = Principal("ws_local", "Olga Owner", Role.OWNER)
-    link = urlsplit(people.invite(app.state.identity, host, email, role, "en").link).path
+    """Return the browser of somebody who has just become a member."""
+    accounts.add_account(app.state.identity, email, "", role=role, workspace="ws_local", password=PASSWORD)
     browser = Browser(app)
-    done = browser.submit(link, name=email.partition("@")[0], password=PASSWORD, again=PASSWORD)
-    assert done.status_code == 303, done.text
+    browser.enter(email)
     assert browser.inside
     return browser
+
+
+def test_invitations_look_alike_whether_the_address_has_an_account_or_not(owner: Browser) -> None:
+    identity = owner.app.state.identity
+    other = accounts.add_workspace(identity, "Elsewhere")
+    accounts.add_account(identity, "known@example.com", "", workspace=other.id, password=PASSWORD)
+    host, nobody, pages = Principal("ws_local", "Olga Owner", Role.OWNER), Browser(owner.app), []
+    for email in ("known@example.com", "unknown@example.com"):
+        link = urlsplit(people.invite(identity, host, email, Role.VIEWER, "en").link).path
+        shown = nobody.get(link)
+        answers = [nobody.submit(link, name="Eve", password=PASSWORD * 2, again=PASSWORD * 2)]
+        answers.append(nobody.submit(f"{link}/join"))
+        token = link.rpartition("/")[2]
+        pages.append(
+            [(one.status_code, one.text.replace(email, "").replace(token, "")) for one in (shown, *answers)]
+        )
+    assert pages[0] == pages[1]
+    assert [status for status, _ in pages[0]] == [200, 405, 303]
+    nobody.enter("known@example.com")
+    assert nobody.inside
 
 
 def test_people_are_the_owners_business(server_app: FastAPI) -> None:

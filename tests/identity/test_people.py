@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import threading
+from dataclasses import replace
 from email import message_from_bytes
 from pathlib import Path
 
@@ -45,18 +47,54 @@ def role_of(identity: Identity, token: str) -> Role | None:
     return None if found is None else found.role
 
 
-def test_an_invitation_makes_an_account_once(identity: Identity, ann: Principal) -> None:
-    sent = people.invite(identity, ann, "bob@example.com", Role.VIEWER, "en")
+def links_mailed(identity: Identity, *emails: str) -> list[str]:
+    """Ask for links to set a password, and return the tokens of those that are mailed."""
+    texts: list[str] = []
+    mailing = replace(identity, mail=lambda _, __, text: not texts.append(text))
+    for email in emails:
+        accounts.send_reset(mailing, email, "en")
+    return [re.findall(r"/password/(\S+)", text)[0] for text in texts]
+
+
+def newcomer(identity: Identity, email: str) -> Role | None:
+    """Set a password by a mailed link, and return the role that its owner then has."""
+    (token,) = links_mailed(identity, email)
+    started = accounts.set_password(identity, token, PASSWORD, HOME, None)
+    return None if started is None else role_of(identity, started.token)
+
+
+def test_who_is_invited_joins_once_by_a_link_that_reaches_the_address(
+    identity: Identity, ann: Principal
+) -> None:
+    sent = people.invite(identity, ann, "Bob@example.com", Role.VIEWER, "en")
     assert not sent.mailed and sent.link.startswith("http://localhost:8000/invitations/")
-    token = token_of(sent)
-    started = people.accept(identity, token, "Bob", "a password of Bob's", HOME, None)
-    assert role_of(identity, started.token) is Role.VIEWER
+    assert newcomer(identity, " bob@EXAMPLE.com") is Role.VIEWER
     with pytest.raises(NotFound):
-        people.accept(identity, token, "Eve", "a password of Eve's", HOME, None)
+        people.open_invitation(identity, token_of(sent))
+    assert links_mailed(identity, "eve@example.com") == []
     assert [one.email for one in people.list_people(identity, "ws_local").members] == [
         "ann@example.com",
-        "bob@example.com",
+        "Bob@example.com",
     ]
+
+
+def test_an_invitation_does_not_tell_whether_its_address_has_an_account(
+    identity: Identity, ann: Principal
+) -> None:
+    accounts.add_workspace(identity, "Other")
+    accounts.add_account(identity, "bob@example.com", "Bob", password=PASSWORD, workspace="Other")
+    known, unknown = (
+        people.open_invitation(
+            identity, token_of(people.invite(identity, ann, f"{name}@example.com", Role.VIEWER, "en"))
+        )
+        for name in ("bob", "new")
+    )
+    assert replace(known, email="") == replace(unknown, email="")
+
+
+def test_an_invitation_is_of_its_mailbox_alone(identity: Identity, ann: Principal) -> None:
+    people.invite(identity, ann, "stra\u00dfe@example.com", Role.OWNER, "en")
+    assert links_mailed(identity, "strasse@example.com") == []
 
 
 def test_invitations_end(identity: Identity, ann: Principal, clock: Clock) -> None:
@@ -77,9 +115,6 @@ def test_an_account_joins_by_signing_in(identity: Identity, ann: Principal) -> N
     bob = accounts.add_account(identity, "bob@example.com", "Bob", password=PASSWORD, workspace="Other")
     eve = accounts.add_account(identity, "eve@example.com", "Eve", password=PASSWORD, workspace="Other")
     token = token_of(people.invite(identity, ann, "Bob@example.com", Role.CONSULTANT, "en"))
-    assert people.open_invitation(identity, token).known
-    with pytest.raises(Conflict):
-        people.accept(identity, token, "Bob", "another password here", HOME, None)
     hers = sign_in(identity, "eve@example.com", PASSWORD, HOME).token
     with pytest.raises(NotFound):
         people.join_by(identity, token, eve.account.id, hers)
@@ -96,69 +131,21 @@ def test_an_account_joins_by_signing_in(identity: Identity, ann: Principal) -> N
         sessions.switch_workspace(identity, eve.account.id, hers, "ws_local")
 
 
-def test_an_invitation_to_an_account_is_refused_and_works_once_signed_in(
-    identity: Identity, ann: Principal
-) -> None:
-    accounts.add_workspace(identity, "Other")
-    bob = accounts.add_account(identity, "bob@example.com", "Bob", password=PASSWORD, workspace="Other")
-    token = token_of(people.invite(identity, ann, "bob@example.com", Role.VIEWER, "en"))
-    with identity.store.identity() as queries:
-        # As the erasure of a customer called Bob once left it.
-        queries.people.invitations("ws_local", now())[0].sought = "[erased]@example.com"
-    assert people.open_invitation(identity, token).known
-    with pytest.raises(Conflict, match="sign in with it and open the link again"):
-        people.accept(identity, token, "Bob", "another password here", HOME, None)
-    his = sign_in(identity, "bob@example.com", PASSWORD, HOME).token
-    people.join_by(identity, token, bob.account.id, his)
-    assert role_of(identity, his) is Role.VIEWER
+def test_a_link_asked_for_twice_at_once_makes_one_account(identity: Identity, ann: Principal) -> None:
+    people.invite(identity, ann, "bob@example.com", Role.VIEWER, "en")
+    together, mailed = threading.Barrier(2), list[str]()
 
-
-def test_an_account_that_is_made_meanwhile_is_not_made_twice(
-    identity: Identity, ann: Principal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    there = owner_elsewhere(identity)
-    here, elsewhere = (
-        token_of(people.invite(identity, who, "bob@example.com", Role.VIEWER, "en")) for who in (ann, there)
-    )
-    hashes = people.hashed
-    meanwhile = [elsewhere]
-
-    def slow(password: str) -> str:
-        if meanwhile:
-            people.accept(identity, meanwhile.pop(), "Bob", "a password of Bob's", HOME, None)
-        return hashes(password)
-
-    monkeypatch.setattr(people, "hashed", slow)
-    with pytest.raises(Conflict, match="sign in with it and open the link again"):
-        people.accept(identity, here, "Bob", "a password of Bob's", HOME, None)
-    his = sign_in(identity, "bob@example.com", "a password of Bob's", HOME).token
-    found = AccountsAdmission(identity).principal(Credentials(session=his))
-    assert found is not None and found.workspace_id == there.workspace_id
-    people.join_by(identity, here, str(found.account_id), his)
-    assert role_of(identity, his) is Role.VIEWER
-
-
-@pytest.mark.parametrize("turn", range(3))
-def test_two_invitations_to_one_address_are_accepted_at_once(
-    identity: Identity, ann: Principal, turn: int
-) -> None:
-    there = owner_elsewhere(identity)
-    together, refused = threading.Barrier(2), list[type[Exception]]()
-
-    def accept(sent: people.Sent) -> None:
+    def ask() -> None:
         together.wait(10)
-        try:
-            people.accept(identity, token_of(sent), "Bob", "a password of Bob's", HOME, None)
-        except Exception as error:
-            refused.append(type(error))
+        mailed.extend(links_mailed(identity, "bob@example.com"))
 
-    both = [people.invite(identity, who, "bob@example.com", Role.VIEWER, "en") for who in (ann, there)]
-    threads = [threading.Thread(target=accept, args=(one,)) for one in both]
+    threads = [threading.Thread(target=ask) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert refused == [Conflict]
+    assert len(mailed) == 1
+    assert len(accounts.list_accounts(identity)) == 2
 
 
 def test_a_member_is_not_invited_again(identity: Identity, ann: Principal) -> None:
@@ -237,21 +224,19 @@ def test_no_owner_comes_back_by_an_invitation_of_their_own(
         # Asked for while he was an owner, written down after that.
         his = people.invite(identity, bob, "bob2@example.com", Role.OWNER, "en")
     with pytest.raises(NotFound):
-        people.accept(identity, token_of(his), "Bob", "a password of Bob's", HOME, None)
+        people.open_invitation(identity, token_of(his))
+    assert links_mailed(identity, "bob2@example.com") == []
     with identity.store.identity() as queries:
         assert queries.external.invitation_for("bob2@example.com", now()) is None
     waiting = [one.email for one in people.list_people(identity, "ws_local").invitations]
     assert ("bob2@example.com" in waiting) == (change in {"disabled", "late"})
-    started = people.accept(identity, token_of(hers), "Eve", "a password of Eve's", HOME, None)
-    assert role_of(identity, started.token) is Role.VIEWER
+    people.open_invitation(identity, token_of(hers))
+    assert newcomer(identity, "eve@example.com") is Role.VIEWER
 
 
 def test_an_invitation_of_nobody_known_stays_valid(identity: Identity, ann: Principal) -> None:
-    sent = people.invite(
-        identity, Principal("ws_local", "?", Role.OWNER), "eve@example.com", Role.OWNER, "en"
-    )
-    started = people.accept(identity, token_of(sent), "Eve", "a password of Eve's", HOME, None)
-    assert role_of(identity, started.token) is Role.OWNER
+    people.invite(identity, Principal("ws_local", "?", Role.OWNER), "eve@example.com", Role.OWNER, "en")
+    assert newcomer(identity, "eve@example.com") is Role.OWNER
 
 
 def test_people_of_another_workspace_are_out_of_reach(identity: Identity, ann: Principal) -> None:
@@ -327,17 +312,19 @@ def test_a_workspace_has_its_bound(
     identity: Identity, ann: Principal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(accounts, "MOST_MEMBERS", 2)
-    bob, eve = (people.invite(identity, ann, f"{one}@example.com", Role.VIEWER, "en") for one in ("b", "e"))
-    people.accept(identity, token_of(bob), "Bob", "a password of Bob's", HOME, None)
+    for name in ("bob", "eve"):
+        people.invite(identity, ann, f"{name}@example.com", Role.VIEWER, "en")
+    hers, his = links_mailed(identity, "eve@example.com", "bob@example.com")
+    accounts.set_password(identity, his, PASSWORD, HOME, None)
     with pytest.raises(Conflict, match="2 members"):
         people.invite(identity, ann, "more@example.com", Role.VIEWER, "en")
     with pytest.raises(Conflict, match="2 members"):
-        people.accept(identity, token_of(eve), "Eve", "a password of Eve's", HOME, None)
+        accounts.set_password(identity, hers, PASSWORD, HOME, None)
     bob_member = people.list_people(identity, "ws_local").members[1]
     people.remove(identity, "ws_local", bob_member.id)
-    # What was refused has not used the invitation up.
-    started = people.accept(identity, token_of(eve), "Eve", "a password of Eve's", HOME, None)
-    assert role_of(identity, started.token) is Role.VIEWER
+    # What was refused has used up neither the invitation nor the link.
+    started = accounts.set_password(identity, hers, PASSWORD, HOME, None)
+    assert started is not None and role_of(identity, started.token) is Role.VIEWER
 
 
 @pytest.mark.parametrize(

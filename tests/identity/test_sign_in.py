@@ -347,7 +347,17 @@ def test_a_link_to_set_a_password_has_its_time(identity: Identity, ann: str, clo
 
 
 @pytest.mark.parametrize(
-    "password", ["", "short", "eleven char", "aaaaaaaaaaaaaaa", "ann@example.com", "x" * 201]
+    "password",
+    [
+        "",
+        "short",
+        "eleven char",
+        " " * 12,
+        "\u3000a1b2c3d" + " " * 9,
+        "aaaaaaaaaaaaaaa",
+        "ann@example.com",
+        "x" * 201,
+    ],
 )
 def test_these_passwords_are_refused(identity: Identity, ann: str, password: str) -> None:
     with pytest.raises(BadInput) as caught:

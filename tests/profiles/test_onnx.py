@@ -1,5 +1,7 @@
 """ONNX graphs, built here with weights that are declared but not there."""
 
+import time
+
 import onnx
 import pytest
 from onnx import TensorProto, helper
@@ -142,3 +144,18 @@ def test_tables_of_large_bodies_are_kept_for_few_models_only() -> None:
         bodies.operator_table(body(count), None, None, 0.0)
     assert bodies._table.cache_info().currsize == 1
     assert bodies._large_table.cache_info()[:2] == (1, 1)
+
+
+@pytest.mark.parametrize("length", [1, 2, 15_000])
+def test_a_graph_that_runs_in_a_circle_is_refused_by_its_names(length: int) -> None:
+    nodes = [
+        helper.make_node("Relu", [f"t{(index or length) - 1}"], [f"t{index}"], name=f"node {index}")
+        for index in range(length)
+    ]
+    sizes = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in ("x", "t0"))
+    graph = helper.make_graph(nodes, "circle", [next(sizes)], [next(sizes)])
+    began = time.monotonic()
+    with pytest.raises(Unprocessable, match=r"circle, .*node 0.* → ") as caught:
+        read_onnx("circle.onnx", helper.make_model(graph).SerializeToString())
+    assert time.monotonic() - began < onnx_graph.SECONDS
+    assert len(str(caught.value.message)) < 300

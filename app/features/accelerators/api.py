@@ -44,6 +44,7 @@ def create_accelerator(
     bench: BenchDep,
     workspace: WorkspaceDep,
     body: Annotated[AcceleratorRequest, Body(examples=[ACCELERATOR])],
+    response: Response,
     key: KeyHeader = None,
 ) -> Accelerator:
     """Store what a data sheet states; the identifier is then a system of this workspace.
@@ -52,7 +53,9 @@ def create_accelerator(
     measured. Peaks are dense; one that looks like a peak with structured sparsity is refused until
     ``sparsity`` says which it is.
     """
-    return accelerators.create_accelerator(bench, workspace, body, key)
+    accelerator = accelerators.create_accelerator(bench, workspace, body, key)
+    response.headers["Location"] = f"/api/v1/accelerators/{accelerator.id}"
+    return accelerator
 
 
 @router.get("", summary="List accelerators", responses=LIST)

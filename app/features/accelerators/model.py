@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
+from app.estimating.names import Name
 from app.estimating.request import Number, Schema, Whole
 from app.estimating.schema import Described, Document
 from app.platform.catalogue_model import CatalogueFigure
-from app.profiles.documents import printable
 
 Link = Literal["nvswitch", "nvlink", "mesh", "torus", "pcie"]
 
@@ -18,14 +18,14 @@ Sparsity = Literal["none", "structured"]
 
 NAME = 100
 
-Name = Annotated[str, Field(min_length=1, max_length=NAME)]
+ShortName = Annotated[Name, Field(min_length=1, max_length=NAME)]
 
 
 class DataSheet(Described):
     """What a data sheet states of an accelerator, of the machine that carries it and of its network."""
 
-    name: Name = Field(description="Name of the accelerator.", examples=["Example X1"])
-    maker: str = Field("", max_length=NAME, description="Manufacturer; empty if it is not to be named.")
+    name: ShortName = Field(description="Name of the accelerator.", examples=["Example X1"])
+    maker: Name = Field("", max_length=NAME, description="Manufacturer; empty if it is not to be named.")
     bf16_tflops: Number | None = Field(
         None,
         description="Peak in bf16, if the chip has it; this or fp16_tflops is required. [TFLOP/s]",
@@ -73,7 +73,7 @@ class DataSheet(Described):
     price_date: date | None = Field(
         None, description="Date of the price or rent; if omitted, the day it is stated."
     )
-    data_sheet: str = Field(
+    data_sheet: Name = Field(
         min_length=1,
         max_length=300,
         description="Source of the figures: title or address of the data sheet.",
@@ -85,18 +85,17 @@ class DataSheet(Described):
 class AcceleratorRequest(DataSheet, Schema):
     """An accelerator to add."""
 
-    @field_validator("name", "maker", "data_sheet", mode="before")
+    @field_validator("name", "maker", "data_sheet")
     @classmethod
-    def printed(cls, text: object) -> object:
-        """Take out what cannot be printed, and spaces around it; what is too long stays so."""
-        return printable(text, len(text)).strip() if isinstance(text, str) else text
+    def without_spaces_around(cls, text: str) -> str:
+        return text.strip()
 
 
 class AcceleratorPatch(Schema):
     """Fields of an accelerator to change, of those it is added with; null empties one that may be omitted."""
 
-    name: Name | None = Field(None, description="Name of the accelerator.")
-    maker: str | None = Field(None, max_length=NAME, description="Manufacturer.")
+    name: ShortName | None = Field(None, description="Name of the accelerator.")
+    maker: Name | None = Field(None, max_length=NAME, description="Manufacturer.")
     bf16_tflops: Number | None = Field(None, description="Peak in bf16. [TFLOP/s]")
     fp16_tflops: Number | None = Field(None, description="Peak in fp16. [TFLOP/s]")
     tf32_tflops: Number | None = Field(None, description="Peak in TF32. [TFLOP/s]")
@@ -120,7 +119,7 @@ class AcceleratorPatch(Schema):
     hourly_rent: Number | None = Field(None, description="Rent of one device. [currency/h]")
     currency: Literal["USD", "KRW", "EUR"] | None = Field(None, description="Currency of the price or rent.")
     price_date: date | None = Field(None, description="Date of the price or rent.")
-    data_sheet: str | None = Field(None, max_length=300, description="Source of the figures.")
+    data_sheet: Name | None = Field(None, max_length=300, description="Source of the figures.")
     data_sheet_date: date | None = Field(None, description="Date of the data sheet.")
 
 

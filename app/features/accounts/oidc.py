@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import hmac
 import json
-import secrets
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from app.errors import BadInput, Conflict
-from app.features.accounts.service import SignInRefused, join, new_account, start_session, workspace_of
+from app.errors import AppError, BadInput, Conflict
+from app.features.accounts.service import (
+    SignInRefused,
+    accept,
+    join,
+    new_account,
+    same_mailbox,
+    start_session,
+    waiting_invitation,
+    workspace_of,
+)
 from app.platform.admission import Role
 from app.platform.identity import MOST_NAME, Identity, Visitor, checked_email, folded, token_hash
 from app.platform.passwords import begin_attempt, forgive, of_address
 from app.platform.sealing import Unsealable
 from app.platform.sessions import Started
-from app.platform.store.account_tables import Account, ExternalIdentity, Invitation
+from app.platform.store.account_tables import Account, ExternalIdentity
 from app.platform.store.database import IdentityStore
 from app.platform.store.queries import now
 
 if TYPE_CHECKING:
-    from app.features.accounts.oidc_provider import Person, Provider
+    from app.features.accounts.oidc_provider import Provider
 
 
 PURPOSE = "oidc"
@@ -31,7 +39,23 @@ LASTS = 600
 
 CALLBACK = "/sign-in/oidc/callback"
 
-SECRET_BYTES = 32
+
+class ProviderDown(AppError):
+    """The provider does not answer, or not as OpenID Connect requires."""
+
+    status = 503
+    slug = "sign-in-provider-unreachable"
+    title = "Sign-in provider unreachable"
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A person authenticated by a provider."""
+
+    subject: str
+    email: str
+    """Empty unless verified by the provider."""
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,35 +66,12 @@ class SingleSignOn:
     domains: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Leaving:
-    """A browser about to go to the provider."""
-
-    address: str
-    sealed: str
-    """State that it keeps until it returns, readable only by this server."""
-
-
-@dataclass(frozen=True, slots=True)
-class Arrived:
-    """A browser that returned from the provider."""
-
-    started: Started
-    following: str
-
-
-def begin(identity: Identity, single: SingleSignOn, following: str) -> Leaving:
-    """Return where a browser signs in, with a state of its own."""
-    state, nonce, verifier = (secrets.token_urlsafe(SECRET_BYTES) for _ in range(3))
-    address = single.provider.address(identity.address_of(CALLBACK), state, nonce, verifier)
-    fields = {
-        "state": state,
-        "nonce": nonce,
-        "verifier": verifier,
-        "next": following,
-        "at": now().timestamp(),
-    }
-    return Leaving(address, identity.sealer.seal(PURPOSE, json.dumps(fields)))
+def begin(identity: Identity, single: SingleSignOn, following: str) -> tuple[str, str]:
+    """Return where a browser signs in, and the sealed state that it keeps until it returns."""
+    leaving = single.provider.authorization(identity.address_of(CALLBACK))
+    address = leaving.pop("url")
+    fields = {**leaving, "next": following, "at": now().timestamp()}
+    return address, identity.sealer.seal(PURPOSE, json.dumps(fields))
 
 
 def complete(
@@ -81,10 +82,8 @@ def complete(
     code: str,
     visitor: Visitor,
     earlier: str | None = None,
-) -> Arrived:
-    """Start a session for the person whom the provider authenticated."""
-    from app.features.accounts.oidc_provider import ProviderDown
-
+) -> tuple[Started, str]:
+    """Start a session for the person whom the provider authenticated; return it and where they go on."""
     kept = opened(identity, sealed)
     if not hmac.compare_digest(state.encode("utf-8", "replace"), kept["state"].encode()) or not code:
         raise SignInRefused("start the sign-in again; it was started elsewhere or too long ago")
@@ -92,7 +91,7 @@ def complete(
     begin_attempt(identity.store, (source,), moment)
     try:
         person = single.provider.person(
-            identity.address_of(CALLBACK), code[:2000], kept["verifier"], kept["nonce"]
+            identity.address_of(CALLBACK), code, kept["code_verifier"], kept["nonce"]
         )
     except ProviderDown:
         # Not a failed attempt: others behind the same address must not have to wait.
@@ -106,16 +105,16 @@ def complete(
             raise SignInRefused("this account is disabled; contact the server operator")
         started = start_session(queries, identity, account, visitor, earlier)
     forgive(identity.store, (source,), moment)
-    return Arrived(started, kept["next"])
+    return started, kept["next"]
 
 
 def opened(identity: Identity, sealed: str) -> dict[str, str]:
     """Return the state of a browser that returned in time."""
     try:
-        kept = json.loads(identity.sealer.open(PURPOSE, sealed))
+        kept: dict[str, Any] = json.loads(identity.sealer.open(PURPOSE, sealed))
     except (Unsealable, ValueError):
-        kept = None
-    if not isinstance(kept, dict) or not 0 <= now().timestamp() - kept["at"] <= LASTS:
+        kept = {}
+    if not 0 <= now().timestamp() - kept.get("at", 0.0) <= LASTS:
         raise SignInRefused("start the sign-in again; it was started elsewhere or too long ago")
     return kept
 
@@ -135,11 +134,9 @@ def let_in(queries: IdentityStore, single: SingleSignOn, person: Person, proven:
         email = checked_email(person.email)
     except BadInput:
         raise refusal from None
-    sought, moment = folded(email), now()
-    account = queries.people.account_of(sought)
-    invitation = queries.external.invitation_for(sought, moment)
-    # Both are found by the case-folded address, which two different mailboxes may share.
-    if not all(same_mailbox(email, row.email) for row in (account, invitation) if row is not None):
+    account, invitation = queries.people.account_of(folded(email)), waiting_invitation(queries, email)
+    # It is found by the case-folded address, which two different mailboxes may share.
+    if account is not None and not same_mailbox(email, account.email):
         raise refusal
     if account is None:
         # As it is stated: other letters that fold to those of a domain are of another one.
@@ -163,30 +160,19 @@ def let_in(queries: IdentityStore, single: SingleSignOn, person: Person, proven:
                 raise refusal
             return known
         if account.id != proven:
-            # Whoever chose the password never proved the address: the link of an invitation is shown to the
-            # inviter. From now on that password must not open this account, nor what was set up with it.
+            # The provider vouches for the address; whoever chose the password may never have proved it. From
+            # now on that password must not open this account, nor what was set up with it.
             queries.people.set_password(account.id, None)
             if account.totp_sealed is not None:
                 queries.people.drop_second_factor(account.id)
             queries.people.end_password_links(account.id)
             queries.sessions.end_all(account.id)
     if invitation is not None:
-        used = queries.people.use_link(Invitation, invitation.token_sha256, moment)
-        if used and queries.people.membership(account.id, invitation.workspace_id) is None:
-            join(queries, account, invitation.workspace_id, Role(invitation.role))
-    theirs = ExternalIdentity(issuer=issuer, subject=person.subject, account_id=account.id, created_at=moment)
+        accept(queries, account, invitation)
+    theirs = ExternalIdentity(issuer=issuer, subject=person.subject, account_id=account.id, created_at=now())
     if not queries.external.is_first(theirs):
         raise SignInRefused(TWICE)
     return account
-
-
-def same_mailbox(email: str, other: str) -> bool:
-    """Tell whether two addresses are one mailbox: servers ignore only the case of ASCII letters.
-
-    >>> same_mailbox("Kim@Example.com", "kim@example.com"), same_mailbox("straße@a.kr", "strasse@a.kr")
-    (True, False)
-    """
-    return email == other or (email.isascii() and other.isascii() and email.lower() == other.lower())
 
 
 def sole_workspace(queries: IdentityStore, refusal: SignInRefused) -> str:

@@ -9,20 +9,10 @@ from app.errors import Conflict, Message
 from app.estimating.schema import Document
 from app.features.accounts.mailing import send
 from app.features.accounts.second_factor import Enrolment, existing, existing_of, offer, renewed
-from app.features.accounts.service import account_exists, check_room, join, new_account, no_link
+from app.features.accounts.service import accept, check_room, no_link
 from app.platform.admission import Principal, Role
-from app.platform.identity import (
-    Identity,
-    Visitor,
-    checked_email,
-    checked_name,
-    folded,
-    new_token,
-    token_hash,
-)
+from app.platform.identity import Identity, checked_email, checked_name, folded, new_token, token_hash
 from app.platform.listing import filled
-from app.platform.passwords import check_password, hashed
-from app.platform.sessions import Started, start
 from app.platform.store.account_tables import Invitation
 from app.platform.store.database import IdentityStore
 from app.platform.store.queries import new_id, now
@@ -89,8 +79,6 @@ class Open:
     email: str
     role: Role
     workspace: str
-    known: bool
-    """Whether an account has this address; it signs in to accept."""
 
 
 def list_people(identity: Identity, workspace_id: str) -> People:
@@ -203,51 +191,28 @@ def rename_workspace(identity: Identity, workspace_id: str, name: str) -> None:
 
 
 def open_invitation(identity: Identity, token: str) -> Open:
+    """Return what the page of an invitation tells, whether its address has an account or not."""
     with identity.store.identity() as queries:
         invitation = queries.people.invitation(token_hash(token), now())
         workspace = None if invitation is None else queries.people.workspace(invitation.workspace_id)
-        if invitation is None or workspace is None:
-            raise no_link()
-        known = queries.people.account_of(folded(invitation.email)) is not None
-    return Open(invitation.email, Role(invitation.role), workspace.name, known)
-
-
-def accept(
-    identity: Identity, token: str, name: str, password: str, visitor: Visitor, earlier: str | None
-) -> Started:
-    """Create the invited account and sign it in."""
-    offered = open_invitation(identity, token)
-    if offered.known:
-        raise account_exists()
-    display_name = checked_name(name)
-    check_password(password, email=offered.email, name=display_name)
-    password_hash = hashed(password)
-    with identity.store.identity() as queries:
-        invitation = used(queries, token)
-        account = new_account(queries, invitation.email, display_name, password_hash)
-        join(queries, account, invitation.workspace_id, Role(invitation.role))
-        return start(queries, identity, account, invitation.workspace_id, visitor, replaces=earlier)
+    if invitation is None or workspace is None:
+        raise no_link()
+    return Open(invitation.email, Role(invitation.role), workspace.name)
 
 
 def join_by(identity: Identity, token: str, account_id: str, session: str) -> None:
     """Accept an invitation with the signed-in account, and switch its session to the workspace."""
     with identity.store.identity() as queries:
         account = queries.people.account(account_id)
-        invitation = used(queries, token)
-        if account is None or account.sought != folded(invitation.email):
+        invitation = queries.people.invitation(token_hash(token), now())
+        if (
+            account is None
+            or invitation is None
+            or account.sought != folded(invitation.email)
+            or not accept(queries, account, invitation)
+        ):
             raise no_link()
-        if queries.people.membership(account.id, invitation.workspace_id) is None:
-            join(queries, account, invitation.workspace_id, Role(invitation.role))
         queries.sessions.move(token_hash(session), invitation.workspace_id)
-
-
-def used(queries: IdentityStore, token: str) -> Invitation:
-    """Use up an invitation and return it; rolled back if a later step of the transaction fails."""
-    moment = now()
-    invitation = queries.people.invitation(token_hash(token), moment)
-    if invitation is None or not queries.people.use_link(Invitation, token_hash(token), moment):
-        raise no_link()
-    return invitation
 
 
 class SessionDocument(Document):

@@ -30,7 +30,7 @@ from app.platform.passwords import (
     succeed,
 )
 from app.platform.sessions import Started, start
-from app.platform.store.account_tables import Account, Membership, PasswordLink
+from app.platform.store.account_tables import Account, Invitation, Membership, PasswordLink
 from app.platform.store.database import IdentityStore
 from app.platform.store.queries import new_id, now
 from app.platform.store.tables import Workspace
@@ -78,8 +78,6 @@ def add_account(
     with identity.store.identity() as queries:
         home = workspace_of(queries, workspace)
         queries.people.hold_workspace(home.id)
-        if queries.people.account_of(folded(address)) is not None:
-            raise Conflict.at("email", "an account with this address already exists")
         account = new_account(queries, address, display_name, password_hash)
         first = queries.people.owners(home.id) == 0
         granted = role or (Role.OWNER if first else Role.CONSULTANT)
@@ -113,12 +111,31 @@ def new_account(queries: IdentityStore, email: str, name: str, password_hash: st
         id=new_id("acc"), email=email, sought=folded(email), name=name, password_hash=password_hash
     )
     if not queries.people.is_first(account):
-        raise account_exists()
+        raise Conflict.at("email", "an account with this address already exists")
     return account
 
 
-def account_exists() -> Conflict:
-    return Conflict("an account with this address exists; sign in with it and open the link again")
+def same_mailbox(email: str, other: str) -> bool:
+    """Tell whether two addresses are one mailbox: servers ignore only the case of ASCII letters.
+
+    >>> same_mailbox("Kim@Example.com", "kim@example.com"), same_mailbox("straße@a.kr", "strasse@a.kr")
+    (True, False)
+    """
+    return email == other or (email.isascii() and other.isascii() and email.lower() == other.lower())
+
+
+def waiting_invitation(queries: IdentityStore, email: str) -> Invitation | None:
+    """Return the newest invitation to a mailbox, for who has proven that it is theirs."""
+    found = queries.external.invitation_for(folded(email), now())
+    return found if found is not None and same_mailbox(email, found.email) else None
+
+
+def accept(queries: IdentityStore, account: Account, invitation: Invitation) -> bool:
+    """Use an invitation up and join its workspace; tell whether it still worked."""
+    used = queries.people.use_link(Invitation, invitation.token_sha256, now())
+    if used and queries.people.membership(account.id, invitation.workspace_id) is None:
+        join(queries, account, invitation.workspace_id, Role(invitation.role))
+    return used
 
 
 def check_room(queries: IdentityStore, workspace_id: str) -> None:
@@ -215,16 +232,24 @@ MAILED_AGAIN = timedelta(minutes=5)
 
 
 def send_reset(identity: Identity, email: str, language: str) -> None:
-    """Send a link to set a password, if there is such an account.
+    """Send a link to set a password, if there is such an account; who is invited is given one.
 
     Runs after the answer, which is the same either way, so that timing does not reveal accounts.
     """
-    with identity.store.identity() as queries:
-        found = queries.people.account_of(folded(email[:300]))
-        account = found and queries.people.hold_account(found.id)
-        if account is None or account.disabled or queries.people.has_link(account.id, now() - MAILED_AGAIN):
-            return
-        link = identity.address_of(password_link(queries, account))
+    typed = email[:MOST_TYPED].strip()
+    try:
+        with identity.store.identity() as queries:
+            found, invitation = queries.people.account_of(folded(typed)), waiting_invitation(queries, typed)
+            if found is None and invitation is not None:
+                found = new_account(queries, invitation.email, invitation.email.partition("@")[0], None)
+            account = found and queries.people.hold_account(found.id)
+            since = now() - MAILED_AGAIN
+            if account is None or account.disabled or queries.people.has_link(account.id, since):
+                return
+            link = identity.address_of(password_link(queries, account))
+    except Conflict:
+        # Asked for twice at once: the other one sends the link.
+        return
     sent = send(
         identity,
         account.email,
@@ -257,6 +282,7 @@ def set_password(
 ) -> Started | None:
     """Set a password by a link, which is then used up; all sessions end and a new one starts.
 
+    The link was mailed or came from the operator, so that who is of no workspace joins the one that invites.
     Returns None where the account has a second factor: the link does not replace it.
     """
     account = led_to(identity, token)
@@ -269,6 +295,10 @@ def set_password(
         queries.people.set_password(account.id, password_hash)
         queries.people.end_password_links(account.id)
         queries.sessions.end_all(account.id)
+        if not queries.people.memberships(account.id):
+            invitation = waiting_invitation(queries, account.email)
+            if invitation is not None:
+                accept(queries, held, invitation)
         memberships = queries.people.memberships(account.id)
         if held.totp_sealed is not None or not memberships:
             return None

@@ -9,7 +9,7 @@ from fastapi import APIRouter, BackgroundTasks, Depends, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import FormData
 
-from app.errors import AppError, BadInput, Conflict, FieldError, Message, NotFound, TooMany
+from app.errors import AppError, BadInput, FieldError, Message, NotFound, TooMany
 from app.features.accounts import oidc, people
 from app.features.accounts import service as sign_in
 from app.features.accounts.oidc import LASTS, SingleSignOn
@@ -194,12 +194,12 @@ def leave_for_provider(
     following: Annotated[str, Query(alias="next", max_length=2000)] = "/",
 ) -> Response:
     try:
-        leaving = oidc.begin(identity, single, local(following))
+        address, sealed = oidc.begin(identity, single, local(following))
     except AppError as error:
         return sent_back(request, identity, error)
-    response = RedirectResponse(leaving.address, 303)
+    response = RedirectResponse(address, 303)
     response.set_cookie(
-        COOKIE, leaving.sealed, max_age=LASTS, path=PATH, httponly=True, samesite="lax",
+        COOKIE, sealed, max_age=LASTS, path=PATH, httponly=True, samesite="lax",
         secure=reach_of(request).https,
     )  # fmt: skip
     return private(response)
@@ -212,10 +212,10 @@ def come_back(
     """Start a session for whom the provider vouches for, or say why not."""
     sealed, earlier = request.cookies.get(COOKIE, ""), request.cookies.get(cookie_name(request))
     try:
-        arrived = oidc.complete(identity, single, sealed, state, code, visitor_of(request), earlier)
+        found = oidc.complete(identity, single, sealed, state, code, visitor_of(request), earlier)
     except AppError as error:
         return sent_back(request, identity, error)
-    response = let_in(request, arrived.started, arrived.following)
+    response = let_in(request, *found)
     response.delete_cookie(COOKIE, path=PATH, httponly=True, samesite="lax")
     return response
 
@@ -307,26 +307,19 @@ def set_password(request: Request, identity: OpenIdentityDep, form: FormDep, tok
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvitationPage:
-    """An invitation, and the form that accepts it."""
+    """An invitation: the same page whether its address has an account or not."""
 
     token: str
     offered: Open
     mine: bool
     """Whether the invited account is signed in here."""
-    form: Form
-    message: Message | None
     sign_in_url: str
-    least: int = LEAST
+    mails: bool
+    """Whether a link to set a password can be sent."""
 
 
 @router.get("/invitations/{token}", response_class=HTMLResponse)
 def show_invitation(request: Request, identity: OpenIdentityDep, token: str) -> Response:
-    return invitation_page(request, identity, token, Form())
-
-
-def invitation_page(
-    request: Request, identity: Identity, token: str, form: Form, error: AppError | None = None
-) -> Response:
     offered, principal = people.open_invitation(identity, token), known_principal(request)
     mine = False
     if principal is not None and principal.account_id is not None:
@@ -335,27 +328,15 @@ def invitation_page(
         token=token,
         offered=offered,
         mine=mine,
-        form=form,
-        message=general(error),
         sign_in_url=sign_in_address(f"/invitations/{token}"),
+        mails=identity.mail is not None,
     )
-    return show(request, "invitation", page, error)
+    return show(request, "invitation", page)
 
 
 def general(error: AppError | None) -> Message | None:
     """Return the error of a form as a whole; None if it has errors at fields."""
     return error.message if error is not None and not error.errors else None
-
-
-@router.post("/invitations/{token}", response_class=HTMLResponse)
-def accept(request: Request, identity: OpenIdentityDep, form: FormDep, token: str) -> Response:
-    name, earlier = text_of(form, "name"), request.cookies.get(cookie_name(request))
-    try:
-        password = same_twice(form)
-        started = people.accept(identity, token, name, password, visitor_of(request), earlier)
-    except (BadInput, Conflict, TooMany) as error:
-        return invitation_page(request, identity, token, Form({"name": [name]}, error.errors), error)
-    return let_in(request, started)
 
 
 @router.post("/invitations/{token}/join", response_class=HTMLResponse)

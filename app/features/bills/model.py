@@ -9,6 +9,7 @@ from pydantic import Field
 
 from app.errors import BadInput, Unprocessable
 from app.estimating.documents import CheckWarning, Text
+from app.estimating.names import Name
 from app.estimating.network_parts import Group
 from app.estimating.request import Number, Schema, Whole
 from app.estimating.schema import DEPRECATED, Document, Labelled, Quantity, SourceRef
@@ -90,7 +91,7 @@ class BillRequest(BillInputs):
     """Region of purchase. Its tax and duty are listed; neither is included in any price."""
     price_book_id: str | None = Field(None, description="Identifier of a price book of the workspace.")
     currency: Literal["USD", "KRW"] = Field("USD", description="Currency of every price.")
-    label: str | None = Field(None, max_length=200, description="Name of the bill.")
+    label: Name | None = Field(None, max_length=200, description="Name of the bill.")
 
 
 def check_asked(request: BillRequest) -> None:

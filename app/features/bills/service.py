@@ -15,6 +15,7 @@ from app.engine.units import KILOWATT
 from app.errors import BadInput, Conflict, Message
 from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning
+from app.estimating.names import STORED
 from app.estimating.request import EstimateRequest
 from app.estimating.schema import Quantity
 from app.features.bills.bill import GROUPS, make_bill
@@ -229,7 +230,9 @@ def kept_inputs(views: Mapping[str, Mapping[str, str]]) -> BillInputs:
 
 def get_bill(bench: Workbench, workspace_id: str, identifier: str) -> Bill:
     with bench.store.transaction(workspace_id) as repository:
-        return Bill.model_validate(existing(repository, BillRow, identifier, "bill of materials").document)
+        return Bill.model_validate(
+            existing(repository, BillRow, identifier, "bill of materials").document, context=STORED
+        )
 
 
 def list_bills(

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Discriminator, Field, JsonValue, Tag
 
 from app.estimating.documents import CheckWarning, PlanSummary
+from app.estimating.names import Name
 from app.estimating.request import EstimateRequest, Number, PlanInput, Schema, SystemInput, Whole
 from app.estimating.schema import DEPRECATED, Document, Labelled, Quantity
 
@@ -76,7 +77,7 @@ class CalibrationRequest(Schema):
     runs: list[CalibrationRun] = Field(
         min_length=1, max_length=MOST_RUNS, description="1 to 20 measured runs of the same model and code."
     )
-    label: str | None = Field(None, max_length=200, description="Name of the calibration.")
+    label: Name | None = Field(None, max_length=200, description="Name of the calibration.")
     study_id: str | None = Field(
         None, max_length=40, description="Identifier of a study whose option was measured."
     )
@@ -99,7 +100,7 @@ class GainRequest(Schema):
     runs: dict[str, Annotated[list[Rate], Field(min_length=1, max_length=1000)]] = Field(
         min_length=2, max_length=8, description="Measured throughputs by label. [samples/s]"
     )
-    label: str | None = Field(None, max_length=200, description="Name of the result.")
+    label: Name | None = Field(None, max_length=200, description="Name of the result.")
 
 
 def form_of(value: Any) -> str:

@@ -9,6 +9,7 @@ from pydantic import Discriminator, Field, Tag
 
 from app.estimating.documents import CheckWarning, Estimate
 from app.estimating.money import Cost, CostLine
+from app.estimating.names import Name
 from app.estimating.request import Currency, EstimateRequest, Locale, Number, Schema
 from app.estimating.schema import Document, Quantity
 
@@ -191,7 +192,7 @@ LEAST_SHARE = 1e-6
 class PublishedFigure(Schema):
     """A stated time to train; a linear one is scaled from another row."""
 
-    label: str = Field(min_length=1, max_length=200, description="Label of the row; must be unique.")
+    label: Name = Field(min_length=1, max_length=200, description="Label of the row; must be unique.")
     hours: Number | None = Field(
         None,
         ge=LEAST_SHARE,
@@ -227,7 +228,7 @@ RowRequest: TypeAlias = Annotated[
 class ComparisonRequest(Schema):
     """Options to compare side by side."""
 
-    title: str | None = Field(None, max_length=200, description="Title; if omitted, the labels of the rows.")
+    title: Name | None = Field(None, max_length=200, description="Title; if omitted, the labels of the rows.")
     locale: Locale = Field("en", description="Display language of the comparison.")
     currency: Currency = Field("USD", description="Currency of every estimate in the comparison.")
     rows: list[RowRequest] = Field(
@@ -238,7 +239,7 @@ class ComparisonRequest(Schema):
 class ComparisonPatch(Schema):
     """Fields of a comparison to change. Omitted fields are unchanged."""
 
-    title: str | None = Field(None, max_length=200, description="New title.")
+    title: Name | None = Field(None, max_length=200, description="New title.")
     locale: Locale | None = Field(None, description="New language.")
     currency: Currency | None = Field(None, description="New currency; estimates are recomputed.")
     rows: list[RowRequest] | None = Field(

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 
 from app.errors import Overtaken
 from app.estimating.documents import Estimate
+from app.estimating.names import STORED
 from app.estimating.request import EstimateRequest
 from app.features.comparisons.compare import ComparisonEntry, check_labels, compare, estimated, row_labels
 from app.features.comparisons.model import (
@@ -220,7 +221,7 @@ def stored(repository: Repository, identifier: str) -> list[ComparisonEntry]:
     estimates = repository.named(EstimateRow, (row.estimate_id for row in rows if row.estimate_id))
     return [
         ComparisonEntry(
-            ROW.validate_python(row.request),
+            ROW.validate_python(row.request, context=STORED),
             estimate_of(estimates[row.estimate_id]) if row.estimate_id else None,
         )
         for row in rows

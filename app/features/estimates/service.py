@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from app.errors import BadInput
 from app.estimating.documents import Estimate
 from app.estimating.estimate import estimate
+from app.estimating.names import STORED
 from app.estimating.request import EstimateRequest
 from app.features.estimates.model import EstimateSummary, scaled_requests
 from app.features.estimates.standing import STANDING, standing
@@ -77,12 +78,12 @@ def get_estimate(bench: Workbench, workspace_id: str, identifier: str) -> Estima
 
 
 def estimate_of(row: EstimateRow) -> Estimate:
-    request = EstimateRequest.model_validate(row.request)
+    request = EstimateRequest.model_validate(row.request, context=STORED)
     return standing(Estimate.model_validate(row.document), request, row.created_at)
 
 
 def get_estimate_request(bench: Workbench, workspace_id: str, identifier: str) -> EstimateRequest:
-    return EstimateRequest.model_validate(_row(bench, workspace_id, identifier).request)
+    return EstimateRequest.model_validate(_row(bench, workspace_id, identifier).request, context=STORED)
 
 
 def priced_estimate(

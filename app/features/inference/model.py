@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 
 from app.estimating.documents import CheckWarning, Default, Memory, Part, SystemSummary, Text, TraceStep
+from app.estimating.names import Name
 from app.estimating.request import AssumptionsInput, Currency, ModelInput, Number, Schema, SystemInput, Whole
 from app.estimating.schema import Document, Quantity
 
@@ -53,7 +54,7 @@ class ServingTerms(Schema):
 class ServingSystem(SystemInput):
     """A system to serve on."""
 
-    label: str | None = Field(None, max_length=200)
+    label: Name | None = Field(None, max_length=200)
     """Name in the answer; if omitted, count and name of the system."""
     assumptions: AssumptionsInput | None = None
     """Assumptions of price and use for this system; if omitted, those of the request."""

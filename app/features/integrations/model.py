@@ -8,6 +8,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field, computed_field
 
 from app.estimating.documents import Text
+from app.estimating.names import Name
 from app.estimating.request import Schema
 from app.estimating.schema import DEPRECATED, Document
 
@@ -44,7 +45,7 @@ EventName = Literal[
 ]
 """Events of webhooks; * stands for all, also future ones."""
 
-Name = Annotated[str, Field(min_length=1, max_length=100)]
+KeyName = Annotated[Name, Field(min_length=1, max_length=100)]
 
 Scopes = Annotated[list[KeyScope], Field(min_length=1, max_length=len(get_args(KeyScope)))]
 
@@ -59,7 +60,7 @@ MOST_GRACE = 720
 class KeyRequest(Schema):
     """An API key to create."""
 
-    name: Name = Field(description="Purpose.", examples=["Quotes from the CRM"])
+    name: KeyName = Field(description="Purpose.", examples=["Quotes from the CRM"])
     scopes: Scopes = Field(
         ["read"],
         description="Scopes of the key: read; estimate computes and stores; propose creates "
@@ -90,7 +91,7 @@ class WebhookRequest(Schema):
         ["proposal.frozen", "proposal.shared", "proposal.opened", "proposal.expired"],
         description="Events for which the webhook receives messages; “*” for all.",
     )
-    name: Annotated[str, Field(max_length=100)] = Field(
+    name: Annotated[Name, Field(max_length=100)] = Field(
         "", description="Purpose; if omitted, the host of the URL."
     )
 
@@ -100,7 +101,7 @@ class WebhookPatch(Schema):
 
     url: Url | None = Field(None, description="URL to which messages are sent.")
     events: Events | None = Field(None, description="Events for which the webhook receives messages.")
-    name: Annotated[str, Field(max_length=100)] | None = Field(None, description="Purpose.")
+    name: Annotated[Name, Field(max_length=100)] | None = Field(None, description="Purpose.")
     active: bool | None = Field(
         None, description="Whether the webhook receives events; true re-enables one that was switched off."
     )

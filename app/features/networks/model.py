@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from app.estimating.documents import CheckWarning, ModelSummary, PlanSummary, SystemSummary, Text
+from app.estimating.names import Name
 from app.estimating.request import EstimateRequest, Number, Schema, Whole
 from app.estimating.schema import Document, Quantity, SourceRef
 from app.features.calibration.model import MovedFigure, Rate
@@ -19,7 +20,7 @@ MOST_RUNS = 100
 WIDEST = 16.0
 """Oversubscription beyond which nobody builds a network for training."""
 
-Label = Annotated[str, Field(min_length=1, max_length=100)]
+Label = Annotated[Name, Field(min_length=1, max_length=100)]
 
 Oversubscription = Annotated[Number, Field(ge=1, le=WIDEST)]
 

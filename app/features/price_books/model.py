@@ -9,6 +9,7 @@ from pydantic import Field
 
 from app.catalog.books import MOST_ROWS
 from app.estimating.money import CostFigure
+from app.estimating.names import Name
 from app.estimating.request import Number, Schema
 from app.estimating.schema import Document
 
@@ -46,7 +47,7 @@ class BookRowInput(BookRowKey):
 class PriceBookRequest(Schema):
     """A price book, or a full replacement of its rows."""
 
-    name: str = Field(
+    name: Name = Field(
         min_length=1,
         max_length=200,
         description="Name; proposals show it to the customer as the source of the prices.",
@@ -61,14 +62,14 @@ class PriceBookRequest(Schema):
 class BookFields(Schema):
     """What may come with a file of prices."""
 
-    name: str | None = Field(None, max_length=200)
+    name: Name | None = Field(None, max_length=200)
     """Name of the book; if omitted, the name of the file."""
 
 
 class PriceBookPatch(Schema):
     """Fields of a price book to change. Everything else is unchanged."""
 
-    name: str | None = Field(None, min_length=1, max_length=200, description="Name.")
+    name: Name | None = Field(None, min_length=1, max_length=200, description="Name.")
     rows: list[BookRowInput] = Field(
         default_factory=list,
         max_length=MOST_ROWS,

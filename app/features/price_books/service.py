@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 from app.catalog.books import MOST_ROWS, BookRow
-from app.errors import BadInput, Conflict, Message, NotFound, Overtaken, TooLarge
+from app.errors import BadInput, Conflict, FieldError, Message, NotFound, Overtaken, TooLarge
+from app.estimating.names import fault_of_name
 from app.features.price_books.model import (
     BookVersion,
     PriceBookDocument,
@@ -42,7 +43,7 @@ def create_book(
     bench: Workbench, workspace_id: str, request: PriceBookRequest, key: str | None = None
 ) -> PriceBookDocument:
     def make() -> tuple[PriceBookDocument, Save]:
-        name, comment = printable("name", request.name), printable("comment", request.comment)
+        name, comment = request.name.strip(), printable("comment", request.comment)
         rows, moment, identifier = checked(request.rows, bench.sizing.catalog), now(), new_id("pbk")
         record = PriceBookRecord(
             id=identifier, workspace_id=workspace_id, name=name, version=1, row_count=len(rows),
@@ -58,7 +59,7 @@ def create_book(
 def read_book(
     bench: Workbench, workspace_id: str, name: str, content: bytes, key: str | None = None
 ) -> PriceBookDocument:
-    request = PriceBookRequest(name=(name.strip() or "CSV")[:200], rows=read_rows(content))
+    request = PriceBookRequest(name=printable("name", (name.strip() or "CSV")[:200]), rows=read_rows(content))
     return create_book(bench, workspace_id, request, key)
 
 
@@ -121,12 +122,11 @@ def list_books(
 
 
 def printable(field: str, text: str) -> str:
-    """Strip a name or comment; refuse unprintable ones."""
+    """Strip the name of a file or a comment; refuse what cannot be seen in it."""
     bare = text.strip()
-    if not bare.isprintable():
-        raise BadInput.at(field, "contains characters that cannot be displayed")
-    if field == "name" and not bare:
-        raise BadInput.at(field, "is missing")
+    fault = fault_of_name(bare) if bare else None
+    if fault is not None:
+        raise BadInput(fault, [FieldError(field, fault)])
     return bare
 
 
@@ -147,7 +147,7 @@ def _change(
 ) -> PriceBookDocument:
     """Store a new version of a book, if the newest one is still the expected one."""
     comment = printable("comment", comment)
-    new_name = None if name is None else printable("name", name)
+    new_name = None if name is None else name.strip()
     current = 0
     try:
         with bench.store.transaction(workspace_id, bench.erasures(workspace_id)) as repository:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field, JsonValue
 
 from app.estimating.documents import Text
+from app.estimating.names import Name
 from app.estimating.request import Number, Schema
 from app.estimating.schema import DEPRECATED, Document, Quantity, SourceRef, Titled
 from app.features.bills.model import BillInputs
@@ -109,7 +110,7 @@ ProposalLocale = Literal["ko", "en", "zh"]
 
 ProposalCurrency = Literal["USD", "KRW"]
 
-Customer = Annotated[str, Field(min_length=1, max_length=200)]
+Customer = Annotated[Name, Field(min_length=1, max_length=200)]
 
 Reason = Annotated[str, Field(max_length=4_000)]
 
@@ -203,7 +204,7 @@ class ProposalFields(Schema):
     """
     reason: Reason | None = Field(None, description="Reason for the choice, in the author's words.")
     valid_until: date | None = Field(None, description="Last day of validity.", examples=["2099-12-31"])
-    title: str | None = Field(None, max_length=200)
+    title: Name | None = Field(None, max_length=200)
     """Title; if omitted, the title of the comparison."""
     options: Options | None = Field(None, description="Labels of the rows to show; if omitted, all rows.")
     recommended: str | None = Field(None, max_length=200)

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from app.errors import AppError, BadInput, Conflict, Message, Overtaken, Unprocessable
 from app.estimating.documents import Text
+from app.estimating.names import STORED
 from app.estimating.request import EstimateRequest
 from app.features.bills.service import kept_inputs
 from app.features.comparisons.compare import ComparisonEntry
@@ -528,7 +529,7 @@ def make_replay(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
     with bench.store.transaction(workspace_id) as repository:
         record = existing(repository, identifier)
     then = ProposalContent.model_validate(record.content)
-    request = ProposalRequest.model_validate(record.request)
+    request = ProposalRequest.model_validate(record.request, context=STORED)
     context = bench.context(workspace_id).priced(request.price_book_id)
     options: list[ComparisonEntry] = []
     refused: list[Refused] = []

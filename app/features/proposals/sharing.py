@@ -14,6 +14,7 @@ from app.features.proposals.model import Proposal, Share, ShareRequest
 from app.features.proposals.service import existing, get_proposal, status_of
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.identity import MOST_TOKEN, new_token, token_hash
+from app.platform.passwords import check_not_blank
 from app.platform.store.queries import now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import ProposalShare
@@ -57,6 +58,8 @@ def create_share(
     endpoint = f"shares/{identifier}"
     # A different passphrase is a different body; its seal cannot be used to test guesses.
     mark = None
+    if request.passphrase is not None:
+        check_not_blank(request.passphrase, "passphrase")
     if key is not None and request.passphrase is not None:
         mark = bench.sealer.mark(endpoint, request.passphrase)
     call = IdempotentCall.of(endpoint, key, request.model_copy(update={"passphrase": mark}))

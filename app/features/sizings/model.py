@@ -9,6 +9,7 @@ from pydantic import Field, JsonValue
 
 from app.errors import BadInput, Unprocessable
 from app.estimating.documents import CheckWarning, Default, ModelSummary, Text
+from app.estimating.names import Name
 from app.estimating.request import (
     AssumptionsInput,
     ModelInput,
@@ -75,7 +76,7 @@ class SizingRequest(Schema):
     model.
     """
     assumptions: AssumptionsInput = Field(AssumptionsInput(), description="Assumptions of the estimate.")
-    label: str | None = Field(None, max_length=200)
+    label: Name | None = Field(None, max_length=200)
     """Name of the sizing."""
 
     @property

@@ -13,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from app import __version__
 from app.errors import BadInput, NotFound
+from app.estimating.names import STORED
 from app.features.sizings.answering import Sized, judged, scaling, size
 from app.features.sizings.judging import SampledOption, sampled_option, samples_of, stored_samples
 from app.features.sizings.model import ScalingCurve, Sizing, SizingOption, SizingRequest, SizingSummary, check
@@ -81,7 +82,9 @@ def _row(identifier: str, request: SizingRequest, sized: Sized) -> SizingRow:
 
 def get_sizing(bench: Workbench, workspace_id: str, identifier: str) -> Sizing:
     with bench.store.transaction(workspace_id) as repository:
-        return Sizing.model_validate(existing(repository, SizingRow, identifier, "sizing").document)
+        return Sizing.model_validate(
+            existing(repository, SizingRow, identifier, "sizing").document, context=STORED
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,7 @@ def stored_sizing(bench: Workbench, workspace_id: str, identifier: str) -> Store
     def load() -> StoredSizing:
         with bench.store.transaction(workspace_id) as repository:
             row = existing(repository, SizingRow, identifier, "sizing", whole=True)
-            document, samples = Sizing.model_validate(row.document), samples_of(row.samples)
+            document, samples = Sizing.model_validate(row.document, context=STORED), samples_of(row.samples)
         options = [sampled_option(option, samples.get(option.id)) for option in document.options]
         return StoredSizing(document, options)
 

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, computed_fie
 
 from app.errors import Message
 from app.estimating.documents import CheckWarning, Estimate, Text
+from app.estimating.names import Name
 from app.estimating.request import (
     AssumptionsInput,
     Currency,
@@ -31,7 +32,7 @@ MAX_OPTIONS = 8
 MAX_KNOBS = 120
 MAX_NOTES = 10_000
 
-Tag = Annotated[str, Field(min_length=1, max_length=40)]
+Tag = Annotated[Name, Field(min_length=1, max_length=40)]
 
 Key = Annotated[
     str,
@@ -42,7 +43,7 @@ Key = Annotated[
     ),
 ]
 
-Name = Annotated[str, Field(min_length=1, max_length=200)]
+Label = Annotated[Name, Field(min_length=1, max_length=200)]
 
 KnobValue: TypeAlias = str | float | int | None
 
@@ -151,7 +152,7 @@ class StudyOption(Schema):
     model_config = ConfigDict(json_schema_extra=omissible_key)
 
     key: Key
-    label: Name | None = None
+    label: Label | None = None
     """Label; if omitted, count and system."""
     model: ModelInput | None = None
     """Model to train instead of that of the base."""
@@ -192,15 +193,15 @@ StudyOptions = Annotated[list[StudyOption], BeforeValidator(with_keys)]
 class StudyContent(Schema):
     """A study: its name, its base, its options and notes."""
 
-    name: Name = Field(description="Name of the study.", examples=["BERT-Large for Seoul"])
+    name: Label = Field(description="Name of the study.", examples=["BERT-Large for Seoul"])
     base: StudyBase
     """Base shared by all options."""
     options: StudyOptions = Field(
         min_length=1, max_length=MAX_OPTIONS, description="1 to 8 options; omitted keys are assigned."
     )
     notes: str = Field("", max_length=MAX_NOTES, description="Notes on the question, in plain text.")
-    customer: str = Field("", max_length=200, description="Customer who asks.", examples=["하이퍼커넥트"])
-    owner: str = Field("", max_length=200, description="Person in charge of the study.")
+    customer: Name = Field("", max_length=200, description="Customer who asks.", examples=["하이퍼커넥트"])
+    owner: Name = Field("", max_length=200, description="Person in charge of the study.")
     tags: list[Tag] = Field(default=[], max_length=10, description="Words by which studies are grouped.")
     limits: StudyLimits = Field(default=StudyLimits(), description="Deadline and budget.")
     baseline: Key | None = Field(
@@ -213,20 +214,17 @@ class StudyContent(Schema):
 
     @field_validator("name")
     @classmethod
-    def not_blank(cls, name: str) -> str:
-        """Refuse a name of spaces."""
-        if not name.strip():
-            raise ValueError("must not be blank")
+    def without_spaces_around(cls, name: str) -> str:
         return name.strip()
 
 
 class StudyPatch(Schema):
     """Fields of a study to change. Omitted fields are unchanged. Every change creates a version."""
 
-    name: Name | None = Field(None, description="New name.")
+    name: Label | None = Field(None, description="New name.")
     notes: str | None = Field(None, max_length=MAX_NOTES, description="New notes.")
-    customer: str | None = Field(None, max_length=200, description="New customer.")
-    owner: str | None = Field(None, max_length=200, description="New person in charge.")
+    customer: Name | None = Field(None, max_length=200, description="New customer.")
+    owner: Name | None = Field(None, max_length=200, description="New person in charge.")
     tags: list[Tag] | None = Field(
         None, max_length=10, description="New tags; they replace the existing ones."
     )
@@ -266,7 +264,7 @@ class StateRequest(Schema):
 class ComparisonOfState(StateRequest):
     """A state of a study to store as a comparison, for use in a proposal."""
 
-    title: str | None = Field(None, max_length=200, description="Title; if omitted, the name of the study.")
+    title: Name | None = Field(None, max_length=200, description="Title; if omitted, the name of the study.")
     locale: Locale = Field("en", description="Display language of the comparison.")
 
 
@@ -563,7 +561,7 @@ class StudySummary(Document):
 
     id: str = Field(description="Identifier.")
     name: str = Field(description="Name.")
-    customer: str = Field("", description="Customer who asks.")
+    customer: Name = Field("", description="Customer who asks.")
     version: int = Field(description="Newest version.")
     options: int = Field(description="Number of options.")
     archived: bool = Field(description="Whether the study is archived.")

@@ -12,6 +12,7 @@ from datetime import datetime
 from app import __version__
 from app.errors import AppError, Conflict, FieldError, Message, NotFound, Overtaken
 from app.estimating.documents import Estimate
+from app.estimating.names import STORED
 from app.estimating.request import EstimateRequest
 from app.features.comparisons.model import PublishedFigure
 from app.features.estimates.service import make_estimate
@@ -200,7 +201,7 @@ def get_study(bench: Workbench, workspace_id: str, identifier: str, version: int
             version=row.version,
             latest=record.version,
             changed_at=row.created_at,
-            content=StudyContent.model_validate(row.content),
+            content=StudyContent.model_validate(row.content, context=STORED),
         )
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from app.estimating.names import Name
 from app.estimating.request import (
     AssumptionsInput,
     CostItem,
@@ -23,7 +24,7 @@ MOST_COUNTS = 64
 """Most counts of one system."""
 MOST_ENTRIES = 1_000
 """Most entries of one list."""
-Label = Annotated[str, Field(min_length=1, max_length=200)]
+Label = Annotated[Name, Field(min_length=1, max_length=200)]
 
 
 class SweepModel(Schema):
@@ -97,7 +98,7 @@ class SweepScenario(Schema):
 class SweepRequest(Schema):
     """Estimates of every combination of the lists, in order; the last list varies fastest."""
 
-    title: str | None = Field(None, max_length=200, description="Title of the sweep.")
+    title: Name | None = Field(None, max_length=200, description="Title of the sweep.")
     study_id: str | None = Field(
         None, max_length=60, description="Identifier of the study that the sweep belongs to."
     )

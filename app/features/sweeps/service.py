@@ -12,6 +12,7 @@ from typing import TypeAlias
 from sqlmodel import col
 
 from app.errors import BadInput, Conflict
+from app.estimating.names import STORED
 from app.features.studies.service import get_study
 from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.points import Sweep, UploadSet
@@ -146,7 +147,7 @@ def get_sweep(
         matching = queries.count(selection)
         documents = queries.rows(selection, limit + 1, offset, after)
         refused = queries.refused()
-    sweep = Sweep.kept(SweepRequest.model_validate(record.request))
+    sweep = Sweep.kept(SweepRequest.model_validate(record.request, context=STORED))
     rows = [SweepRow.model_validate(document) for document in documents[:limit]]
     return SweepAnswer(
         **dict(state),
@@ -249,7 +250,7 @@ def compute_sweep(claim: JobClaim, make_pool: Callable[[], WorkerPool]) -> None:
     workspace, identifier = claim.job.workspace_id, claim.job.id
     with claim.bench.store.transaction(workspace) as repository:
         record = existing(repository, SweepRecord, identifier, "sweep")
-        request = SweepRequest.model_validate(record.request)
+        request = SweepRequest.model_validate(record.request, context=STORED)
         positions = repository.of_sweep(identifier).positions()
     uploads = UploadSet.of(request, claim.bench.context(workspace))
     # Where a name was erased from the labels, keys are others than those that rows have.

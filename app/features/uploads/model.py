@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from pydantic import Field, JsonValue, field_validator, model_validator
 
 from app.estimating.documents import CheckWarning
+from app.estimating.names import Name
 from app.estimating.request import Schema, TransformerInput, Whole
 from app.estimating.schema import Document, Quantity
 from app.platform.catalogue_model import OperatorSummary
-from app.profiles.documents import printable
 from app.profiles.model import ModelProfile
 
 
@@ -84,30 +84,21 @@ class KeptWorkload(Document):
     warnings: list[CheckWarning] = Field(description="Assumptions made.")
 
 
-UploadName = Annotated[str, Field(min_length=1, max_length=200)]
+UploadName = Annotated[Name, Field(min_length=1, max_length=200)]
 
 
 class UploadPatch(Schema):
     """Fields of an upload to change. Omitted fields are unchanged."""
 
     name: UploadName | None = Field(None, description="New name.", examples=["Qwen2-7B of Customer A"])
-    customer: str | None = Field(
+    customer: Name | None = Field(
         None, max_length=200, description="Customer; empty for none.", examples=["Customer A"]
     )
 
     @field_validator("name", "customer")
     @classmethod
-    def printed(cls, text: str | None) -> str | None:
-        """Take out what cannot be printed; refuse a name of spaces."""
-        return None if text is None else printable(text, 200).strip()
-
-    @field_validator("name")
-    @classmethod
-    def not_blank(cls, name: str | None) -> str | None:
-        """Refuse a name of spaces."""
-        if name == "":
-            raise ValueError("must not be blank")
-        return name
+    def without_spaces_around(cls, text: str | None) -> str | None:
+        return None if text is None else text.strip()
 
 
 class SampleFields(Schema):
@@ -123,7 +114,7 @@ class ProfileRequest(Schema):
     You can also send a Hugging Face configuration or a layer table directly.
     """
 
-    name: str | None = Field(None, max_length=200, description="Name.", examples=["our 7B"])
+    name: Name | None = Field(None, max_length=200, description="Name.", examples=["our 7B"])
     config: dict[str, JsonValue] | None = Field(None, description="A Hugging Face config.json object.")
     transformer: TransformerInput | None = Field(None, description="A transformer defined by its dimensions.")
     layers: list[dict[str, JsonValue]] | None = Field(None, max_length=10_000, description="A layer table.")

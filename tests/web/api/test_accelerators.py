@@ -212,7 +212,7 @@ def test_what_makes_no_sense_is_refused_at_its_field(
 
 
 @pytest.mark.parametrize(
-    "name", ["<script>alert(1)</script>", "{count} %s \\ ' \"", "가속기 ‮X", "own-x", "💾"]
+    "name", ["<script>alert(1)</script>", "{count} %s \\ ' \"", "가속기 X", "own-x", "💾"]
 )
 def test_any_name_is_kept_and_shown(ask: Ask, name: str) -> None:
     one = added(ask, name=name, data_sheet=f"javascript:alert(1) {name}", maker=name)

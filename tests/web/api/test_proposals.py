@@ -194,10 +194,9 @@ def test_what_cannot_be_used_is_named(
 
 
 def test_any_characters_in_any_field_are_taken_and_printed(ask: Ask, claimed: str) -> None:
-    hostile = "#x *b* <b>\u202e\u0007👩🏽‍💻 مرحبا 漢 " + "W" * 60
-    found = frozen(
-        ask, claimed, customer=hostile, title=hostile, reason=hostile, branding={"footer": hostile}
-    )
+    name = "#x *b* <b>👩🏽‍💻 مرحبا 漢 " + "W" * 60
+    hostile = f"\u202e\u0007{name}"
+    found = frozen(ask, claimed, customer=name, title=name, reason=hostile, branding={"footer": hostile})
     for kind in ("pdf", "xlsx", "csv", "json"):
         assert ask("GET", f"/api/v1/proposals/{found['id']}.{kind}").status_code == 200
 
@@ -333,7 +332,7 @@ def test_a_link_is_mailed_and_its_openings_are_told(
 
 
 def test_files_are_named_after_customer_day_and_number(ask: Ask, claimed: str) -> None:
-    found = frozen(ask, claimed, customer='../하이퍼커넥트 "주식회사"\u202e')
+    found = frozen(ask, claimed, customer='../하이퍼커넥트 "주식회사"')
     day = found["frozen_at"][:10]
     said = ask("GET", f"/api/v1/proposals/{found['id']}.pdf").headers["content-disposition"]
     assert f'filename="{day}-{found["number"]}.pdf"' in said
@@ -533,6 +532,15 @@ def test_a_link_ends_with_its_time(ask: Ask, claimed: str, monkeypatch: pytest.M
     later = datetime.now(UTC) + timedelta(days=1, minutes=1)
     monkeypatch.setattr(sharing, "now", lambda: later)
     assert ask("GET", url).status_code == 404
+
+
+@pytest.mark.parametrize("passphrase", [" " * 8, "1234567" + " " * 9, "short"])
+def test_a_passphrase_of_spaces_is_none(ask: Ask, claimed: str, passphrase: str) -> None:
+    answer = ask(
+        "POST", f"/api/v1/proposals/{frozen(ask, claimed)['id']}/share", json={"passphrase": passphrase}
+    )
+    assert answer.status_code == 400
+    assert [error["field"] for error in answer.json()["errors"]] == ["passphrase"]
 
 
 def test_neither_token_nor_passphrase_is_kept(ask: Ask, claimed: str, application: FastAPI) -> None:
