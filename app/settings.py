@@ -80,9 +80,6 @@ class Settings(BaseModel):
     """Least severity that is logged."""
     metrics_token: SecretStr = SecretStr("")
     """What who reads `/metrics` sends as a bearer token; empty for this machine alone."""
-    traces: str = Field("", max_length=500, pattern=r"^$|^https?://[^\s?#@]+$")
-    """Where traces are sent (OTLP over HTTP), such as `http://collector:4318/v1/traces`; empty for nowhere.
-    Needs the extra `telemetry`."""
     stop_seconds: int = Field(10, ge=1, le=600)
     """How long the end of the server waits for requests under way. [s]"""
     rate_read: int = Field(600, ge=1, le=1_000_000)
