@@ -40,6 +40,7 @@ from app.platform.store.database import Store
 from app.platform.store.upload_files import FileDirectory, FileStorage, UploadFiles
 from app.platform.web import documents as pages
 from app.platform.web import problems
+from app.platform.web.bodies import BodyPlaces
 from app.platform.web.event_stream import Streams
 from app.platform.web.needs import RateHeaders
 from app.platform.web.observing import Observer
@@ -94,6 +95,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         quotas_of(settings), bench.store if settings.shared_limits else None, settings.rate_processor
     )
     app.state.streams = Streams()
+    app.state.body_places = BodyPlaces()
     app.state.jobs = jobs
     app.state.stopping = threading.Event()
     app.state.readiness = ReadinessCheck(bench, jobs.waiting, app.state.stopping)

@@ -63,8 +63,8 @@ class Settings(BaseModel):
     """Identifier of the key of the bucket; without a key that of the machine or its role is used."""
     s3_secret_access_key: str = Field("", repr=False)
     """Secret of the key of the bucket."""
-    max_body_bytes: int = Field(8_000_000, gt=0)
-    """Largest JSON or form body. [B]"""
+    max_body_bytes: int = Field(2_000_000, gt=0)
+    """Largest JSON or form body; of JSON with few fields at most 256 kB are taken. [B]"""
     max_upload_bytes: int = Field(256_000_000, gt=0)
     """Largest multipart upload. [B]"""
     dask: str = Field("", pattern=r"^$|^(tcp|tls|ws|wss|ucx)://\S+$")
