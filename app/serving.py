@@ -61,7 +61,7 @@ def settle() -> None:
     gc.set_threshold(*SELDOM)
 
 
-SWITCH_SECONDS = 0.001
+SWITCH_SECONDS = 0.0005
 """How long a thread that computes keeps the interpreter from one that answers. [s]"""
 
 M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3

@@ -61,16 +61,18 @@ def read_json(body: bytes, most: int = MOST_VALUES) -> Any:
 
 
 def check_count(text: str, most: int) -> None:
-    """Refuse a text with more values before they are made: each stands behind a comma or a bracket.
+    """Refuse a text with more values before they are made.
 
-    >>> check_count('{"a, b": [1, 2]}', 3)
+    >>> check_count('{"a, b": [1, 2]}', 4)
     """
-    for counted in (lambda: text, lambda: STRING.sub("", text)):
-        without = counted()
-        if sum(map(without.count, ",[{")) <= most:
-            return
-    message = "the body has more than {limit} values, the most accepted here; split the request"
-    raise TooLarge(Message(message, {"limit": most}))
+    if marks(text) > most and marks(STRING.sub("", text)) > most:
+        message = "the body has more than {limit} values; split it, or upload models as files first"
+        raise TooLarge(Message(message, {"limit": most}))
+
+
+def marks(text: str) -> int:
+    """Return how many values a text has at most: each stands behind a comma or a bracket."""
+    return text.count(",") + text.count("[") + text.count("{")
 
 
 def is_sound(top: list[Any], doubtful: bool) -> bool:
@@ -211,9 +213,7 @@ def too_deep() -> BadInput:
 
 
 def too_large(limit: int) -> TooLarge:
-    message = (
-        "the body is larger than {limit} bytes, the most accepted here; split the request or upload a file"
-    )
+    message = "the body is larger than {limit} bytes; split it, or upload models as files first"
     return TooLarge(Message(message, {"limit": limit}))
 
 

@@ -459,10 +459,10 @@ class StrictRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
         parameters = {*query_names(self.dependant), PARAMETER}
-        limit, schema, kind = needs_of(self.endpoint).body, None, None
-        if self.body_field is not None:
-            kind = self.body_field.field_info.annotation
-            schema = TypeAdapter(Annotated[kind, self.body_field.field_info])
+        limit = needs_of(self.endpoint).body
+        info = None if self.body_field is None else self.body_field.field_info
+        kind: Any = None if info is None else info.annotation
+        schema = None if info is None else TypeAdapter[Any](Annotated[kind, info])
 
         async def strictly(request: Request) -> Response:
             # Who may not do what the route is for sends no body that is worth reading.
