@@ -59,12 +59,12 @@ def test_reading_large_bodies_is_on_account_of_the_workspace(
             Rates.charge(rates, workspace_id, 1_000.0)
 
         monkeypatch.setattr(rates, "charge", charge)
-        assert owner.post("/api/v1/estimates", json=large).status_code == 422
+        assert owner.ask("POST", "/api/v1/estimates", json=large).status_code == 422
         assert len(charged) == 1 and 0 < charged[0] < 10
-        refused = owner.post("/api/v1/estimates", json=large)
+        refused = owner.ask("POST", "/api/v1/estimates", json=large)
         assert refused.status_code == 429 and int(refused.headers["retry-after"]) > 0
         assert "large requests" in refused.json()["detail"]
-        assert owner.post("/api/v1/checks", json={}).status_code == 422, "small ones are read"
+        assert owner.ask("POST", "/api/v1/checks", json={}).status_code == 422, "small ones are read"
 
 
 def test_few_large_bodies_have_a_place_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
