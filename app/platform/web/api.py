@@ -470,7 +470,7 @@ class StrictRoute(APIRoute):
             unread = unread_parameters(request.query_params, parameters)
             strict = StrictRequest(request.scope, request.receive, limit)
             await strict.take(is_json=schema is not None)
-            async with places_of(request).place(len(strict.content)):
+            async with places_of(request).place(len(strict.content)) as request.state.leave_place:
                 try:
                     if strict.content:
                         await strict.understand(schema)

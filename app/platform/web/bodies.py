@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack, asynccontextmanager
 from typing import Any
 
 from fastapi import Request
@@ -22,9 +22,10 @@ from app.platform.web.needs import BodyLimit
 from app.platform.web.problems import UnsupportedMediaType
 
 LARGE = 50_000
-"""Size from which a body is read beside the answers to others, in one of few places. [B]"""
+"""Size from which a body is read beside the answers to others, and one at a time. [B]"""
 
-PLACES = 2
+PLACES = 1
+"""Requests with large bodies that are read and answered at once: threads of Python compute one at a time."""
 
 PATIENCE = 10.0
 """How long a large body waits for a place. [s]"""
@@ -40,19 +41,17 @@ class BodyPlaces:
         self._places = asyncio.Semaphore(PLACES)
 
     @asynccontextmanager
-    async def place(self, size: int) -> AsyncIterator[None]:
-        """Hold a place for a body if it is a large one; refuse it if none gets free."""
-        if size < LARGE:
-            yield
-            return
-        try:
-            await asyncio.wait_for(self._places.acquire(), PATIENCE)
-        except TimeoutError:
-            raise Unavailable("the server is busy with other large requests; try again in a moment") from None
-        try:
-            yield
-        finally:
-            self._places.release()
+    async def place(self, size: int) -> AsyncIterator[Callable[[], None]]:
+        """Hold a place for a large body, and give what leaves it; refuse the body if none gets free."""
+        with ExitStack() as held:
+            if size >= LARGE:
+                try:
+                    await asyncio.wait_for(self._places.acquire(), PATIENCE)
+                except TimeoutError:
+                    message = "the server is busy with other large requests; try again in a moment"
+                    raise Unavailable(message) from None
+                held.callback(self._places.release)
+            yield held.close
 
 
 class StrictRequest(Request):
