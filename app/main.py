@@ -38,9 +38,9 @@ from app.platform.sealing import Sealer, kept_secret
 from app.platform.sessions import AccountsAdmission
 from app.platform.store.database import Store
 from app.platform.store.upload_files import FileDirectory, FileStorage, UploadFiles
-from app.platform.tracing import Tracing
 from app.platform.web import documents as pages
 from app.platform.web import problems
+from app.platform.web.bodies import BodyPlaces
 from app.platform.web.event_stream import Streams
 from app.platform.web.needs import RateHeaders
 from app.platform.web.observing import Observer
@@ -63,9 +63,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     settings = settings or Settings.from_environment()
     bench = make_bench(settings)
     jobs = make_jobs(bench, settings)
-    tracing = Tracing(settings.traces) if settings.traces else None
-    if tracing is not None:
-        tracing.follow(bench.store.engine)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -78,8 +75,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         threading.Thread(target=import_module, args=("plotly.graph_objects",), daemon=True).start()
         yield
         await asyncio.to_thread(jobs.stop)
-        if tracing is not None:
-            await asyncio.to_thread(tracing.close)
         bench.store.close()
 
     app = FastAPI(
@@ -91,7 +86,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.workbench = bench
-    app.state.tracing = tracing
     identity = identity_of(settings, bench.store)
     app.state.identity = identity
     app.state.access = access_of(settings, identity)
@@ -101,6 +95,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         quotas_of(settings), bench.store if settings.shared_limits else None, settings.rate_processor
     )
     app.state.streams = Streams()
+    app.state.body_places = BodyPlaces()
     app.state.jobs = jobs
     app.state.stopping = threading.Event()
     app.state.readiness = ReadinessCheck(bench, jobs.waiting, app.state.stopping)
@@ -116,7 +111,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         max_body=settings.max_body_bytes,
         max_upload=settings.max_upload_bytes,
     )
-    app.add_middleware(Observer, tracing=tracing)
+    app.add_middleware(Observer)
     problems.install(app, pages.problem_page, HEADERS_OF_FAULTS)
     app.router.routes += operation.router.routes
     app.router.routes += [*routes.OPEN_ROUTES, *routes.API_ROUTES, *routes.PAGE_ROUTES]

@@ -61,6 +61,9 @@ def settle() -> None:
     gc.set_threshold(*SELDOM)
 
 
+SWITCH_SECONDS = 0.0005
+"""How long a thread that computes keeps the interpreter from one that answers. [s]"""
+
 M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3
 """Options of ``mallopt``, as ``malloc.h`` numbers them."""
 
@@ -80,6 +83,7 @@ def limit_arenas() -> None:
 def serve_here(listener: socket.socket, settings: Settings) -> None:
     """Serve by this process until it is told to end."""
     limit_arenas()
+    sys.setswitchinterval(SWITCH_SECONDS)
     app = create_app(settings)
     settle()
     config = uvicorn.Config(

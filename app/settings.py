@@ -62,8 +62,8 @@ class Settings(BaseModel):
     """Identifier of the key of the bucket; without a key that of the machine or its role is used."""
     s3_secret_access_key: str = Field("", repr=False)
     """Secret of the key of the bucket."""
-    max_body_bytes: int = Field(8_000_000, gt=0)
-    """Largest JSON or form body. [B]"""
+    max_body_bytes: int = Field(2_000_000, gt=0)
+    """Largest JSON or form body; of JSON with few fields at most 256 kB are taken. [B]"""
     max_upload_bytes: int = Field(256_000_000, gt=0)
     """Largest multipart upload. [B]"""
     dask: str = Field("", pattern=r"^$|^(tcp|tls|ws|wss|ucx)://\S+$")
@@ -79,9 +79,6 @@ class Settings(BaseModel):
     """Least severity that is logged."""
     metrics_token: SecretStr = SecretStr("")
     """What who reads `/metrics` sends as a bearer token; empty for this machine alone."""
-    traces: str = Field("", max_length=500, pattern=r"^$|^https?://[^\s?#@]+$")
-    """Where traces are sent (OTLP over HTTP), such as `http://collector:4318/v1/traces`; empty for nowhere.
-    Needs the extra `telemetry`."""
     stop_seconds: int = Field(10, ge=1, le=600)
     """How long the end of the server waits for requests under way. [s]"""
     rate_read: int = Field(600, ge=1, le=1_000_000)

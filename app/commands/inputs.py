@@ -30,7 +30,7 @@ Force = Annotated[bool, typer.Option("--force", help="Replace files that exist."
 
 MEGABYTE = 1_000_000
 
-MOST_REQUEST_BYTES = 8_000_000
+MOST_REQUEST_BYTES = 2_000_000
 """Largest request, as the API takes it unless told otherwise."""
 
 MOST_FILE_BYTES = 256_000_000

@@ -10,7 +10,7 @@ import typer
 from app.compiled import make_ready
 from app.errors import BadInput
 from app.main import reach_now
-from app.platform.web.security import ServerAccess, shed_stalled
+from app.platform.web.security import ServerAccess
 from app.serving import serve_by_several, serve_here, work
 from app.settings import Settings
 from app.telemetry import set_up_logs
@@ -96,5 +96,4 @@ def listening(host: str, port: int) -> socket.socket:
     # asyncio sets this only for sockets with a protocol number, which create_server does not give. Without
     # it a body waits for its head to be acknowledged: 40 ms on a reused connection. Connections inherit it.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    shed_stalled(listener)
     return listener

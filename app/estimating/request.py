@@ -12,7 +12,15 @@ from datetime import date
 from itertools import islice
 from typing import Annotated, Literal, TypeAlias, cast, get_args, get_origin
 
-from pydantic import ConfigDict, Field, JsonValue, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    JsonValue,
+    SkipValidation,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticKnownError
 
 from app.estimating.names import Name
@@ -27,6 +35,9 @@ class InPercent:
     """Marks a share that forms ask for in percent."""
 
 
+Sent: TypeAlias = SkipValidation[JsonValue]
+"""A value of a body, which has been read as JSON: large ones are not walked through once more."""
+
 Share = Annotated[float, Field(allow_inf_nan=False), InPercent()]
 
 
@@ -36,8 +47,8 @@ class Quoted(str):
     __slots__ = ()
 
 
-MOST_NAMES = 1_000
-"""More than the fields of any request: an object with more is refused."""
+MOST_NAMES = 60
+"""Names of an object that nobody knows of which is told: more than one answer holds."""
 
 
 class Schema(Described):
@@ -56,10 +67,10 @@ class Schema(Described):
     @model_validator(mode="before")
     @classmethod
     def enough_to_refuse(cls, value: object) -> object:
-        """Leave out most of the names of an object that has too many: each unknown one costs an error."""
+        """Leave out most of the names that an object has too many: each unknown one costs an error."""
         if isinstance(value, dict) and len(value) > MOST_NAMES:
-            known = {name: value[name] for name in cls.model_fields if name in value}
-            return known | dict(islice(value.items(), MOST_NAMES))
+            unknown = islice((name for name in value if name not in cls.model_fields), MOST_NAMES)
+            return {name: value[name] for name in (*cls.model_fields, *unknown) if name in value}
         return value
 
     @field_validator("*", mode="before")
@@ -148,10 +159,10 @@ class ModelInput(Schema):
 
     preset: str | None = Field(None, description="Identifier of a model preset.", examples=["gpt3-175b"])
     profile_id: str | None = Field(None, description="Identifier of an uploaded profile.")
-    config: dict[str, JsonValue] | None = Field(None, description="A Hugging Face config.json object.")
+    config: dict[str, Sent] | None = Field(None, description="A Hugging Face config.json object.")
     transformer: TransformerInput | None = None
     """A transformer defined by its dimensions."""
-    layers: list[dict[str, JsonValue]] | None = Field(None, description="A layer table.", max_length=10000)
+    layers: list[dict[str, Sent]] | None = Field(None, description="A layer table.", max_length=10000)
     total_flop: Number | None = Field(None, description="Training compute, if nothing else is known. [FLOP]")
 
     @property

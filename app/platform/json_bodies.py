@@ -5,26 +5,42 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
-from app.errors import AppError, BadInput, FieldError, Message, Unprocessable, several_invalid
+from app.errors import AppError, BadInput, FieldError, Message, TooLarge, Unprocessable, several_invalid
 from app.estimating.names import BLANK, INVISIBLE
 from app.estimating.request import Quoted
 
 MAX_DEPTH = 64
 """Deeper than any request of ours, shallower than the interpreter's recursion limit."""
 
+MAX_FIELD = 200
+
 MAX_WHOLE = 10**300
 """Whole numbers beyond this cannot become a float."""
 
 
-def read_json(text: bytes) -> Any:
+MOST_VALUES = 150_000
+"""Members of objects and entries of lists in a body: reading so many takes a tenth of a second."""
+
+STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+
+
+DOUBTFUL = re.compile(r"\\u(?:0000|[dD][89a-fA-F])|[\ud800-\udfff]")
+"""What a text holds that may say U+0000 or half of a character."""
+
+
+def read_json(body: bytes, most: int = MOST_VALUES) -> Any:
+    """Return what a body says, if it has so many values at most; its texts say that they are texts."""
     try:
-        value = json.loads(text, object_pairs_hook=members)
+        text = body.decode(json.detect_encoding(body), "surrogatepass")
+        check_count(text, most)
+        top = [json.loads(text, object_pairs_hook=members)]
     except RecursionError:
         raise too_deep() from None
     except json.JSONDecodeError as error:
@@ -34,38 +50,63 @@ def read_json(text: bytes) -> Any:
         # Not text in a Unicode encoding, or a number of thousands of digits.
         raise BadInput("the body is not UTF-8 JSON, or contains an out-of-range number") from None
     # Where nothing is wrong, and that is nearly always, it need not be found four times where it would be.
-    if not is_sound(value):
+    if not is_sound(top, DOUBTFUL.search(text) is not None):
         errors = [
             (of_body, [FieldError(field, of_field) for field in wrong[:20]])
             for _, is_wrong, of_body, of_field in UNREADABLE
-            if (wrong := places(value, is_wrong))
+            if (wrong := places(top[0], is_wrong))
         ]
         faults = [fault for _, of_kind in errors for fault in of_kind]
         raise BadInput(errors[0][0] if len(errors) == 1 else several_invalid(len(faults)), faults)
-    return quoted(value)
+    return top[0]
 
 
-def is_sound(value: Any) -> bool:
-    """Tell whether a JSON value holds nothing that :data:`UNREADABLE` finds; refuse one that is too deep."""
-    level: list[Any] = [value]
+def check_count(text: str, most: int) -> None:
+    """Refuse a text with more values before they are made.
+
+    >>> check_count('{"a, b": [1, 2]}', 4)
+    """
+    if marks(text) > most and marks(STRING.sub("", text)) > most:
+        message = "the body has more than {limit} values; split it, or upload models as files first"
+        raise TooLarge(Message(message, {"limit": most}))
+
+
+def marks(text: str) -> int:
+    """Return how many values a text has at most: each stands behind a comma or a bracket."""
+    return text.count(",") + text.count("[") + text.count("{")
+
+
+def is_sound(top: list[Any], doubtful: bool) -> bool:
+    """Mark the texts of a JSON value in a list; tell whether it holds nothing that :data:`UNREADABLE` finds.
+
+    Texts and names are looked at where they are doubtful. What is too deep is refused.
+    """
+    level: list[Any] = [top]
     for _ in range(MAX_DEPTH + 1):
         below: list[Any] = []
         for item in level:
-            if isinstance(item, dict):
-                if any(map(unreadable, item)):
-                    return False
-                below += item.values()
-            elif isinstance(item, list):
-                below += item
-            elif isinstance(item, str):
-                if unreadable(item):
-                    return False
-            elif out_of_bounds(item) or repeated(item):
+            named = type(item) is dict
+            if named and doubtful and any(map(unreadable, item)):
                 return False
-        if not below:
-            return True
+            for place, value in item.items() if named else enumerate(item):
+                kind = type(value)
+                if kind is str:
+                    if doubtful and unreadable(value):
+                        return False
+                    item[place] = Quoted(value)
+                elif kind is dict or kind is list:
+                    below.append(value)
+                elif kind is float or kind is int:
+                    if not -MAX_WHOLE <= value <= MAX_WHOLE and out_of_bounds(value):
+                        return False
+                elif value is REPEATED:
+                    return False
         level = below
-    raise too_deep()
+        if not level:
+            return True
+    if any(level):
+        raise too_deep()
+    return True
 
 
 def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -85,23 +126,12 @@ def repeated(item: Any) -> bool:
     return item is REPEATED
 
 
-def quoted(value: Any) -> Any:
-    """Return a JSON value whose texts say that they are texts, so that none is taken for a number."""
-    if isinstance(value, str):
-        return Quoted(value)
-    if isinstance(value, list):
-        return [quoted(item) for item in value]
-    if isinstance(value, dict):
-        return {name: quoted(item) for name, item in value.items()}
-    return value
-
-
 def places(value: Any, wrong: Callable[[Any], bool]) -> list[str]:
     """Return the dotted places of what is wrong in a JSON value."""
     fields: list[str] = []
     level: list[tuple[str, Any]] = [("", value)]
     for _ in range(MAX_DEPTH + 1):
-        fields += [whole(field)[:200] or "body" for field, item in level if wrong(item)]
+        fields += [whole(field)[:MAX_FIELD] or "body" for field, item in level if wrong(item)]
         level = [child for field, item in level for child in children(field, item)]
         if not level:
             return fields
@@ -110,7 +140,8 @@ def places(value: Any, wrong: Callable[[Any], bool]) -> list[str]:
 
 def children(field: str, item: Any) -> list[tuple[str, Any]]:
     """Return what a JSON value holds, with dotted places."""
-    prefix = f"{field}." if field else ""
+    # No more of a place is told: the names above may be as long as a body.
+    prefix = f"{field[:MAX_FIELD]}." if field else ""
     if isinstance(item, dict):
         return [(f"{prefix}{key}", child) for key, child in item.items()]
     if isinstance(item, list):
@@ -182,7 +213,10 @@ def too_deep() -> BadInput:
     return BadInput(Message("the body is nested more than {limit} levels deep", {"limit": MAX_DEPTH}))
 
 
-MAX_FIELD = 200
+def too_large(limit: int) -> TooLarge:
+    message = "the body is larger than {limit} bytes; split it, or upload models as files first"
+    return TooLarge(Message(message, {"limit": limit}))
+
 
 MAX_ERRORS = 50
 """A problem names this many fields at most, and this much of each: names may come from the body."""

@@ -53,7 +53,7 @@ SENTENCES = {
 """What is said to who has asked too often."""
 
 PROCESSOR = (
-    "the searches of this workspace used {used} s of processor time in the last minute; "
+    "the searches and large requests of this workspace used {used} s of processor time in the last minute; "
     "the limit is {quota} s; wait {seconds} s"
 )
 

@@ -147,7 +147,7 @@ def test_a_proposal_needs_no_server(rackline: Rackline, monkeypatch: pytest.Monk
         (b"1" * 5000, "standard input: contains an out-of-range number", "범위"),
         (b'{"fabric": [{"a": 1e999}]}', "  fabric[0].a: must be a finite number", "fabric[0].a"),
         (b"[]", "standard input: must be an object", "객체"),
-        (b" " * 8_000_001, "standard input is larger than 8 MB", "8 MB"),
+        (b" " * 2_000_001, "standard input is larger than 2 MB", "2 MB"),
         (b'{"system": "ipu-pod64", "system": "x"}', "  system: stands more than once", "system"),
         (b'{"system": "ipu-pod65"}', "system: no system is named “ipu-pod65”", "ipu-pod64"),
         (b'{"system": "ipu-pod64", "count": 0}', "count: must be at least 1", "1 이상"),

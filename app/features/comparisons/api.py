@@ -34,7 +34,7 @@ from app.platform.web.api import (
 )
 from app.platform.web.deps import ID, BenchDep, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import HEAD_TO_HEAD, MODELLED, RENAMED
-from app.platform.web.needs import Right, needs
+from app.platform.web.needs import LARGE_BODY, Right, needs
 
 COMPARISONS = Narrowing(
     Comparison,
@@ -96,7 +96,7 @@ TermYears = Annotated[
 
 
 @router.post("", status_code=201, summary="Create a comparison", responses=ASK, dependencies=NARROW)
-@needs(Right.MAKE, CostClass.SEARCH)
+@needs(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
 def create_comparison(
     request: Request,
     bench: BenchDep,
@@ -133,7 +133,7 @@ def get_comparison(
 
 
 @router.patch("/{id}", summary="Update a comparison", responses={**ASK, **CHANGED}, dependencies=NARROW)
-@needs(Right.MAKE, CostClass.SEARCH)
+@needs(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
 def change_comparison(
     request: Request,
     bench: BenchDep,

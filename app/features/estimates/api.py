@@ -18,7 +18,7 @@ from app.platform.web.auth import located_at
 from app.platform.web.deps import ID, BenchDep, KeyHeader, ListDep, ModelQuery, WorkspaceDep
 from app.platform.web.examples import BARE_FIGURE, BERT_ON_IPUS, GPT3, OWN_MODEL, RESNET
 from app.platform.web.locale import wanted_language
-from app.platform.web.needs import Right, needs
+from app.platform.web.needs import LARGE_BODY, Right, needs
 from app.platform.wording.voice import voice
 
 QUANTITIES = ("step_time", "throughput", "tokens_per_second", "mfu", "steps", "time_to_train", "energy")
@@ -58,7 +58,7 @@ def answered(request: Request, estimate: Estimate) -> Estimate:
 
 
 @router.post("", status_code=201, summary="Create an estimate", responses=ASK, dependencies=NARROW)
-@needs(Right.MAKE)
+@needs(Right.MAKE, body=LARGE_BODY)
 def create_estimate(
     request: Request,
     bench: BenchDep,

@@ -19,13 +19,13 @@ from app.platform.rates import CostClass
 from app.platform.web.api import ASK, api_router
 from app.platform.web.deps import BenchDep, WorkspaceDep
 from app.platform.web.examples import CHECK, MAPPING, MIXTURE_SEARCH, SEARCH
-from app.platform.web.needs import Right, needs
+from app.platform.web.needs import LARGE_BODY, Right, needs
 
 router = api_router("searches", "/searches")
 
 
 @router.post("", summary="Search for the best plans", responses=ASK)
-@needs(Right.ASK, CostClass.SEARCH)
+@needs(Right.ASK, CostClass.SEARCH, body=LARGE_BODY)
 def run_search(
     bench: BenchDep,
     workspace: WorkspaceDep,

@@ -35,7 +35,7 @@ from app.platform.web.deps import ID, BenchDep, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import BOOK, BOOK_CHANGE
 from app.platform.web.forms import checked
 from app.platform.web.locale import CSV, attachment
-from app.platform.web.needs import Right, needs
+from app.platform.web.needs import LARGE_BODY, Right, needs
 
 router = api_router("price books", "/price-books")
 
@@ -67,7 +67,7 @@ async def book_body(request: Request) -> Upload[BookFields] | Any:
 
 
 @router.post("", status_code=201, summary="Create a price book", responses=ASK, openapi_extra=BOOK_BODY)
-@needs(Right.MAKE)
+@needs(Right.MAKE, body=LARGE_BODY)
 def create_price_book(
     bench: BenchDep, workspace: WorkspaceDep, body: Annotated[Any, Depends(book_body)], key: KeyHeader = None
 ) -> PriceBookDocument:
@@ -125,7 +125,7 @@ def get_price_book(
 
 
 @router.put("/{id}", summary="Replace price book rows", responses={**ASK, **CHANGED})
-@needs(Right.MAKE)
+@needs(Right.MAKE, body=LARGE_BODY)
 def replace_price_book(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -141,7 +141,7 @@ def replace_price_book(
 
 
 @router.patch("/{id}", summary="Update price book rows", responses={**ASK, **CHANGED})
-@needs(Right.MAKE)
+@needs(Right.MAKE, body=LARGE_BODY)
 def change_price_book(
     bench: BenchDep,
     workspace: WorkspaceDep,

@@ -44,7 +44,7 @@ from app.platform.web.auth import IdentityDep, located_at
 from app.platform.web.deps import ID, BenchDep, CustomerQuery, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import PROPOSAL, PROPOSAL_CHANGED, REVIEW, SHARE
 from app.platform.web.locale import CSV, PDF, XLSX
-from app.platform.web.needs import Right, needs
+from app.platform.web.needs import LARGE_BODY, Right, needs
 
 router = api_router("proposals", "/proposals")
 
@@ -59,7 +59,7 @@ USUAL_SHARE = ShareRequest()
 
 
 @router.post("", status_code=201, summary="Create a proposal", responses=ASK)
-@needs(Right.PROPOSE, CostClass.SEARCH)
+@needs(Right.PROPOSE, CostClass.SEARCH, body=LARGE_BODY)
 def create_proposal(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -154,7 +154,7 @@ def get_proposal(
 
 
 @router.patch("/{id}", summary="Update a draft", responses={**ASK, **CHANGED})
-@needs(Right.PROPOSE, CostClass.SEARCH)
+@needs(Right.PROPOSE, CostClass.SEARCH, body=LARGE_BODY)
 def change_proposal(
     bench: BenchDep,
     workspace: WorkspaceDep,

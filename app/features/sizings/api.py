@@ -24,7 +24,7 @@ from app.platform.web.deps import (
     WorkspaceDep,
 )
 from app.platform.web.examples import SCALING, SIZING
-from app.platform.web.needs import Right, needs
+from app.platform.web.needs import LARGE_BODY, Right, needs
 
 SIZINGS = Narrowing(
     Sizing,
@@ -51,7 +51,7 @@ OptionsQuery = Annotated[
 @router.post(
     "/sizings", status_code=201, summary="Size by deadline and budget", responses=ASK, dependencies=NARROW
 )
-@needs(Right.MAKE, CostClass.SEARCH)
+@needs(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
 def create_sizing(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -93,7 +93,7 @@ def get_sizing(
 
 
 @router.post("/scalings", summary="Compute a scaling curve", responses=ASK)
-@needs(Right.ASK, CostClass.SEARCH)
+@needs(Right.ASK, CostClass.SEARCH, body=LARGE_BODY)
 def scale_system(
     bench: BenchDep, workspace: WorkspaceDep, body: Annotated[SizingRequest, Body(examples=[SCALING])]
 ) -> ScalingCurve:

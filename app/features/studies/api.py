@@ -44,7 +44,7 @@ from app.platform.web.examples import (
     STUDY_STATE,
     STUDY_TO_COMPARE,
 )
-from app.platform.web.needs import Right, needs
+from app.platform.web.needs import LARGE_BODY, Right, needs
 
 router = api_router("studies", "/studies")
 
@@ -56,7 +56,7 @@ VersionQuery = Annotated[
 
 
 @router.post("", status_code=201, summary="Create a study", responses=ASK)
-@needs(Right.MAKE, CostClass.SEARCH)
+@needs(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
 def create_study(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -93,7 +93,7 @@ def list_studies(
 
 
 @router.post("/import", status_code=201, summary="Import a study", responses=ASK)
-@needs(Right.MAKE, CostClass.SEARCH)
+@needs(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
 def import_study(
     bench: BenchDep,
     workspace: WorkspaceDep,
@@ -122,7 +122,7 @@ def get_study(
 
 
 @router.patch("/{id}", summary="Update a study", responses={**ASK, **CHANGED})
-@needs(Right.MAKE, CostClass.SEARCH)
+@needs(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
 def change_study(
     bench: BenchDep,
     workspace: WorkspaceDep,

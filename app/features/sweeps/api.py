@@ -36,7 +36,7 @@ from app.platform.web.deps import (
     WorkspaceDep,
 )
 from app.platform.web.examples import FLEET_PLAN, PRICE_BOOK
-from app.platform.web.needs import Right, needs
+from app.platform.web.needs import LARGE_BODY, Right, needs
 
 router = api_router("sweeps", "/sweeps")
 
@@ -86,7 +86,7 @@ def attachment(identifier: str, ending: str) -> dict[str, str]:
 
 
 @router.post("", status_code=201, summary="Create a sweep", responses=ASK)
-@needs(Right.MAKE, CostClass.SEARCH)
+@needs(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
 def create_sweep(
     bench: BenchDep,
     workspace: WorkspaceDep,

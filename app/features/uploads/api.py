@@ -32,7 +32,7 @@ from app.platform.web.api import (
 from app.platform.web.deps import ID, BenchDep, CustomerQuery, GoneDep, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import CONFIG, TRANSFORMER
 from app.platform.web.forms import checked
-from app.platform.web.needs import Right, needs
+from app.platform.web.needs import LARGE_BODY, Right, needs
 
 router = api_router("uploads")
 
@@ -71,7 +71,7 @@ def attachment(name: str, content: bytes) -> Response:
 @router.post(
     "/profiles", status_code=201, summary="Upload a model", responses=ASK, openapi_extra=PROFILE_BODY
 )
-@needs(Right.MAKE)
+@needs(Right.MAKE, body=LARGE_BODY)
 def create_profile(
     bench: BenchDep,
     workspace: WorkspaceDep,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import Field, JsonValue, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from app.estimating.documents import CheckWarning
 from app.estimating.names import Name
-from app.estimating.request import Schema, TransformerInput, Whole
+from app.estimating.request import Schema, Sent, TransformerInput, Whole
 from app.estimating.schema import Document, Quantity
 from app.platform.catalogue_model import OperatorSummary
 from app.profiles.model import ModelProfile
@@ -115,9 +115,9 @@ class ProfileRequest(Schema):
     """
 
     name: Name | None = Field(None, max_length=200, description="Name.", examples=["our 7B"])
-    config: dict[str, JsonValue] | None = Field(None, description="A Hugging Face config.json object.")
+    config: dict[str, Sent] | None = Field(None, description="A Hugging Face config.json object.")
     transformer: TransformerInput | None = Field(None, description="A transformer defined by its dimensions.")
-    layers: list[dict[str, JsonValue]] | None = Field(None, max_length=10_000, description="A layer table.")
+    layers: list[dict[str, Sent]] | None = Field(None, max_length=10_000, description="A layer table.")
 
     @model_validator(mode="before")
     @classmethod

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar, get_typ
 from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.responses import Response
@@ -28,7 +28,6 @@ from app.errors import (
     NotFound,
     SignInNeeded,
     Stale,
-    TooLarge,
     TooMany,
     Unavailable,
     Unprocessable,
@@ -36,19 +35,18 @@ from app.errors import (
 )
 from app.estimating.request import Schema
 from app.platform.idempotency import noting_replays
-from app.platform.json_bodies import REASONS, from_validation, read_json
+from app.platform.json_bodies import REASONS, from_validation, too_large
 from app.platform.listing import Page
+from app.platform.web.bodies import StrictRequest, places_of
 from app.platform.web.faults import documents, query_names, unread_parameters, with_what_else_is_wrong
 from app.platform.web.forms import in_utf8
 from app.platform.web.locale import PARAMETER
+from app.platform.web.needs import LARGE_BODY, needs_of
 from app.platform.web.problems import MEANINGS, MEDIA_TYPE, NotAllowed, Problem, UnsupportedMediaType
 from app.platform.web.rights import admitted, entitled, name_of
 
 DIGEST = 16
 """Digits of the digest in a tag."""
-
-LARGE = 50_000
-"""Size from which a body is read beside the answers to others. [B]"""
 
 MOST = 1000
 """Characters of a header with tags that are read."""
@@ -260,7 +258,7 @@ EXAMPLES: dict[int, AppError] = {
             {"found": 4, "expected": 3},
         )
     ),
-    413: TooLarge(Message("the body is larger than {limit} bytes", {"limit": 8_000_000})),
+    413: too_large(LARGE_BODY.size),
     415: UnsupportedMediaType("send the body as application/json"),
     422: Unprocessable.at("system.id", "Field required"),
     429: TooMany(
@@ -409,28 +407,6 @@ def without_body(response: Response) -> Response:
 CHANGED: dict[int | str, dict[str, Any]] = {200: {"headers": ETAG}, **problems(412)}
 
 
-class StrictRequest(Request):
-    """A request whose JSON body is read by :func:`read_json`."""
-
-    async def json(self) -> Any:
-        if not hasattr(self, "_strict"):
-            body = await self.body()
-            # Large ones take seconds, for which nobody else would be answered.
-            self._strict = read_json(body) if len(body) < LARGE else await run_in_threadpool(read_json, body)
-        return self._strict
-
-
-async def read_body(request: StrictRequest, is_json: bool) -> Any:
-    """Return a JSON body; refuse another where JSON is due. Forms are read by their routes."""
-    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
-    if kind == "application/json" or kind.endswith("+json"):
-        return await request.json() if await request.body() else None
-    # A form may be larger than JSON: where JSON is due it is not read at all.
-    if is_json if kind == "multipart/form-data" else await request.body():
-        raise UnsupportedMediaType("send the body as application/json")
-    return None
-
-
 def answer_kinds(annotation: Any) -> tuple[tuple[type[BaseModel], ...], str]:
     """Return the documents that a route answers with, and the field of the answer that they are items of."""
     kinds = tuple(documents(annotation))
@@ -470,22 +446,28 @@ class StrictRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
         parameters = {*query_names(self.dependant), PARAMETER}
+        limit = needs_of(self.endpoint).body
+        info = None if self.body_field is None else self.body_field.field_info
+        kind: Any = None if info is None else info.annotation
+        schema = None if info is None else TypeAdapter[Any](Annotated[kind, info])
 
         async def strictly(request: Request) -> Response:
             # Who may not do what the route is for sends no body that is worth reading.
             await run_in_threadpool(entitled, request)
             unread = unread_parameters(request.query_params, parameters)
-            strict = StrictRequest(request.scope, request.receive)
-            body: Any = None
-            try:
-                body = await read_body(strict, self.body_field is not None)
-                if unread is not None:
-                    raise unread
-                with noting_replays() as replays:
-                    response = with_location(await handle(strict))
-            except (AppError, RequestValidationError) as error:
-                context = (strict, self.dependant, self.body_field, body)
-                raise await run_in_threadpool(with_what_else_is_wrong, error, unread, *context) from None
+            strict = StrictRequest(request.scope, request.receive, limit)
+            await strict.take(is_json=schema is not None)
+            async with places_of(request).place(len(strict.content)) as request.state.leave_place:
+                try:
+                    if strict.content:
+                        await strict.understand(schema)
+                    if unread is not None:
+                        raise unread
+                    with noting_replays() as replays:
+                        response = with_location(await handle(strict))
+                except (AppError, RequestValidationError) as error:
+                    context = (strict, self.dependant, kind)
+                    raise await run_in_threadpool(with_what_else_is_wrong, error, unread, *context) from None
             if replays:
                 response.headers["Idempotency-Replayed"] = "true"
             answer = conditional(strict, narrowed(strict, response))
@@ -587,10 +569,9 @@ async def read_upload_or_json(request: Request) -> Upload[FileAlone] | Any:
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind == "multipart/form-data":
         return await read_upload(request, FileAlone)
-    body = await request.body()
-    if not body:
+    if not await request.body():
         raise Unprocessable.at("body", "a file or a model description is required")
-    return await run_in_threadpool(read_json, body)
+    return await request.json()
 
 
 def form_body(kind: type[Schema] = FileAlone) -> dict[str, Any]:

@@ -72,7 +72,11 @@ async def get_query(request: Request) -> QueryParams:
 
 
 async def get_gone(request: Request) -> Callable[[], bool]:
-    """Return what tells a thread that answers a request whether its client has left."""
+    """Return what tells a thread that answers a request whether its client has left.
+
+    Who asks for it computes in another process: others may have the place of a large body meanwhile.
+    """
+    getattr(request.state, "leave_place", bool)()
     return lambda: from_thread.run(request.is_disconnected)
 
 

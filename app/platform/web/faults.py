@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, get_args
 
-from fastapi import Request
-from fastapi._compat import ModelField
 from fastapi.dependencies.models import Dependant
 from fastapi.dependencies.utils import request_params_to_args
 from fastapi.exceptions import RequestValidationError
@@ -26,6 +24,7 @@ from app.platform.json_bodies import (
     UNKNOWN_PARAMETER,
     from_validation,
 )
+from app.platform.web.bodies import StrictRequest
 from app.platform.web.deps import workbench_of
 
 MOST_CHECKED = 50
@@ -47,7 +46,7 @@ OPEN: set[type[BaseModel]] = {SystemInput, AssumptionsInput}
 """Those whose fields mean something one by one: a malformed one is left out."""
 
 
-def query_fields(dependant: Dependant) -> Iterator[list[ModelField]]:
+def query_fields(dependant: Dependant) -> Iterator[list[Any]]:
     """Give the query parameters of a route and of all that it depends on."""
     yield dependant.query_params
     for part in dependant.dependencies:
@@ -84,13 +83,12 @@ def unread_parameters(query: QueryParams, known: Collection[str]) -> Unprocessab
 def with_what_else_is_wrong(
     error: AppError | RequestValidationError,
     unread: AppError | None,
-    request: Request,
+    request: StrictRequest,
     dependant: Dependant,
-    field: ModelField | None,
-    body: Any,
+    kind: Any,
 ) -> AppError:
     """Return the refusal of a request with all that can be found wrong beside what was found first."""
-    first = error if isinstance(error, AppError) else from_validation(error.errors())
+    first = error if isinstance(error, AppError) else from_validation(told(error, request.wrong))
     if first.status not in COMPLETE or not first.errors:
         return first
     errors: list[AppError] = []
@@ -99,13 +97,17 @@ def with_what_else_is_wrong(
         wrong: list[Any] = []
         for fields in query_fields(dependant):
             wrong += request_params_to_args(fields, request.query_params)[1]
-        if field is not None and body is not None:
-            _, of_body = field.validate(body, loc=("body",))
-            wrong += of_body or []
+        wrong += request.wrong
         errors += [unread, *([from_validation(wrong)] if wrong else [])]
-    if field is not None:
-        errors += meaning(field.field_info.annotation, body, workbench_of(request).sizing)
+    if kind is not None:
+        errors += meaning(kind, request.parsed, workbench_of(request).sizing)
     return with_faults(first, errors)
+
+
+def told(error: RequestValidationError, of_body: list[Any]) -> list[Any]:
+    """Return what the framework says of a request, with what is wrong with its body in full."""
+    errors = list(error.errors())
+    return [item for item in errors if item["loc"][0] != "body"] + of_body if of_body else errors
 
 
 def meaning(annotation: Any, body: Any, context: SizingContext) -> Iterator[AppError]:

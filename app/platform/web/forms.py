@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData, QueryParams
 
-from app.errors import AppError, FieldError, Message, Unprocessable
+from app.errors import AppError, FieldError, Message, TooLarge, Unprocessable
 from app.platform.json_bodies import as_app_error, from_validation
 from app.platform.web.contexts import Form
 from app.platform.web.problems import UnsupportedMediaType
@@ -153,6 +153,8 @@ def refusal(error: AppError | ValidationError) -> AppError:
 FIELDS = "application/x-www-form-urlencoded"
 """Kind of a form without files."""
 
+MOST_FIELDS = 5_000
+
 
 def in_utf8(request: Request) -> Request:
     """Return a request; refuse a form in another character set, whose decoder may give what is no text."""
@@ -162,9 +164,18 @@ def in_utf8(request: Request) -> Request:
     return request
 
 
+async def with_few_fields(request: Request) -> Request:
+    """Return a request; refuse a form of more fields than a page of ours has, each of which takes a while."""
+    kind = request.headers.get("content-type", "").lower()
+    if kind.startswith(FIELDS) and (await request.body()).count(b"&") >= MOST_FIELDS:
+        message = "the form has more than {limit} fields; submit fewer at once"
+        raise TooLarge(Message(message, {"limit": MOST_FIELDS}))
+    return in_utf8(request)
+
+
 async def read_form(request: Request) -> AsyncIterator[FormData]:
     """Return a form with its files, which are let go once the answer is made."""
-    async with in_utf8(request).form() as form:
+    async with (await with_few_fields(request)).form() as form:
         yield form
 
 
@@ -173,7 +184,7 @@ async def read_fields(request: Request) -> FormData:
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind not in {"", FIELDS}:
         raise UnsupportedMediaType(Message("submit the form as {kind}", {"kind": FIELDS}))
-    return await in_utf8(request).form()
+    return await (await with_few_fields(request)).form()
 
 
 FormDep = Annotated[FormData, Depends(read_form)]

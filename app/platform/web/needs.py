@@ -35,6 +35,23 @@ class Right(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class BodyLimit:
+    """The most that is taken of a JSON body."""
+
+    size: int
+    """[B]"""
+    values: int
+    """Members of objects and entries of lists."""
+
+
+SMALL_BODY = BodyLimit(256_000, 25_000)
+"""Fields that people fill in, and a year of hourly prices."""
+
+LARGE_BODY = BodyLimit(2_000_000, 150_000)
+"""A configuration, a layer table of ten thousand rows, a list of prices, a logo."""
+
+
+@dataclass(frozen=True, slots=True)
 class Needs:
     """What a route asks of who comes, and how much work it is."""
 
@@ -42,16 +59,19 @@ class Needs:
     """None where the method says it: who may read may GET."""
     cost: CostClass | None
     """None for what is usual: reading for a GET of the API, else an estimate."""
+    body: BodyLimit = SMALL_BODY
 
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., object])
 
 
-def needs(right: Right | None = None, cost: CostClass | None = None) -> Callable[[Endpoint], Endpoint]:
-    """Say of a route which right it needs, unless it only reads, and whether it takes long."""
+def needs(
+    right: Right | None = None, cost: CostClass | None = None, body: BodyLimit = SMALL_BODY
+) -> Callable[[Endpoint], Endpoint]:
+    """Say of a route which right it needs, unless it only reads, whether it takes long, and large bodies."""
 
     def mark(endpoint: Endpoint) -> Endpoint:
-        setattr(endpoint, MARK, Needs(right, cost))
+        setattr(endpoint, MARK, Needs(right, cost, body))
         return endpoint
 
     return mark

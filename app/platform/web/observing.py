@@ -11,7 +11,6 @@ import re
 import secrets
 import time
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import structlog
@@ -19,7 +18,6 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.platform.admission import Principal
-from app.platform.tracing import Tracing
 from app.telemetry import IN_FLIGHT, REQUESTS
 
 logger = logging.getLogger("rackline.request")
@@ -42,9 +40,8 @@ FILES = "/static/"
 class Observer:
     """ASGI middleware, outermost: what the others refuse is counted too."""
 
-    def __init__(self, app: ASGIApp, tracing: Tracing | None = None) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self.tracing = tracing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -62,27 +59,11 @@ class Observer:
             await send(message)
 
         started = time.perf_counter()
-        with (
-            structlog.contextvars.bound_contextvars(request_id=identifier),
-            IN_FLIGHT.track_inprogress(),
-            self.traced(scope, identifier) as attributes,
-        ):
+        with structlog.contextvars.bound_contextvars(request_id=identifier), IN_FLIGHT.track_inprogress():
             try:
                 await self.app(scope, receive, send_with_identifier)
             finally:
-                route = route or route_of(scope)
-                attributes |= {
-                    "http.request.method": scope["method"] if scope["method"] in METHODS else "(other)",
-                    "http.route": route,
-                    "http.response.status_code": status,
-                }
-                note(scope, route, status, time.perf_counter() - started)
-
-    def traced(self, scope: Scope, identifier: str) -> AbstractContextManager[dict[str, Any]]:
-        """Give what a trace says of a request; nobody reads it where none is kept."""
-        if self.tracing is None or scope.get("path") in OPERATION:
-            return nullcontext({})
-        return self.tracing.request(Headers(scope=scope), identifier)
+                note(scope, route or route_of(scope), status, time.perf_counter() - started)
 
 
 def request_id(headers: Mapping[str, str]) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import socket
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -27,8 +26,9 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from app.errors import AppError, BadInput, TooLarge
+from app.errors import AppError, BadInput
 from app.errors import Message as Sentence
+from app.platform.json_bodies import too_large
 from app.platform.web.problems import HeadTooLarge, Misdirected, NotAllowed, problem_response
 
 MOST_HOPS = 20
@@ -145,23 +145,6 @@ KEPT_OPEN = 75
 
 MOST_HEAD = 32_768
 """Longest line and headers of a request. [B]"""
-
-
-STALLED = 60
-"""How long a client may take nothing of its answer, or be silent to the network's questions. [s]"""
-
-
-def shed_stalled(listener: socket.socket) -> None:
-    """Let the connections of a socket end whose client stopped reading, or went away without a word.
-
-    The system closes them (tcp(7)): no answer waits for them. Connections have this from the listener.
-    """
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    options = {"KEEPIDLE": STALLED // 2, "KEEPINTVL": 10, "KEEPCNT": 3, "USER_TIMEOUT": STALLED * 1000}
-    for name, value in options.items():
-        # Not every system has all of them.
-        if (option := getattr(socket, f"TCP_{name}", None)) is not None:
-            listener.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 class PatientProtocol(H11Protocol):
@@ -409,10 +392,6 @@ def crosses_sites(headers: Headers, public_url: str = "") -> bool:
     if source.netloc.lower() != own:
         return True
     return own == public.netloc and public.scheme == "https" and source.scheme != "https"
-
-
-def too_large(limit: int) -> TooLarge:
-    return TooLarge(Sentence("the body is larger than {limit} bytes", {"limit": limit}))
 
 
 def counted(receive: Receive, limit: int) -> Receive:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from typing import Any
 
 import httpx
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from app.errors import BadInput, TooLarge
 from app.estimating.request import EstimateRequest
 from app.features.uploads.model import ProfileRequest
 from app.platform import json_bodies
@@ -24,6 +26,7 @@ from app.platform.web.examples import (
     PARTITIONS,
     QUEUE,
 )
+from app.platform.web.needs import SMALL_BODY
 from tests.web.api.conftest import Ask
 
 JSON = {"content-type": "application/json"}
@@ -157,7 +160,7 @@ def test_numbers_must_be_finite(ask: Ask, text: bytes) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        b"[" * 100_000,
+        b"[" * 20_000,
         b'{"a":' * 20_000 + b"1" + b"}" * 20_000,
         b"[" * 70 + b"]" * 70,
         b"{",
@@ -375,3 +378,27 @@ def test_a_form_that_says_that_it_is_in_utf8_is_read(ask: Ask, charset: str) -> 
     kind = f"multipart/form-data; boundary=B; charset={charset}"
     answer = ask("POST", "/api/v1/workloads", content=body, headers={"content-type": kind})
     assert answer.status_code == 201 and "길이" in answer.json()["name"]
+
+
+def test_a_body_has_the_limit_of_its_route(ask: Ask) -> None:
+    """Values are counted before they are made; commas in texts are none."""
+    many, large = b"1," * SMALL_BODY.values, b'{"model": {"config": {"a": [%s 1]}}}'
+    found = problem(ask("POST", "/api/v1/checks", content=b"[%s 1]" % many, headers=JSON), 413)
+    assert f"{SMALL_BODY.values:,} values" in found["detail"] and "split" in found["detail"]
+    assert ask("POST", "/api/v1/estimates", content=large % many, headers=JSON).status_code == 422
+    text = b'{"label": "%s"}' % many
+    assert ask("POST", "/api/v1/checks", content=text, headers=JSON).status_code == 422
+
+
+@pytest.mark.parametrize("text", ['"' + '\\"' * 500_000, '"' + "," * 500_000 + "\\", "[" * 500_000])
+def test_values_of_a_broken_text_are_counted_at_once(text: str) -> None:
+    begun = time.process_time()
+    with pytest.raises(BadInput if text[0] == '"' else TooLarge):
+        json_bodies.read_json(text.encode(), 10)
+    assert time.process_time() - begun < 2
+
+
+def test_no_place_is_longer_than_what_is_told_of_it() -> None:
+    with pytest.raises(BadInput) as refused:
+        json_bodies.read_json(json.dumps({"a" * 100_000: [float("nan")] * 10_000}).encode())
+    assert len(refused.value.errors[0].field) == json_bodies.MAX_FIELD
