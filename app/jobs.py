@@ -323,7 +323,12 @@ def open_queue(name: str, address: str) -> Huey:
         return _open_file(Path(address.removeprefix("sqlite:///")), common)
     if scheme == "postgresql":
         dsn = make_url(address).set(drivername="postgresql").render_as_string(hide_password=False)
-        options = {"storage_class": _PostgresStorage, "dsn": dsn, "table_prefix": "rackline_queue", **POSTGRES}
+        options = {
+            "storage_class": _PostgresStorage,
+            "dsn": dsn,
+            "table_prefix": "rackline_queue",
+            **POSTGRES,
+        }
         return _open_postgres(partial(Huey, **options, **common))
     if scheme in {"redis", "rediss"}:
         if importlib.util.find_spec("redis") is None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import wraps
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import sqlalchemy as sa
@@ -20,7 +21,7 @@ from sqlalchemy.orm import UOWTransaction
 from sqlalchemy.orm.exc import StaleDataError
 from sqlmodel import Session, select
 
-from app.errors import BadInput, Overtaken, need
+from app.errors import BadInput, Overtaken, Unavailable, need
 from app.platform.store.account_queries import (
     ExternalQueries,
     IdentityQueries,
@@ -28,7 +29,8 @@ from app.platform.store.account_queries import (
     replace_sealed,
     sealed_values,
 )
-from app.platform.store.failures import GONE, PatientPool, is_overtaken, watch
+from app.platform.store.database_file import DatabaseFile
+from app.platform.store.failures import DAMAGED, GONE, Outage, PatientPool, is_overtaken, watch
 from app.platform.store.integration_queries import claim_message, key_of, purge_messages, purge_rates
 from app.platform.store.job_queries import (
     claim_job,
@@ -107,7 +109,8 @@ class Store:
     """The database of one server."""
 
     def __init__(self, url: str) -> None:
-        self.engine = make_engine(url)
+        self.outage = Outage()
+        self.engine = make_engine(url, self.outage)
 
     def migrate(self) -> None:
         upgrade(self.engine)
@@ -164,8 +167,14 @@ class Store:
         with Session(self.engine) as session:
             return list(session.exec(select(Workspace.id).order_by(Workspace.id)))
 
+    def check(self) -> None:
+        """Raise unless the database can be reached and no damage of it has been met."""
+        with self.engine.connect():
+            if self.outage.damaged:
+                raise Unavailable(DAMAGED)
+
     def is_ready(self) -> bool:
-        """Tell whether the database answers and this program works with its tables."""
+        """Tell whether the database answers and its tables are those of this program."""
         with self.engine.connect() as connection:
             return fits(connection)
 
@@ -202,7 +211,7 @@ class Store:
         self.engine.dispose()
 
 
-def make_engine(url: str) -> Engine:
+def make_engine(url: str, outage: Outage | None = None) -> Engine:
     """Return an engine; on SQLite with write-ahead log, foreign keys and patience."""
     try:
         address = make_url(url)
@@ -214,9 +223,12 @@ def make_engine(url: str) -> Engine:
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError):
         message = "this database address cannot be used; enter sqlite:///FILE or postgresql+psycopg://…"
         raise BadInput.at("RACKLINE_DATABASE_URL", message) from None
+    outage = outage or Outage()
     if address.get_backend_name() == "sqlite":
         event.listen(engine, "connect", prepare_sqlite)
-    watch(engine)
+        if address.database not in {None, "", ":memory:"} and not address.query:
+            DatabaseFile(Path(address.database or ""), outage).guard(engine)
+    watch(engine, outage)
     return engine
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
 
-from app.errors import Conflict, Message
+from app.errors import Conflict, Message, Unavailable
+from app.platform.store.failures import DAMAGED
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -65,8 +66,8 @@ TOO_OLD = (
 )
 
 TOO_NEW = (
-    "the database was upgraded by a newer version of Rackline to tables ({revision}) that this one cannot use; "
-    "start the newer version, or restore the backup made before the upgrade"
+    "the database was upgraded by a newer version of Rackline to tables ({revision}) that this one cannot "
+    "use; start the newer version, or restore the backup made before the upgrade"
 )
 
 
@@ -115,8 +116,20 @@ MOST = 20
 """Faults of one kind that are told."""
 
 
+RESTORE = "the database is damaged: stop every server and restore the newest backup, as the runbook says"
+
+
 def database_faults(engine: Engine) -> Iterator[Said]:
     """Return what is wrong with the tables: pages, indexes and references."""
+    try:
+        yield from table_faults(engine)
+    except Unavailable as error:
+        if error.message is not DAMAGED:
+            raise
+        yield RESTORE, {}
+
+
+def table_faults(engine: Engine) -> Iterator[Said]:
     with engine.connect() as connection:
         without_limits(connection)
         if not fits(connection):
@@ -129,9 +142,12 @@ def database_faults(engine: Engine) -> Iterator[Said]:
 
 
 def sqlite_faults(connection: sa.Connection) -> Iterator[Said]:
-    for (fault,) in connection.exec_driver_sql(f"PRAGMA integrity_check({MOST})"):
-        if fault != "ok":
+    faults = connection.exec_driver_sql(f"PRAGMA integrity_check({MOST})").scalars().all()
+    if faults != ["ok"]:
+        for fault in faults:
             yield "SQLite finds fault with its file: {said}", {"said": str(fault)}
+        yield RESTORE, {}
+        return
     for number, (table, row, parent, _) in enumerate(connection.exec_driver_sql("PRAGMA foreign_key_check")):
         if number < MOST:
             values = {"table": table, "row": str(row), "parent": parent}

@@ -16,7 +16,7 @@ def upgrade() -> None:
 
 
 def forget_erasures() -> None:
-    """No customer's name is erased any more: the guard of the audit log has no exception, no event tells."""
+    """Take the exception for erased names from the guard of the audit log, and their event from webhooks."""
     connection = op.get_bind()
     if connection.dialect.name == "postgresql":
         op.execute(
@@ -31,14 +31,14 @@ def forget_erasures() -> None:
 
 
 def drop_queue() -> None:
-    """The job queue of before made these tables on PostgreSQL itself."""
+    """Drop the tables that the job queue of before made on PostgreSQL itself."""
     for table in sa.inspect(op.get_bind()).get_table_names():
         if table.startswith("rackline_queue"):
             op.drop_table(table)
 
 
 def forget_older_programs() -> None:
-    """Programs of before were told here since which revision they work with the tables."""
+    """Drop what told programs of before since which revision they work with the tables."""
     columns = sa.inspect(op.get_bind()).get_columns("alembic_version")
     if "works_from" in {column["name"] for column in columns}:
         op.drop_column("alembic_version", "works_from")
