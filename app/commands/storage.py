@@ -53,7 +53,8 @@ def copy(
     kept, target_files = (uploads_beside(url) or upload_files_of(settings) for url in urls)
     if settings.uploads:
         target_files = upload_files_of(settings)
-    tables, files = copy_database(*urls, [kept, upload_files_of(settings)], target_files)
+    sources = [kept, upload_files_of(settings)]
+    tables, files = copy_database(urls[0], urls[1], sources, target_files)
     rows = [(table.name, f"{table.rows:,}", table.sha256[:12], "equal") for table in tables]
     typer.echo("\n".join(lines([("table", "rows", "sha256", "copy"), *rows])))
     typer.echo(f"{files:,} files are in {target_files.storage.place('')}")
