@@ -1,4 +1,4 @@
-"""kill -9 in the middle of a migration, a freeze, an erasure, a backup, a restore, an upload, a compilation.
+"""kill -9 in the middle of a migration, a freeze, a copy, an upload, a compilation.
 
 A small one is in the suite; `-m endurance` kills each of them at every step.
 """
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from app.platform.store.migrate import REVISIONS
 from tests.buckets import bucket_server
 from tests.endurance.interrupted import (
     WORKS,
@@ -20,10 +21,9 @@ from tests.endurance.interrupted import (
     interrupt_each,
 )
 from tests.postgres import Cluster
-from tests.store.test_migrations import REVISIONS
 
 MOST = 60
-"""Steps at which a work is killed; a restore has some hundred."""
+"""Steps at which a work is killed; a copy has some hundred."""
 
 EACH = 6
 """Steps at which each migration is killed: all together have thousands."""
@@ -45,7 +45,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Installation:
 
 @pytest.mark.parametrize("name", [*WORKS, "migrate"])
 def test_work_that_is_killed_is_whole_and_done_again(name: str, filled: Installation, tmp_path: Path) -> None:
-    work, first = WORKS.get(name) or Migrate("0013"), filled.copy(tmp_path / "first")
+    work, first = WORKS.get(name) or Migrate(REVISIONS[0]), filled.copy(tmp_path / "first")
     work.begin(first)
     interrupt(work, first, work.decisive)
 

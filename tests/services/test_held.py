@@ -5,26 +5,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from itertools import count
 from typing import Any
 
 import pytest
-from sqlmodel import Session
 
-from app.errors import AppError, Conflict, NotFound, Overtaken, TooMany
-from app.estimating.documents import Estimate
-from app.estimating.request import EstimateRequest
+from app.errors import AppError, Conflict, NotFound, TooMany
 from app.features.accelerators import service as accelerators
 from app.features.accelerators.model import AcceleratorRequest
-from app.features.estimates import service as estimates
 from app.features.integrations import keys, webhooks
 from app.features.integrations.model import KeyRequest, NewWebhook, WebhookRequest
-from app.features.proposals import service as proposals
 from app.features.studies import service as studies
 from app.features.studies.service import create_study, list_studies
-from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.service import create_sweep, get_state
 from app.features.uploads import service as uploads
 from app.platform.job_running import TURN_SECONDS, JobClaim, Turns
@@ -32,18 +26,16 @@ from app.platform.rates import ClientKind, CostClass, Rates
 from app.platform.store import trail
 from app.platform.store.database import Store
 from app.platform.store.document_queries import StudyQueries
-from app.platform.store.job_queries import ClaimedJob
 from app.platform.store.queries import now
 from app.platform.store.repository import Repository
-from app.platform.store.tables import SweepRowRecord
 from app.platform.store.trail import Actor, acting
-from app.platform.web.examples import ACCELERATOR, GPT3
+from app.platform.web.examples import ACCELERATOR
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from tests.services.test_rates import clock as clock
 from tests.services.test_storage import LAYERS, study_of
 from tests.services.test_webhooks import Pen
 from tests.sizing.asking import sizing_context
-from tests.sizing.sweeping import BERT, wide
+from tests.sizing.sweeping import wide
 from tests.store.conftest import migrated as migrated
 from tests.store.conftest import migrated_file as migrated_file
 from tests.store.conftest import store as store

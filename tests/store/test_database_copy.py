@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from app.platform.web.examples import GPT3
 from app.settings import Settings
 from tests.loops import run
 from tests.postgres import Cluster
+from tests.store.conftest import damage
 from tests.store.rows import contents, fill
 
 LAYERS = b"name,kind,count,rows,inner,columns\nproject,gemm,12,128,1024,1024\n"
@@ -86,7 +86,7 @@ def test_every_row_and_file_is_in_the_copy(
         if kind == "postgresql":
             assert connection.scalar(sa.text("SELECT count(*) FROM pg_sequences")) == 0, "none to be set"
         else:
-            found = f"SELECT count(*) FROM {WORDS} WHERE {WORDS} MATCH '{'la'.encode().hex()}'"
+            found = f"SELECT count(*) FROM {WORDS} WHERE {WORDS} MATCH '{b'la'.hex()}'"
             assert connection.scalar(sa.text(found)) == counts["estimate"]
     assert list(database_faults(copy.engine)) == []
     copy.close()
@@ -167,18 +167,6 @@ def test_a_damaged_source_is_said(tmp_path: Path, empty: Callable[[str], str]) -
     nowhere = UploadFiles(tmp_path / "uploads")
     with pytest.raises(Unavailable, match=r"damaged.*check-store.*restore"):
         copy_database(address(store), empty("postgresql"), [nowhere], nowhere)
-
-
-def damage(file: Path, table: str) -> None:
-    """Overwrite the first page of a table."""
-    connection = sqlite3.connect(file)
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    query = "SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_master WHERE name = ?"
-    page, size = connection.execute(query, (table,)).fetchone()
-    connection.close()
-    with file.open("r+b") as content:
-        content.seek((page - 1) * size)
-        content.write(b"\xff" * size)
 
 
 def rackline(environment: dict[str, str], *arguments: str) -> Result:
