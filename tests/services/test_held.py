@@ -17,7 +17,6 @@ from app.features.accelerators import service as accelerators
 from app.features.accelerators.model import AcceleratorRequest
 from app.features.integrations import keys, webhooks
 from app.features.integrations.model import KeyRequest, NewWebhook, WebhookRequest
-from app.features.studies import service as studies
 from app.features.studies.service import create_study, list_studies
 from app.features.sweeps.service import create_sweep, get_state
 from app.features.uploads import service as uploads
@@ -184,15 +183,15 @@ def moment_before_saving(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]
 ) -> Iterator[None]:
     """Let something happen once, between what an object is computed from and its transaction."""
-    looked, done = studies.hold_named, list[bool]()
+    hold, done = Repository.hold, list[bool]()
 
-    def begun(repository: Repository, document: Any) -> None:
+    def begun(repository: Repository) -> None:
         if not done:
             done.append(True)
             do()
-        looked(repository, document)
+        hold(repository)
 
-    monkeypatch.setattr(studies, "hold_named", begun)
+    monkeypatch.setattr(Repository, "hold", begun)
     yield
     assert done
 
