@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -28,27 +30,32 @@ def step(store: Store, revision: str) -> None:
         command.upgrade(config, revision)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def released(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """A database of version 0.1.0 with rows in every table, as its servers left it."""
-    if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path_factory.mktemp('released') / 'store.sqlite3'}"
-    else:
-        server: Cluster = request.getfixturevalue("postgres")
-        url = server.make()
-        request.addfinalizer(lambda: server.drop(url))
-    store = Store(url)
-    request.addfinalizer(store.close)
+def release(store: Store) -> None:
+    """Make tables of version 0.1.0 with rows in every one, as its servers left them."""
     step(store, RELEASED)
+    told = json.dumps(["proposal.erased", "sweep.done"])
     with store.engine.begin() as connection:
         fill(connection)
+        connection.execute(sa.text(f"UPDATE webhook SET events = '{told}'"))
         connection.execute(sa.text("ALTER TABLE alembic_version ADD COLUMN works_from VARCHAR(32)"))
         connection.execute(sa.text("UPDATE alembic_version SET works_from = '0019'"))
-        told = json.dumps(["proposal.erased", "sweep.done"])
-        connection.execute(sa.text(f"UPDATE webhook SET events = '{told}'"))
-        if request.param == "postgresql":
+        if connection.dialect.name == "postgresql":
             connection.execute(sa.text("CREATE TABLE rackline_queue_task (id INTEGER PRIMARY KEY)"))
-    return store
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def released(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """A database of version 0.1.0, on each database."""
+    if request.param == "sqlite":
+        store = Store(f"sqlite:///{tmp_path / 'released.sqlite3'}")
+    else:
+        server: Cluster = request.getfixturevalue("postgres")
+        store = Store(server.make())
+    release(store)
+    yield store
+    store.close()
+    if request.param == "postgresql":
+        server.drop(store.engine.url.render_as_string(hide_password=False))
 
 
 def test_tables_of_the_first_version_are_brought_up_with_their_rows(released: Store) -> None:
