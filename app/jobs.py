@@ -33,7 +33,6 @@ from app.features.sweeps.run import WorkerPool
 from app.features.sweeps.service import compute_sweep
 from app.platform.job_running import JobClaim, Turns, Watch, Work
 from app.platform.store.database import POSTGRES
-from app.platform.store.migrate import QUEUE_TABLES
 from app.platform.store.postgres import PostgresError, PostgresOperationalError
 from app.platform.workbench import Workbench
 
@@ -324,7 +323,12 @@ def open_queue(name: str, address: str) -> Huey:
         return _open_file(Path(address.removeprefix("sqlite:///")), common)
     if scheme == "postgresql":
         dsn = make_url(address).set(drivername="postgresql").render_as_string(hide_password=False)
-        options = {"storage_class": _PostgresStorage, "dsn": dsn, "table_prefix": QUEUE_TABLES, **POSTGRES}
+        options = {
+            "storage_class": _PostgresStorage,
+            "dsn": dsn,
+            "table_prefix": "rackline_queue",
+            **POSTGRES,
+        }
         return _open_postgres(partial(Huey, **options, **common))
     if scheme in {"redis", "rediss"}:
         if importlib.util.find_spec("redis") is None:

@@ -18,8 +18,6 @@ from app.features.claims import api as claims_api
 from app.features.claims import pages as claims
 from app.features.comparisons import api as comparisons_api
 from app.features.comparisons import pages as comparisons
-from app.features.erasure import api as erasure_api
-from app.features.erasure import pages as erasure
 from app.features.estimates import api as estimates_api
 from app.features.estimates import pages as estimates
 from app.features.inference import api as inference_api
@@ -80,7 +78,6 @@ API_ROUTES = routes_of(
         claims_api.router,
         accuracy_api.router,
         trail_api.router,
-        erasure_api.router,
         integrations_api.keys_router,
         integrations_api.webhooks_router,
     )
@@ -116,7 +113,6 @@ PAGE_ROUTES = routes_of(
         studies.router,
         studies_scaling.router,
         trail.router,
-        erasure.router,
         accounts.router,
         integrations.router,
         reference.router,

@@ -63,7 +63,6 @@ MORE_THAN_A_SCHEMA_SAYS: Mapping[str, str] = {
         RELATED,
     ),
     "create_key": NAMES,
-    "erase_customer": NAMES,
     "get_accuracy": MEASURED,
     **dict.fromkeys(("create_(profile|workload|price_book)",), f"{CONTENT}; {RELATED}"),
     **dict.fromkeys(

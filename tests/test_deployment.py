@@ -198,7 +198,7 @@ def test_every_command_of_the_runbook_is_understood(words: tuple[str, ...]) -> N
 def test_the_runbook_names_commands_and_settings_that_there_are() -> None:
     page = RUNBOOK.read_text(encoding="utf-8")
     named = set(re.findall(r"(?:^|`)rackline ([a-z-]+)", page, re.MULTILINE))
-    assert named <= COMMANDS.keys() and {"backup", "restore", "check-store", "serve", "worker"} <= named
+    assert named <= COMMANDS.keys() and {"copy-database", "check-store", "serve", "worker"} <= named
     settings = set(re.findall(r"RACKLINE_[A-Z0-9_]+\b(?!…)", page))
     known = VARIABLES.keys() | {f"{name}_FILE" for name in SECRETS}
     assert {name for name in settings if not name.endswith("_")} <= known

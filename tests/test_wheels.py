@@ -175,7 +175,7 @@ def test_the_command_makes_a_proposal_on_a_server(installed: Installed, address:
     ("module", "extra", "command"),
     [
         ("uvicorn", "server", ("rackline", "serve")),
-        ("sqlalchemy", "server", ("rackline", "backup", "archive")),
+        ("sqlalchemy", "server", ("rackline", "check-store")),
         ("onnx", "files", ("rackline", "profile", "model.onnx")),
         ("polars", "parquet", ("rackline", "sweep", "sweep.json", "--output", "rows.parquet")),
     ],

@@ -24,7 +24,6 @@ from app.features.claims.service import get_claim, list_claims
 from app.features.comparisons.compare import ComparisonEntry
 from app.features.comparisons.model import ComparisonRequest
 from app.features.comparisons.service import ComparisonHead, compared, make_options
-from app.features.erasure.model import Erasure
 from app.features.estimates.service import make_estimate
 from app.features.estimates.standing import shown, standing
 from app.features.inference.answering import infer
@@ -225,15 +224,6 @@ def proposal_answers(
             updated_at=MOMENT,
             share=state,
             content=content,
-        ),
-        "Erasure": Erasure(
-            id="ers_a2b3c4d5e6f7g2h3",
-            workspace="Local",
-            erased_by="Account owner",
-            erased_at=MOMENT,
-            replacement="[erased]",
-            rows={"proposal": 2, "study": 1},
-            proposals=[],
         ),
         "Frozen": Frozen(id=identifier, status="frozen", sha256=sha256, frozen_at=MOMENT),
         "ProposalEvents": ProposalEvents(items=[event]),

@@ -1,4 +1,4 @@
-"""Commands on the store: backup, restore, check, erase, export, rotate the secret, purge."""
+"""Commands on the store: copy, check, export, rotate the secret, purge."""
 
 from __future__ import annotations
 
@@ -9,26 +9,21 @@ from typing import Annotated
 
 import typer
 
-from app.commands.asking import Lang, language_of
 from app.commands.keys import OfWorkspace, opened
 from app.errors import Conflict
 from app.estimating.context import load_context
-from app.features.erasure.certificate import attachment, certificate_pdf
-from app.features.erasure.model import ErasureRequest
-from app.features.erasure.service import erase_customer
 from app.features.operation.chores import purge
 from app.features.operation.secret_rotation import rotate_secret
 from app.features.operation.store_check import check_store
 from app.features.trail.service import events_jsonl, filter_of
-from app.main import file_storage_of, make_bench, upload_files_of
+from app.main import make_bench, upload_files_of
 from app.platform.retention import Retention
-from app.platform.store.archives.backup import make_backup
-from app.platform.store.archives.restore import restore_backup
 from app.platform.store.database import Store
+from app.platform.store.database_copy import copy_database
 from app.platform.store.queries import now
 from app.platform.store.trail import Actor, acting
-from app.platform.web.forms import checked
-from app.platform.wording.voice import voice
+from app.platform.store.upload_files import UploadFiles
+from app.platform.wording.lines import table as lines
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from app.profiles.presets import models_directory
 from app.settings import Settings
@@ -37,8 +32,6 @@ FOUND = 1
 """Exit code of a check that found something."""
 
 cli = typer.Typer(rich_markup_mode=None)
-
-Archive = Annotated[Path, typer.Argument(metavar="FILE", help="Archive file.")]
 
 
 def workbench(settings: Settings) -> Workbench:
@@ -49,26 +42,29 @@ def workbench(settings: Settings) -> Workbench:
     return bench
 
 
-@cli.command()
-def backup(file: Archive) -> None:
-    """Back up the database and uploads to one archive. The server may keep running."""
-    settings = Settings.from_environment()
-    store = Store(settings.database_url)
-    archive = make_backup(store, upload_files_of(settings), file)
-    store.close()
-    typer.echo(f"{file}: {archive.rows:,} rows, {archive.files:,} files, {archive.size:,} bytes")
-
-
-@cli.command()
-def restore(
-    file: Archive,
-    into: Annotated[str | None, typer.Option(help="Database URL; default: RACKLINE_DATABASE_URL.")] = None,
+@cli.command("copy-database")
+def copy(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="URL of a database, or a SQLite file.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="The same of an empty one.")],
 ) -> None:
-    """Restore an archive into an empty database, SQLite or PostgreSQL."""
+    """Copy a database and its uploaded files to an empty database. Stop every server first."""
     settings = Settings.from_environment()
-    url, storage = into or settings.database_url, file_storage_of(settings)
-    done = restore_backup(file, url, settings.data_dir, storage)
-    typer.echo(f"{file}: {done.rows:,} rows and {done.files:,} files are back")
+    urls = [name if "://" in name else f"sqlite:///{Path(name).absolute()}" for name in (source, target)]
+    kept, target_files = (uploads_beside(url) or upload_files_of(settings) for url in urls)
+    if settings.uploads:
+        target_files = upload_files_of(settings)
+    sources = [kept, upload_files_of(settings)]
+    tables, files = copy_database(urls[0], urls[1], sources, target_files)
+    rows = [(table.name, f"{table.rows:,}", table.sha256[:12], "equal") for table in tables]
+    typer.echo("\n".join(lines([("table", "rows", "sha256", "copy"), *rows])))
+    typer.echo(f"{files:,} files are in {target_files.storage.place('')}")
+
+
+def uploads_beside(url: str) -> UploadFiles | None:
+    """Return the files in the folder beside a SQLite database; None for any other database."""
+    if not url.startswith("sqlite:///"):
+        return None
+    return UploadFiles(Path(url.removeprefix("sqlite:///")).parent / "uploads")
 
 
 @cli.command("check-store")
@@ -83,34 +79,6 @@ def check() -> None:
         typer.echo("what is kept is whole")
     if not all(fault.harmless for fault in faults):
         raise typer.Exit(FOUND)
-
-
-@cli.command("erase-customer")
-def erase_command(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the customer.")],
-    replacement: Annotated[str, typer.Option("--replacement", help="Text in its place.")] = "[erased]",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count without erasing.")] = False,
-    certificate: Annotated[
-        Path | None,
-        typer.Option(
-            "--certificate",
-            metavar="FILE",
-            help="Write the certificate: PDF if FILE ends in .pdf, else JSON.",
-        ),
-    ] = None,
-    lang: Lang = None,
-    workspace: OfWorkspace = LOCAL_WORKSPACE,
-) -> None:
-    """Erase a customer's name from everything that is stored, except uploaded files and archives."""
-    stated = {"customer": name, "replacement": replacement, "dry_run": dry_run}
-    with opened(workspace) as bench:
-        done = erase_customer(bench, workspace, checked(ErasureRequest, stated))
-    if certificate is not None:
-        printed = certificate.suffix.lower() == ".pdf"
-        content = certificate_pdf(done, voice(language_of(lang))) if printed else attachment(done).encode()
-        certificate.write_bytes(content)
-    for kind, count in done.rows.items():
-        typer.echo(f"{kind}: {count:,} {'would be changed' if dry_run else 'changed'}")
 
 
 @cli.command("export-audit")

@@ -75,10 +75,9 @@ def keep(
     earlier = earlier_answer(bench, workspace_id, once, kind)
     if earlier is not None:
         return earlier
-    erasures = bench.erasures(workspace_id)
     try:
         answer, save = make()
-        with bench.store.transaction(workspace_id, erasures) as repository:
+        with bench.store.transaction(workspace_id) as repository:
             save(repository)
             if once is not None:
                 document = answer.model_dump(mode="json")

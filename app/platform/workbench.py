@@ -109,8 +109,8 @@ def key_of(workspace_id: str, request: BaseModel) -> str:
 class EstimateCache:
     """The latest estimates by workspace and request; the same request always has the same answer.
 
-    Uploads and calibrations change under their identifier only where a name is erased. Price books change
-    otherwise too: what is priced by one is made anew.
+    Uploads and calibrations stay as they are under their identifier. Price books change: what is priced by
+    one is made anew.
     """
 
     def __init__(self, latest: LruCache[Estimate] | None = None) -> None:
@@ -137,7 +137,7 @@ OFFERED = 50
 """Latest calibrations among which close names are looked for."""
 
 KEPT_UPLOADS = 128
-"""Uploads, calibrations and versions of price books, each, kept in memory; only erasing changes them."""
+"""Uploads, calibrations and versions of price books, each, kept in memory; they never change."""
 
 KEPT_DECISIONS = 512
 """Plans, and times of plans, kept in memory; one takes some 100 kB."""
@@ -258,9 +258,9 @@ class Workbench:
         self.queues: LruCache[Any] = LruCache(KEPT_ANSWERS)
         """Simulated waiting lines."""
         self._catalogues: LruCache[Known] = LruCache(KEPT_CATALOGUES)
-        self._own: tuple[int, State, Known] | None = None
+        self._own: tuple[State, Known] | None = None
         self.sizings: LruCache[Any] = LruCache(KEPT_SIZINGS)
-        """Sizings by their question, which only erasing a name changes."""
+        """Sizings by their question, which never change."""
         self.pages: LruCache[Any] = LruCache(KEPT_PAGES)
         """What pages show that depends on the catalogue alone, and parts of them as they are written."""
         self._profiles: LruCache[ModelProfile] = LruCache(KEPT_UPLOADS)
@@ -285,7 +285,7 @@ class Workbench:
     @property
     def sizing(self) -> SizingContext:
         """Catalogue and look-ups; of a workspace, with its accelerators."""
-        return self._own_known()[2].sizing
+        return self._own_known()[1].sizing
 
     @sizing.setter
     def sizing(self, sizing: SizingContext) -> None:
@@ -294,7 +294,7 @@ class Workbench:
     @property
     def catalogue(self) -> Catalogue:
         """The catalogue as documents; of a workspace, with its accelerators."""
-        return self._own_known()[2].catalogue
+        return self._own_known()[1].catalogue
 
     @property
     def published(self) -> SizingContext:
@@ -303,28 +303,20 @@ class Workbench:
 
     def own_state(self) -> State:
         """Return which accelerators of the workspace it knows; what depends on them is kept under it."""
-        return self._own_known()[1]
-
-    def erasures(self, workspace_id: str) -> int:
-        """Return how many names were erased in a workspace.
-
-        What is read from its rows is kept under this number: no server, whichever erased the name, finds
-        what was read before.
-        """
-        return self.of(workspace_id)._own_known()[0]
+        return self._own_known()[0]
 
     def _scope(self) -> Hashable:
-        erasures, state, _ = self._own_known()
-        return (self._workspace, erasures, state) if erasures or state else None
+        state, _ = self._own_known()
+        return (self._workspace, state) if state else None
 
-    def _own_known(self) -> tuple[int, State, Known]:
+    def _own_known(self) -> tuple[State, Known]:
         if not self._workspace:
-            return 0, (), self._known
+            return (), self._known
         if self._own is None:
             with self.store.transaction(self._workspace) as repository:
-                erasures, state = repository.erasure.count(), repository.accelerators.state()
-            key = (self._workspace, erasures, state, self._known)
-            self._own = erasures, state, self._catalogues.get(key, self._load_own) if state else self._known
+                state = repository.accelerators.state()
+            key = (self._workspace, state, self._known)
+            self._own = state, self._catalogues.get(key, self._load_own) if state else self._known
         return self._own
 
     def _load_own(self) -> Known:
@@ -367,7 +359,7 @@ class Workbench:
         return self.book_version(workspace_id, identifier, int(version[:9]) if version else newest)
 
     def book_version(self, workspace_id: str, identifier: str, version: int) -> PriceBook:
-        key = (workspace_id, self.erasures(workspace_id), identifier, version)
+        key = (workspace_id, identifier, version)
         load = partial(self._load_book_version, workspace_id, identifier, version)
         return self._book_versions.get(key, load)
 
@@ -384,7 +376,7 @@ class Workbench:
         with self.store.transaction(workspace_id) as repository:
             if not repository.uploads.has_profile(identifier):
                 raise no_such("uploaded profile", identifier)
-        key = (workspace_id, self.erasures(workspace_id), identifier)
+        key = (workspace_id, identifier)
         return self._profiles.get(key, partial(self._load_profile, workspace_id, identifier))
 
     def workload_sample(self, workspace_id: str, identifier: str) -> LengthSample:
@@ -392,7 +384,7 @@ class Workbench:
         with self.store.transaction(workspace_id) as repository:
             if not repository.uploads.has_sample(identifier):
                 raise no_such("uploaded sample", identifier)
-        key = (workspace_id, self.erasures(workspace_id), identifier)
+        key = (workspace_id, identifier)
         return self._samples.get(key, partial(self._load_workload_sample, workspace_id, identifier))
 
     def forget_uploads(self) -> None:
@@ -402,15 +394,6 @@ class Workbench:
         self.estimates.clear()
         for name in SCOPED:
             getattr(self, name).clear()
-
-    def forget_rows(self) -> None:
-        """Let go of everything in memory that was read from rows, since a name was erased from some."""
-        self.forget_uploads()
-        for kept in (
-            self._calibrations_kept, self._book_versions, self._catalogues, self.sizings, self.pages
-        ):  # fmt: skip
-            kept.clear()
-        self._own = None
 
     def _load_profile(self, workspace_id: str, identifier: str) -> ModelProfile:
         with self.store.transaction(workspace_id) as repository:
@@ -425,7 +408,7 @@ class Workbench:
             )
 
     def _calibration_or_none(self, workspace_id: str, identifier: str) -> SoftwareProfile | None:
-        key = (workspace_id, self.erasures(workspace_id), identifier)
+        key = (workspace_id, identifier)
         try:
             return self._calibrations_kept.get(key, partial(self._load_calibration, workspace_id, identifier))
         except NotFound:

@@ -1,4 +1,4 @@
-"""kill -9 in the middle of a migration, a freeze, an erasure, a backup, a restore, an upload, a compilation.
+"""kill -9 in the middle of a migration, a freeze, a copy, an upload, a compilation.
 
 A small one is in the suite; `-m endurance` kills each of them at every step.
 """
@@ -13,20 +13,15 @@ from tests.buckets import bucket_server
 from tests.endurance.interrupted import (
     WORKS,
     Installation,
-    Migrate,
     document,
     installed,
     interrupt,
     interrupt_each,
 )
 from tests.postgres import Cluster
-from tests.store.test_migrations import REVISIONS
 
 MOST = 60
-"""Steps at which a work is killed; a restore has some hundred."""
-
-EACH = 6
-"""Steps at which each migration is killed: all together have thousands."""
+"""Steps at which a work is killed; a copy has some hundred."""
 
 PDF = "app.features.proposals.service.proposal_pdf"
 
@@ -43,9 +38,9 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Installation:
         return installed(tmp_path_factory.mktemp("filled") / "first")
 
 
-@pytest.mark.parametrize("name", [*WORKS, "migrate"])
+@pytest.mark.parametrize("name", WORKS)
 def test_work_that_is_killed_is_whole_and_done_again(name: str, filled: Installation, tmp_path: Path) -> None:
-    work, first = WORKS.get(name) or Migrate("0013"), filled.copy(tmp_path / "first")
+    work, first = WORKS[name], filled.copy(tmp_path / "first")
     work.begin(first)
     interrupt(work, first, work.decisive)
 
@@ -61,13 +56,3 @@ def test_work_that_is_killed_step_by_step(
     with bucket_server() as bucket:
         first = installed(tmp_path / "first", server, bucket if shared else None)
         print(f"{database}, {'bucket' if shared else 'folder'}, {interrupt_each(WORKS[work], first, MOST)}")
-
-
-@pytest.mark.endurance
-@pytest.mark.parametrize("revision", REVISIONS[:-1])
-@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
-def test_every_migration_that_is_killed(
-    revision: str, database: str, tmp_path: Path, postgres: Cluster
-) -> None:
-    first = installed(tmp_path / "first", postgres if database == "postgresql" else None)
-    print(f"{database}, {revision}, {interrupt_each(Migrate(revision), first, EACH)}")

@@ -23,7 +23,6 @@ ELSEWHERE = {
     "take_back": "a job is taken from a runner that has fallen silent, by its identifier",
     "jobs_by_state": "the figures of the server count jobs, of which nothing else is told",
     "shared_by": "a link names its workspace by a secret; nothing else does",
-    "without_document": "a chore renders documents that are missing in any workspace, each in its own",
     "key_of": "a key is found by its public part, and tells its workspace by its secret",
     "flush": "changes rows that were read within the workspace; the session refuses those of another",
     "seated": "a session names its account and workspace by a secret",

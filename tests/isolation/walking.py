@@ -359,6 +359,6 @@ AREAS = {
     "prf": ("/profiles", "/uploads"), "wkl": "/workloads", "est": "/estimates", "siz": "/sizings",
     "cmp": "/comparisons", "stu": "/studies", "cal": "/calibrations", "swp": ("/sweeps", "/jobs"),
     "prp": "/proposals", "pbk": "/price-books", "own": "/accelerators", "bom": "/boms",
-    "key": "/keys", "whk": "/webhooks", "ers": "/erasures",
+    "key": "/keys", "whk": "/webhooks",
 }  # fmt: skip
 """Kind of object → the addresses under which it is asked for."""

@@ -5,46 +5,36 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from itertools import count
 from typing import Any
 
 import pytest
-from sqlmodel import Session
 
-from app.errors import AppError, Conflict, NotFound, Overtaken, TooMany
-from app.estimating.documents import Estimate
-from app.estimating.request import EstimateRequest
+from app.errors import AppError, Conflict, NotFound, TooMany
 from app.features.accelerators import service as accelerators
 from app.features.accelerators.model import AcceleratorRequest
-from app.features.erasure.model import ErasureRequest
-from app.features.erasure.service import erase_customer
-from app.features.estimates import service as estimates
 from app.features.integrations import keys, webhooks
 from app.features.integrations.model import KeyRequest, NewWebhook, WebhookRequest
-from app.features.proposals import service as proposals
 from app.features.studies.service import create_study, list_studies
-from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.service import create_sweep, get_state
 from app.features.uploads import service as uploads
 from app.platform.job_running import TURN_SECONDS, JobClaim, Turns
 from app.platform.rates import ClientKind, CostClass, Rates
-from app.platform.store import erasure_queries, trail
+from app.platform.store import trail
 from app.platform.store.database import Store
 from app.platform.store.document_queries import StudyQueries
-from app.platform.store.job_queries import ClaimedJob
 from app.platform.store.queries import now
 from app.platform.store.repository import Repository
-from app.platform.store.tables import SweepRowRecord
 from app.platform.store.trail import Actor, acting
-from app.platform.web.examples import ACCELERATOR, GPT3
+from app.platform.web.examples import ACCELERATOR
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench
 from tests.services.test_rates import clock as clock
 from tests.services.test_storage import LAYERS, study_of
 from tests.services.test_webhooks import Pen
 from tests.sizing.asking import sizing_context
-from tests.sizing.sweeping import BERT, wide
+from tests.sizing.sweeping import wide
 from tests.store.conftest import migrated as migrated
 from tests.store.conftest import migrated_file as migrated_file
 from tests.store.conftest import store as store
@@ -193,16 +183,15 @@ def moment_before_saving(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]
 ) -> Iterator[None]:
     """Let something happen once, between what an object is computed from and its transaction."""
-    transaction, done = bench.store.transaction, list[bool]()
+    hold, done = Repository.hold, list[bool]()
 
-    def begun(workspace_id: str, erasures: int | None = None) -> AbstractContextManager[Repository]:
-        # What follows from rows read before is kept by such a transaction alone.
-        if erasures is not None and not done:
+    def begun(repository: Repository) -> None:
+        if not done:
             done.append(True)
             do()
-        return transaction(workspace_id, erasures)
+        hold(repository)
 
-    monkeypatch.setattr(bench.store, "transaction", begun)
+    monkeypatch.setattr(Repository, "hold", begun)
     yield
     assert done
 
@@ -281,99 +270,3 @@ def test_a_turn_lasts_while_only_its_own_workspace_waits(bench: Workbench) -> No
     turn.charge(30.0)
     # Between any two looks at the clock time passes, and what was used counts for less.
     assert not any(turn.over() for _ in range(5))
-
-
-def test_nothing_with_a_name_is_kept_while_it_is_erased(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    request = EstimateRequest.model_validate({**GPT3, "label": "For Zanfor"})
-    estimates.create_estimate(bench, LOCAL_WORKSPACE, request)
-    hash_anew, kept = proposals.hash_anew, list[bool]()
-
-    def slowly(*changed: Any) -> list[str]:
-        # Everything has been looked through, and nothing is written yet.
-        keeping.extend(
-            threads.submit(estimates.create_estimate, bench, workspace, request)
-            for workspace in (LOCAL_WORKSPACE, ONE)
-        )
-        wait(keeping, timeout=2)
-        kept.extend(future.done() for future in keeping)
-        return hash_anew(*changed)
-
-    monkeypatch.setattr(proposals, "hash_anew", slowly)
-    keeping: list[Future[Estimate]] = []
-    with ThreadPoolExecutor(2) as threads:
-        assert erase_customer(bench, LOCAL_WORKSPACE, NAMED).rows["estimate"] == 1
-        with pytest.raises(Overtaken):
-            keeping[0].result(30)
-    # SQLite has one writer, whoever it writes for.
-    assert kept == [False, bench.store.engine.dialect.name == "postgresql"]
-    listed = estimates.list_estimates(bench, LOCAL_WORKSPACE, 5, None).items
-    assert [row.label for row in listed] == ["For Erased"]
-
-
-def labelled_sweep(bench: Workbench) -> str:
-    models = [BERT | {"label": "Zanfor"}]
-    body = wide(1).request.model_dump(exclude_unset=True) | {"models": models}
-    return create_sweep(bench, LOCAL_WORKSPACE, SweepRequest.model_validate(body)).id
-
-
-NAMED = ErasureRequest(customer="Zanfor", replacement="Erased", dry_run=False)
-
-
-def test_an_erasure_waits_for_a_runner_that_keeps_its_results(bench: Workbench) -> None:
-    sweep = labelled_sweep(bench)
-    job = bench.store.claim_job(sweep, "runner", now())
-    assert job is not None
-    erasing: list[Future[object]] = []
-
-    def keep(repository: Repository) -> None:
-        erasing.append(threads.submit(erase_customer, bench, LOCAL_WORKSPACE, NAMED))
-        wait(erasing, timeout=1)
-        row = SweepRowRecord(
-            sweep_id=sweep, position=0, key="k", model="Zanfor", system="x", price="", scenario="",
-            refused=False, document={"model": "Zanfor"}, workspace_id=LOCAL_WORKSPACE,
-        )  # fmt: skip
-        repository.of_sweep(sweep).add([row])
-
-    with ThreadPoolExecutor(1) as threads:
-        JobClaim(bench, job, lambda: False, lambda *_: None).advance(1, keep)
-        erasing[0].result(30)
-    with bench.store.transaction(LOCAL_WORKSPACE) as repository:
-        assert repository.values(SweepRowRecord, SweepRowRecord.model) == ["Erased"]
-
-
-def test_no_job_begins_while_a_name_is_erased(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
-    sweep, hash_anew, claims = labelled_sweep(bench), proposals.hash_anew, list[Future[ClaimedJob | None]]()
-
-    def slowly(*changed: Any) -> list[str]:
-        claims.append(threads.submit(bench.store.claim_job, sweep, "runner", now()))
-        assert not wait(claims, timeout=1).done
-        return hash_anew(*changed)
-
-    monkeypatch.setattr(proposals, "hash_anew", slowly)
-    with ThreadPoolExecutor(1) as threads:
-        erase_customer(bench, LOCAL_WORKSPACE, NAMED)
-        assert claims[0].result(30) is not None
-
-
-def test_two_names_are_erased_at_the_same_time(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
-    names, hold, together = ("Zanfor", "Yorblat"), erasure_queries.hold, threading.Barrier(2)
-
-    def take_together(session: Session, lock: Callable[..., Any], workspace: str) -> None:
-        if lock(1, 2).name == "pg_advisory_xact_lock":
-            together.wait(30)
-        hold(session, lock, workspace)
-
-    for name in names:
-        request = EstimateRequest.model_validate({**GPT3, "label": f"For {name}"})
-        estimates.create_estimate(bench, LOCAL_WORKSPACE, request)
-
-    def erase(number: int) -> object:
-        named = ErasureRequest(customer=names[number], replacement="Erased", dry_run=False)
-        return erase_customer(bench, LOCAL_WORKSPACE, named)
-
-    monkeypatch.setattr(erasure_queries, "hold", take_together)
-    assert at_once(erase, 2) == []
-    listed = estimates.list_estimates(bench, LOCAL_WORKSPACE, 5, None).items
-    assert [row.label for row in listed] == ["For Erased"] * 2

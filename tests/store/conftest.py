@@ -1,4 +1,5 @@
 import shutil
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,3 +47,15 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     made.close()
     if request.param == "postgresql":
         server.drop(made.engine.url.render_as_string(hide_password=False))
+
+
+def damage(file: Path, table: str) -> None:
+    """Overwrite the first page of a table."""
+    connection = sqlite3.connect(file)
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    query = "SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_master WHERE name = ?"
+    page, size = connection.execute(query, (table,)).fetchone()
+    connection.close()
+    with file.open("r+b") as content:
+        content.seek((page - 1) * size)
+        content.write(b"\xff" * size)

@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from app.platform.store.migrate import OWN_TABLES
+from app.platform.store.migrate import WORDS
 
 MOMENT = datetime(2026, 11, 2, 9, 30, 4, 120000, tzinfo=UTC)
 
@@ -37,7 +37,7 @@ def fill(connection: sa.Connection, per_table: int = 2) -> dict[str, int]:
     metadata.reflect(connection)
     made: dict[str, list[dict[str, Any]]] = {}
     for table in metadata.sorted_tables:
-        if table.name.startswith(("alembic_version", *OWN_TABLES)):
+        if table.name.startswith(("alembic_version", WORDS)):
             continue
         there = [dict(row._mapping) for row in connection.execute(sa.select(table))]
         for number in range(len(there), per_table):
@@ -63,7 +63,7 @@ def contents(connection: sa.Connection) -> dict[str, list[Row]]:
     metadata.reflect(connection)
     found = {}
     for table in metadata.sorted_tables:
-        if table.name.startswith(("alembic_version", *OWN_TABLES)):
+        if table.name.startswith(("alembic_version", WORDS)):
             continue
         rows = [
             {

@@ -5,20 +5,19 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from alembic import command
 from sqlalchemy import inspect, text
 from sqlmodel import SQLModel
 
 from app.errors import BadInput
 from app.platform.store.database import Store, make_engine
-from app.platform.store.migrate import OWN_TABLES, configuration, upgrade
+from app.platform.store.migrate import WORDS, upgrade
 from app.platform.store.queries import UtcDateTime, new_id, now
 from app.platform.store.tables import EstimateRow
 from tests.store.declared import compare_with_declaration
 
 
 def test_migrations_make_every_table_on_an_empty_file(store: Store) -> None:
-    made = {name for name in inspect(store.engine).get_table_names() if not name.startswith(OWN_TABLES)}
+    made = {name for name in inspect(store.engine).get_table_names() if not name.startswith(WORDS)}
     assert made == {*SQLModel.metadata.tables, "alembic_version"}
 
 
@@ -99,25 +98,6 @@ def test_the_file_is_an_ordinary_sqlite_database(store: Store, tmp_path: Path) -
         connection.close()
 
 
-def test_tables_of_sweeps_come_to_a_database_of_before(tmp_path: Path) -> None:
-    engine = make_engine(f"sqlite:///{tmp_path / 'before.sqlite3'}")
-    with engine.begin() as connection:
-        config = configuration()
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0002")
-        connection.execute(text("INSERT INTO workspace VALUES ('ws_a', 'a', '2026-11-01 00:00:00')"))
-    assert "sweep" not in inspect(engine).get_table_names()
-    upgrade(engine)
-    compare_with_declaration(engine)
-    with engine.connect() as connection:
-        assert connection.execute(text("SELECT name FROM workspace")).scalar_one() == "a"
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.downgrade(config, "0002")
-    assert {"sweep", "sweep_row"}.isdisjoint(inspect(engine).get_table_names())
-    engine.dispose()
-
-
 def test_text_that_postgresql_refuses_is_marked(store: Store) -> None:
     with store.transaction("ws_one") as repository:
         repository.add(
@@ -131,18 +111,3 @@ def test_text_that_postgresql_refuses_is_marked(store: Store) -> None:
         assert row.label == "a\ufffdb"
         assert row.request == {"name": "c\ufffdd", "literal": "\\u0000"}
         assert row.document == {"e\ufffd": 1}
-
-
-def test_tables_go_and_come_back(store: Store) -> None:
-    with store.transaction("ws_one") as repository:
-        repository.add(EstimateRow(id="est_a", label="a", request={"x": 1}, document={"y": [2.5, None]}))
-    config = configuration()
-    for revision, direction in (("0001", command.downgrade), ("head", command.upgrade)):
-        with store.engine.begin() as connection:
-            config.attributes["connection"] = connection
-            direction(config, revision)
-    compare_with_declaration(store.engine)
-    with store.transaction("ws_one") as repository:
-        row = repository.get(EstimateRow, "est_a")
-        assert row is not None
-        assert row.document == {"y": [2.5, None]}

@@ -12,12 +12,11 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from app.errors import BadInput, Conflict, Unavailable
+from app.errors import BadInput, Unavailable
 from app.features.operation.chores import HOUSEKEEPING
 from app.main import create_app, file_storage_of, make_bench
-from app.platform.store.archives.backup import make_backup
-from app.platform.store.archives.restore import restore_backup
 from app.platform.store.database import Store
+from app.platform.store.database_copy import copy_database
 from app.platform.store.tables import Profile
 from app.platform.store.upload_files import UploadFiles
 from app.settings import Settings
@@ -94,24 +93,17 @@ def test_a_bucket_that_is_away_or_refuses_says_nothing_of_its_key(
     assert "the store of uploaded files cannot be used" in said
 
 
-def test_a_backup_goes_from_a_bucket_into_a_bucket_that_has_nothing(
+def test_a_copy_goes_from_a_bucket_into_a_folder(
     bucket: Bucket, files: UploadFiles, store: Store, tmp_path: Path
 ) -> None:
     with store.transaction("ws_one") as repository:
         repository.add(Profile(id="prf_one", name="one", kind="layers", document={}))
         repository.uploads.add_file("prf_one", files.put("ws_one", b"{}"), "one.json", 2)
-    archive, url = tmp_path / "all.tar.gz", f"sqlite:///{tmp_path / 'again.sqlite3'}"
-    assert make_backup(store, files, archive).files == 1
-    with pytest.raises(Conflict, match=f"s3://{bucket.name}/kept/"):
-        restore_backup(archive, url, tmp_path / "again", bucket.storage())
-    restored = bucket.storage(prefix="again")
-    assert restore_backup(archive, url, tmp_path / "again", restored).files == 1
-    address = next(UploadFiles(tmp_path, restored).each()).sha256
-    assert UploadFiles(tmp_path, restored).read("ws_one", address) == b"{}"
-    # The database is not empty now, so the next one fails, and leaves nothing of its files.
-    with pytest.raises(Conflict, match="empty database"):
-        restore_backup(archive, url, tmp_path / "again", bucket.storage(prefix="third"))
-    assert not any(name.startswith("third/") for name in bucket.objects)
+    urls = [f"sqlite:///{tmp_path / name}" for name in ("store.sqlite3", "again/again.sqlite3")]
+    # The file is looked for in each place that is named.
+    nowhere, again = UploadFiles(tmp_path / "none"), UploadFiles(tmp_path / "again")
+    assert copy_database(urls[0], urls[1], [nowhere, files], again)[1] == 1
+    assert again.read("ws_one", next(again.each()).sha256) == b"{}"
 
 
 def asking(app: FastAPI) -> Callable[..., httpx.Response]:

@@ -114,7 +114,7 @@ def change_accelerator(
     """Store a new version, if the newest one is still the expected one."""
     current = 0
     try:
-        with bench.store.transaction(workspace_id, bench.erasures(workspace_id)) as repository:
+        with bench.store.transaction(workspace_id) as repository:
             record = existing(repository, AcceleratorRecord, identifier, "accelerator", held=True)
             current = record.version
             if record.deleted_at is not None:

@@ -170,7 +170,7 @@ def check_labels(requests: Sequence[EstimateRequest | PublishedFigure]) -> None:
 def row_labels(options: Sequence[ComparisonEntry]) -> list[str]:
     """Return the label of each row, by default the name of its system; labels are unique.
 
-    Of labels that are equal since a name was erased from them, the later ones are numbered.
+    Of labels that are equal, as version 0.1.0 may have left them, the later ones are numbered.
     """
     given = [option.request.label for option in options if option.request.label]
     labels: list[str] = []

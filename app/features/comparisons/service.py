@@ -128,7 +128,6 @@ def change_comparison(
 
     Estimates are recomputed if the rows or the currency change.
     """
-    erasures = bench.erasures(workspace_id)
     current = get_comparison(bench, workspace_id, identifier)
     check_version(version, current.version)
     before = current.comparison
@@ -148,7 +147,7 @@ def change_comparison(
         if (value := getattr(after, name)) != getattr(before, name)
     }
     values |= {"version": current.version + 1, "updated_at": now()}
-    with bench.store.transaction(workspace_id, erasures) as repository:
+    with bench.store.transaction(workspace_id) as repository:
         if not repository.change_comparison(identifier, current.version, values):
             check_version(current.version, existing(repository, identifier).version)
         if recomputed:

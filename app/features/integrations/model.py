@@ -29,7 +29,6 @@ EventName = Literal[
     "proposal.opened",
     "proposal.replayed",
     "proposal.expired",
-    "proposal.erased",
     "study.created",
     "study.saved",
     "study.changed",

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from app.errors import Unavailable
 from app.features.integrations.webhooks import deliver_due, purge_messages
-from app.features.proposals.service import note_expired, render_missing
+from app.features.proposals.service import note_expired
 from app.features.studies.service import drop_unsaved
 from app.platform import sessions
 from app.platform.retention import KINDS
@@ -142,10 +142,9 @@ def send_messages(bench: Workbench) -> None:
 
 
 def tidy_integration(bench: Workbench) -> None:
-    """Record expired proposals, render missing documents, delete old rate counts and messages."""
+    """Record expired proposals, delete old rate counts and messages."""
     moment = now()
     note_expired(bench, moment)
-    render_missing(bench)
     bench.store.purge_rates(moment)
     purge_messages(bench, moment)
 

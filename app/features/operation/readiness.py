@@ -68,8 +68,7 @@ class ReadinessCheck:
         }
 
     def _database(self) -> None:
-        with self._bench.store.engine.connect():
-            pass
+        self._bench.store.check()
 
     def _schema(self) -> Message | None:
         if self._bench.store.is_ready():

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 from sqlmodel import col
 
-from app.errors import Message
+from app.errors import Message, Unavailable
 from app.features.operation.chores import unreferenced_files
 from app.features.proposals.lines import content_hash
 from app.features.proposals.model import ProposalContent
-from app.platform.store.migrate import database_faults
+from app.platform.store.failures import DAMAGED
+from app.platform.store.migrate import RESTORE, database_faults
 from app.platform.store.tables import ProposalRecord
 from app.platform.workbench import Workbench
 
@@ -34,15 +35,21 @@ class Fault:
 
 def check_store(bench: Workbench) -> Iterator[Fault]:
     """Yield the faults; nothing is changed."""
-    for template, values in database_faults(bench.store.engine):
-        yield Fault("database", Message(template, values))
-    if not bench.store.is_ready():
-        # Already reported; tables of another version cannot be read.
-        return
-    for workspace in bench.store.workspaces():
-        yield from check_proposals(bench, workspace)
-        yield from check_files(bench, workspace)
-    yield from check_strays(bench)
+    faults = [Fault("database", Message(*fault)) for fault in database_faults(bench.store.engine)]
+    yield from faults
+    try:
+        if not bench.store.is_ready():
+            # Already reported; tables of another version cannot be read.
+            return
+        for workspace in bench.store.workspaces():
+            yield from check_proposals(bench, workspace)
+            yield from check_files(bench, workspace)
+        yield from check_strays(bench)
+    except Unavailable as error:
+        if error.message is not DAMAGED:
+            raise
+        if not faults:
+            yield Fault("database", Message(RESTORE))
 
 
 def check_proposals(bench: Workbench, workspace: str) -> Iterator[Fault]:

@@ -150,7 +150,7 @@ def _change(
     new_name = None if name is None else name.strip()
     current = 0
     try:
-        with bench.store.transaction(workspace_id, bench.erasures(workspace_id)) as repository:
+        with bench.store.transaction(workspace_id) as repository:
             record = existing(repository, PriceBookRecord, identifier, "price book", held=True)
             current = record.version
             if expected is not None and expected != current:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from typing import Any, Literal
 
@@ -292,7 +292,6 @@ def change_proposal(
     bench: Workbench, workspace_id: str, identifier: str, patch: ProposalPatch, version: int | None = None
 ) -> Proposal:
     """Change a draft; its figures are computed again from the comparison."""
-    erasures = bench.erasures(workspace_id)
     with bench.store.transaction(workspace_id) as repository:
         record = existing(repository, identifier)
     check_draft(record)
@@ -322,7 +321,7 @@ def change_proposal(
         "updated_at": moment,
         "review": "draft",
     }
-    with bench.store.transaction(workspace_id, erasures) as repository:
+    with bench.store.transaction(workspace_id) as repository:
         workbench.hold_named(repository, compiled_from)
         queries = repository.of_proposal(identifier)
         if not queries.change(record.version, values):
@@ -438,46 +437,6 @@ def freeze_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Fro
         with bench.store.transaction(workspace_id) as repository:
             record = existing(repository, identifier)
     return Frozen.model_validate({**dict(record), "status": status_of(record)})
-
-
-def hash_anew(
-    repository: Repository, identifiers: Sequence[str], customer: str, moment: datetime
-) -> list[str]:
-    """Rehash proposals whose content was erased in part; return the frozen ones.
-
-    The customer's logo is removed with the customer's name.
-    """
-    frozen = []
-    for identifier in identifiers:
-        record, queries = existing(repository, identifier), repository.of_proposal(identifier)
-        content, request = dict(record.content), dict(record.request)
-        if record.customer == customer and request.pop("customer_logo", None) is not None:
-            content["branding"] = {**content["branding"], "customer_logo": None}
-        # Whoever edits or freezes what was read before must read it again.
-        version = record.version + 1
-        values: dict[str, Any] = {"content": content, "request": request, "version": version}
-        if record.frozen_at is not None:
-            sha256 = content_hash(ProposalContent.model_validate(content))
-            queries.add_event("erased", moment, {"sha256": sha256, "before": record.sha256})
-            queries.drop_artifacts()
-            values["sha256"] = sha256
-            frozen.append(identifier)
-        repository.update_rows(ProposalRecord, values, id=identifier)
-    return frozen
-
-
-def render_missing(bench: Workbench) -> None:
-    """Render PDFs of frozen proposals without one, such as after erasing or after a crash."""
-    for row in bench.store.without_document():
-        proposal = get_proposal(bench, row.workspace_id, row.proposal_id)
-        pdf = proposal_pdf(proposal)
-        with bench.store.transaction(row.workspace_id) as repository:
-            queries = repository.of_proposal(row.proposal_id)
-            queries.hold()
-            # Another server may have rendered it, or the content may have changed again.
-            unchanged = existing(repository, row.proposal_id).sha256 == proposal.sha256
-            if unchanged and queries.artifact(PDF) is None:
-                queries.add_artifact(PDF, hashlib.sha256(pdf).hexdigest(), pdf)
 
 
 def pdf_of(bench: Workbench, workspace_id: str, proposal: Proposal) -> bytes:

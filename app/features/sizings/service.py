@@ -118,9 +118,7 @@ def stored_sizing(bench: Workbench, workspace_id: str, identifier: str) -> Store
         return StoredSizing(document, options)
 
     try:
-        stored: StoredSizing = bench.sizings.get(
-            (workspace_id, bench.erasures(workspace_id), identifier), load
-        )
+        stored: StoredSizing = bench.sizings.get((workspace_id, identifier), load)
     except NotFound:
         return None
     return stored
@@ -142,10 +140,9 @@ def find_sizing(
 def keep_found(
     bench: Workbench, workspace_id: str, identifier: str, request: SizingRequest, watch: Watch
 ) -> None:
-    erasures = bench.erasures(workspace_id)
     row = _row(identifier, request, size(request, bench.context(workspace_id), watch))
     # The same request at the same time has the same answer, so a duplicate is ignored.
-    with suppress(IntegrityError), bench.store.transaction(workspace_id, erasures) as repository:
+    with suppress(IntegrityError), bench.store.transaction(workspace_id) as repository:
         repository.add(row)
 
 

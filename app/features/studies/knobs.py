@@ -446,7 +446,7 @@ def request_of(content: StudyContent, option: StudyOption) -> EstimateRequest | 
 def labels_of(content: StudyContent, catalog: Catalog) -> dict[str, str]:
     """Return the label of each option by its key; an option without one is called by count and system.
 
-    Labels that are equal since a name was erased from them are told apart by the key.
+    Labels that are equal, as version 0.1.0 may have left them, are told apart by the key.
     """
     labels: dict[str, str] = {}
     own_labels = {option.label for option in content.options}

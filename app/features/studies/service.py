@@ -275,7 +275,6 @@ def change_study(
     version: int | None = None,
 ) -> Study:
     """Store a new version of a study; omitted fields stay as in ``version``, by default the newest."""
-    erasures = bench.erasures(workspace_id)
     latest = get_study(bench, workspace_id, identifier)
     check_edit(bench, workspace_id, latest, expected)
     before = latest if version is None else get_study(bench, workspace_id, identifier, version)
@@ -294,7 +293,7 @@ def change_study(
         raise Conflict.at(
             "version", "a study can have at most {most} versions; duplicate it to continue", most=MAX_VERSIONS
         )
-    with bench.store.transaction(workspace_id, erasures) as repository:
+    with bench.store.transaction(workspace_id) as repository:
         hold_named(repository, tree)
         stored = repository.studies.add_next(
             identifier,

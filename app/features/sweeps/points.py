@@ -98,7 +98,7 @@ class Sweep:
 
     @classmethod
     def kept(cls, request: SweepRequest) -> Sweep:
-        """Take up a request that was checked; labels may be equal since a name was erased from them."""
+        """Take up a request that was checked; version 0.1.0 may have left equal labels."""
         return cls(request, _total(request), _digest(request)[:16])
 
     def labels(self) -> dict[str, list[str]]:

@@ -253,7 +253,7 @@ def compute_sweep(claim: JobClaim, make_pool: Callable[[], WorkerPool]) -> None:
         request = SweepRequest.model_validate(record.request, context=STORED)
         positions = repository.of_sweep(identifier).positions()
     uploads = UploadSet.of(request, claim.bench.context(workspace))
-    # Where a name was erased from the labels, keys are others than those that rows have.
+    # Where version 0.1.0 changed labels, keys are others than those that rows have.
     remaining = (point for point in Sweep.kept(request).points() if point.position not in positions)
     for rows in run_sweep(
         remaining,

@@ -63,7 +63,6 @@ PLACES = {
     "estimate": "/estimates", "comparison": "/comparisons", "calibration": "/calibrations",
     "sizing": "/sizings", "price-book": "/price-books", "bill": "/boms", "sweep": "/sweeps",
     "accelerator": "/accelerators", "study": "/studies", "proposal": "/proposals", "webhook": "/webhooks",
-    "customer": "/api/v1/erasures",
 }  # fmt: skip
 """Kind of object → address of its pages."""
 
@@ -139,7 +138,6 @@ def show_trail(
 
 def line_of(event: TrailEvent, voice: Voice) -> TrailLine:
     folder = PLACES.get(event.object.kind)
-    ending = f".pdf?lang={voice.language}" if event.object.kind == "customer" else ""
     return TrailLine(
         at=event.at.strftime("%Y-%m-%d %H:%M:%S"),
         action=event.action,
@@ -148,7 +146,7 @@ def line_of(event: TrailEvent, voice: Voice) -> TrailLine:
         named=bool(event.actor.name or event.actor.id),
         object_kind=event.object.kind,
         object_id=event.object.id,
-        object_url=f"{folder}/{event.object.id}{ending}" if folder and event.object.id else "",
+        object_url=f"{folder}/{event.object.id}" if folder and event.object.id else "",
         address=event.address,
         detail=detail_of(event.detail, voice),
         request_id=event.request_id,

@@ -122,7 +122,7 @@ def change_upload(bench: Workbench, workspace_id: str, identifier: str, patch: U
     table = SampleRow if identifier.startswith("wkl_") else Profile
     kind = "uploaded sample" if table is SampleRow else "uploaded profile"
     stated = patch.model_dump(exclude_none=True)
-    with bench.store.transaction(workspace_id, bench.erasures(workspace_id)) as repository:
+    with bench.store.transaction(workspace_id) as repository:
         row = existing(repository, table, identifier, kind, held=True)
         for name, value in stated.items():
             setattr(row, name, value)

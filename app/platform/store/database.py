@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial, wraps
+from functools import wraps
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import sqlalchemy as sa
@@ -20,7 +21,7 @@ from sqlalchemy.orm import UOWTransaction
 from sqlalchemy.orm.exc import StaleDataError
 from sqlmodel import Session, select
 
-from app.errors import BadInput, Overtaken, need
+from app.errors import BadInput, Overtaken, Unavailable, need
 from app.platform.store.account_queries import (
     ExternalQueries,
     IdentityQueries,
@@ -28,8 +29,8 @@ from app.platform.store.account_queries import (
     replace_sealed,
     sealed_values,
 )
-from app.platform.store.erasure_queries import hold_off_erasing
-from app.platform.store.failures import GONE, PatientPool, is_overtaken, watch
+from app.platform.store.database_file import DatabaseFile
+from app.platform.store.failures import DAMAGED, GONE, Outage, PatientPool, is_overtaken, watch
 from app.platform.store.integration_queries import claim_message, key_of, purge_messages, purge_rates
 from app.platform.store.job_queries import (
     claim_job,
@@ -40,11 +41,10 @@ from app.platform.store.job_queries import (
     watched_jobs,
 )
 from app.platform.store.migrate import fits, upgrade
-from app.platform.store.proposal_queries import ended_proposals, shared_by, without_document
+from app.platform.store.proposal_queries import ended_proposals, shared_by
 from app.platform.store.repository import Repository
 from app.platform.store.tables import Workspace
 from app.platform.store.trail import keep_trail
-from app.platform.store.upload_queries import hold_files
 
 P = ParamSpec("P")
 
@@ -109,26 +109,17 @@ class Store:
     """The database of one server."""
 
     def __init__(self, url: str) -> None:
-        self.engine = make_engine(url)
+        self.outage = Outage()
+        self.engine = make_engine(url, self.outage)
 
     def migrate(self) -> None:
         upgrade(self.engine)
 
     @contextmanager
-    def transaction(self, workspace_id: str, erasures: int | None = None) -> Iterator[Repository]:
-        """Open the queries of one workspace; commit at the end, roll back on an exception.
-
-        What follows from rows read when so many names had been erased is refused once there are more.
-        """
+    def transaction(self, workspace_id: str) -> Iterator[Repository]:
+        """Open the queries of one workspace; commit at the end, roll back on an exception."""
         with self._session(workspace_id) as session:
-            repository = Repository(session, workspace_id)
-            if erasures is not None:
-                hold_off_erasing(session, workspace_id)
-            yield repository
-            if erasures is not None and repository.erasure.count() != erasures:
-                raise Overtaken(
-                    "a customer's name was erased from the workspace meanwhile; send the request again"
-                )
+            yield Repository(session, workspace_id)
 
     @contextmanager
     def identity(self) -> Iterator[IdentityStore]:
@@ -143,24 +134,14 @@ class Store:
         Queries that expect it catch what their database says before it comes here.
         """
         try:
-            with self._written(workspace_id) as session:
+            with Session(self.engine, expire_on_commit=False) as session, session.begin():
+                keep_trail(session, workspace_id)
+                event.listen(session, "before_flush", without_null)
                 yield session
         except (IntegrityError, StaleDataError) as error:
             if is_overtaken(error):
                 raise Overtaken(GONE) from error
             raise
-
-    @contextmanager
-    def _written(self, workspace_id: str | None) -> Iterator[Session]:
-        with Session(self.engine, expire_on_commit=False) as session, session.begin():
-            if workspace_id is not None:
-                hold_off = partial(hold_off_erasing, session, workspace_id)
-                event.listen(session, "before_flush", lambda *_: hold_off())
-                # Before any row is locked: who erases takes the lock first as well.
-                event.listen(session, "do_orm_execute", lambda asked: None if asked.is_select else hold_off())
-            keep_trail(session, workspace_id)
-            event.listen(session, "before_flush", without_null)
-            yield session
 
     @contextmanager
     def counting(self, workspace_id: str) -> Iterator[Repository]:
@@ -186,8 +167,14 @@ class Store:
         with Session(self.engine) as session:
             return list(session.exec(select(Workspace.id).order_by(Workspace.id)))
 
+    def check(self) -> None:
+        """Raise unless the database can be reached and no damage of it has been met."""
+        with self.engine.connect():
+            if self.outage.damaged:
+                raise Unavailable(DAMAGED)
+
     def is_ready(self) -> bool:
-        """Tell whether the database answers and this program works with its tables."""
+        """Tell whether the database answers and its tables are those of this program."""
         with self.engine.connect() as connection:
             return fits(connection)
 
@@ -198,7 +185,6 @@ class Store:
     jobs_by_state = across(jobs_by_state)
     shared_by = across(shared_by)
     ended_proposals = across(ended_proposals)
-    without_document = across(without_document)
     key_of = across(key_of)
     purge_rates = across(purge_rates)
     claim_message = across(claim_message)
@@ -215,16 +201,6 @@ class Store:
             # Another server has just written the chore's first turn.
             return False
 
-    @contextmanager
-    def files_held(self) -> Iterator[None]:
-        """Let no machine take a file away meanwhile."""
-        if self.engine.dialect.name == "sqlite":
-            yield
-            return
-        with self.engine.begin() as connection:
-            hold_files(connection)
-            yield
-
     def tidy(self) -> None:
         """Let the database keep its own house: on SQLite, refresh what its planner knows of the tables."""
         if self.engine.dialect.name == "sqlite":
@@ -235,7 +211,7 @@ class Store:
         self.engine.dispose()
 
 
-def make_engine(url: str) -> Engine:
+def make_engine(url: str, outage: Outage | None = None) -> Engine:
     """Return an engine; on SQLite with write-ahead log, foreign keys and patience."""
     try:
         address = make_url(url)
@@ -247,9 +223,12 @@ def make_engine(url: str) -> Engine:
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError):
         message = "this database address cannot be used; enter sqlite:///FILE or postgresql+psycopg://…"
         raise BadInput.at("RACKLINE_DATABASE_URL", message) from None
+    outage = outage or Outage()
     if address.get_backend_name() == "sqlite":
         event.listen(engine, "connect", prepare_sqlite)
-    watch(engine)
+        if address.database not in {None, "", ":memory:"} and not address.query:
+            DatabaseFile(Path(address.database or ""), outage).guard(engine)
+    watch(engine, outage)
     return engine
 
 

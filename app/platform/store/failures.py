@@ -36,6 +36,11 @@ READ_ONLY = Message(
 
 BROKEN = Message("the database reports a disk error; nothing was saved, try again in a moment")
 
+DAMAGED = Message(
+    "the database is damaged; nothing was saved. “rackline check-store” says where; stop every server and "
+    "restore the newest backup"
+)
+
 TOO_LONG = Message("the database timed out; nothing was saved, try again in a moment")
 
 OF_SQLITE = {
@@ -49,8 +54,8 @@ OF_SQLITE = {
     sqlite3.SQLITE_FULL: FULL,
     sqlite3.SQLITE_CANTOPEN: UNREACHABLE,
     sqlite3.SQLITE_PROTOCOL: BUSY,
-    sqlite3.SQLITE_CORRUPT: BROKEN,
-    sqlite3.SQLITE_NOTADB: BROKEN,
+    sqlite3.SQLITE_CORRUPT: DAMAGED,
+    sqlite3.SQLITE_NOTADB: DAMAGED,
 }
 """Primary result codes (sqlite.org/rescode.html) that tell of the file and the disk, not of a statement."""
 
@@ -65,8 +70,8 @@ OF_POSTGRES = {
     "57": UNREACHABLE,
     "57014": TOO_LONG,
     "58": BROKEN,
-    "XX001": BROKEN,
-    "XX002": BROKEN,
+    "XX001": DAMAGED,
+    "XX002": DAMAGED,
 }
 """SQLSTATE codes, or their classes of two characters (PostgreSQL, appendix A)."""
 
@@ -117,6 +122,8 @@ class Outage:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.damaged = False
+        """Whether the database has turned out to be damaged; it stays so."""
         self._clock = clock
         self._lock = threading.Lock()
         self._said: dict[str, float] = {}
@@ -127,6 +134,7 @@ class Outage:
     def refused(self, reason: Message) -> Unavailable:
         """Count a request that could not be answered, and return its error."""
         with self._lock:
+            self.damaged |= reason is DAMAGED
             self._refused += 1
             self._last = self._clock()
             if self._last - self._said.get(str(reason), float("-inf")) >= SAID_EVERY:
@@ -155,9 +163,8 @@ class PatientPool(QueuePool):
             raise Unavailable(BUSY) from None
 
 
-def watch(engine: Engine) -> Outage:
+def watch(engine: Engine, outage: Outage) -> None:
     """Turn the failures of an engine's database into errors of ours."""
-    outage = Outage()
 
     def translated(context: ExceptionContext) -> BaseException | None:
         original = context.original_exception
@@ -165,11 +172,10 @@ def watch(engine: Engine) -> Outage:
         if reason is None or context.is_pre_ping:
             # A connection that has died while it lay in the pool is replaced; nobody has been refused yet.
             return None
-        if reason in (READ_ONLY, BROKEN):
-            # A file that was put back in its place is another one: connections to the old one are of no use.
+        if reason in (READ_ONLY, BROKEN, DAMAGED):
+            # What this connection holds of the file may be what is wrong.
             context.is_disconnect = True
         return outage.refused(reason)
 
     event.listen(engine, "handle_error", translated, retval=True)
     event.listen(engine, "commit", lambda _: outage.over())
-    return outage

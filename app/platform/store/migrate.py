@@ -1,10 +1,5 @@
 """Migrations, run at start-up rather than by hand, and whether the tables are whole.
 
-Versions run side by side while servers are upgraded one after another. A migration therefore either adds
-what programs of before need not know, or takes away what those since a revision that it names
-(``works_from``) no longer use. The tables state since which revision programs work with them, so that an
-older one knows whether it does.
-
 Alembic takes a quarter of a second to load, and is only needed where something is to be migrated.
 """
 
@@ -17,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
 
-from app.errors import Conflict, Message
+from app.errors import Conflict, Message, Unavailable
+from app.platform.store.failures import DAMAGED
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -26,22 +22,13 @@ if TYPE_CHECKING:
 SCRIPTS = Path(__file__).parent / "migrations"
 
 REVISIONS = sorted(path.name.partition("_")[0] for path in (SCRIPTS / "versions").glob("[0-9]*.py"))
-"""Each migration's file begins with its revision, and they follow one another."""
+"""Each migration's file begins with its revision, and they follow one another; the first is version 0.1.0."""
 
 VERSION = "alembic_version"
 """Table with the revision of the tables."""
 
-WORKS_FROM = "works_from"
-"""Its column that says since which revision programs work with the tables."""
-
-FIRST = "0019"
-"""Programs of before refuse any tables but their own."""
-
-QUEUE_TABLES = "rackline_queue"
-"""What the names of the job queue's tables begin with on PostgreSQL; it makes them itself."""
-
-OWN_TABLES = (QUEUE_TABLES, "estimate_words")
-"""What the names of tables begin with whose content is in others, too: of the queue, and of words."""
+WORDS = "estimate_words"
+"""What the names of tables begin with whose content is in others, too: of an index of words."""
 
 LOCK = 7239541
 """Number of the lock that whoever migrates holds on PostgreSQL; any will do that nothing else uses."""
@@ -54,19 +41,34 @@ def upgrade(engine: Engine) -> None:
     and one that is killed half way leaves the tables as they were.
     """
     with engine.begin() as connection:
-        shut_others_out(connection)
-        if fits(connection):
-            return
-        there = revision_of(connection)
-        if there is not None and not knows(there):
-            raise Conflict(
-                Message(
-                    "the database was upgraded by a newer version of Rackline to tables ({revision}) that "
-                    "this one cannot use; start the newer version",
-                    {"revision": there},
-                )
-            )
-        upgrade_to(connection, "head")
+        bring_up(connection)
+
+
+def bring_up(connection: Connection) -> None:
+    """Bring the tables up within a transaction of the caller's, or say which version must do so."""
+    shut_others_out(connection)
+    there = revision_of(connection)
+    if there == REVISIONS[-1]:
+        return
+    if there is not None and there not in REVISIONS:
+        older = there < REVISIONS[0]
+        raise Conflict(Message(TOO_OLD if older else TOO_NEW, {"revision": there}))
+    from alembic import command
+
+    config = configuration()
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+
+
+TOO_OLD = (
+    "the database has tables of a version before 0.1.0 ({revision}), which this one cannot upgrade; start "
+    "version 0.1.0 on it once, then this one"
+)
+
+TOO_NEW = (
+    "the database was upgraded by a newer version of Rackline to tables ({revision}) that this one cannot "
+    "use; start the newer version, or restore the backup made before the upgrade"
+)
 
 
 def shut_others_out(connection: Connection) -> None:
@@ -79,26 +81,6 @@ def shut_others_out(connection: Connection) -> None:
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK})")
 
 
-def upgrade_to(connection: Connection, revision: str) -> None:
-    """Bring the tables up to a revision within a transaction of the caller's."""
-    from alembic import command
-    from alembic.script import ScriptDirectory
-
-    without_limits(connection)
-    config = configuration()
-    config.attributes["connection"] = connection
-    command.upgrade(config, revision)
-    there = revision_of(connection)
-    applied = ScriptDirectory.from_config(config).iterate_revisions(there, "base")
-    starting_revisions = [str(getattr(script.module, "works_from", "")) for script in applied]
-    if WORKS_FROM not in {column["name"] for column in sa.inspect(connection).get_columns(VERSION)}:
-        connection.exec_driver_sql(f"ALTER TABLE {VERSION} ADD COLUMN {WORKS_FROM} VARCHAR(32)")
-    version = sa.table(VERSION, sa.column(WORKS_FROM))
-    connection.execute(
-        sa.update(version).values({WORKS_FROM: min(max(*starting_revisions, FIRST), there or FIRST)})
-    )
-
-
 def without_limits(connection: Connection) -> None:
     """Let this transaction take as long as it takes; what is copied or changed as a whole may take hours."""
     if connection.dialect.name == "postgresql":
@@ -108,31 +90,15 @@ def without_limits(connection: Connection) -> None:
 
 def revision_of(connection: Connection) -> str | None:
     """Return the revision of the tables; None where there are none."""
-    return stated_of(connection)[0]
-
-
-def stated_of(connection: Connection) -> tuple[str | None, str | None]:
-    """Return the revision of the tables, and that since which programs work with them; None where none is."""
     if not sa.inspect(connection).has_table(VERSION):
-        return None, None
-    row = connection.execute(sa.text(f"SELECT * FROM {VERSION}")).mappings().first()
-    return (None, None) if row is None else (row["version_num"], row.get(WORKS_FROM))
-
-
-def newest_revision() -> str:
-    return REVISIONS[-1]
-
-
-def knows(revision: str) -> bool:
-    return revision in REVISIONS
+        return None
+    revision: str | None = connection.scalar(sa.text(f"SELECT version_num FROM {VERSION}"))
+    return revision
 
 
 def fits(connection: Connection) -> bool:
-    """Tell whether this program works with the tables: they are its own, or newer and made for it as well."""
-    revision, works_from = stated_of(connection)
-    if revision is None or knows(revision):
-        return revision == newest_revision()
-    return works_from is not None and works_from <= newest_revision()
+    """Tell whether the tables are those of this program."""
+    return revision_of(connection) == REVISIONS[-1]
 
 
 def configuration() -> Config:
@@ -150,8 +116,20 @@ MOST = 20
 """Faults of one kind that are told."""
 
 
+RESTORE = "the database is damaged: stop every server and restore the newest backup, as the runbook says"
+
+
 def database_faults(engine: Engine) -> Iterator[Said]:
     """Return what is wrong with the tables: pages, indexes and references."""
+    try:
+        yield from table_faults(engine)
+    except Unavailable as error:
+        if error.message is not DAMAGED:
+            raise
+        yield RESTORE, {}
+
+
+def table_faults(engine: Engine) -> Iterator[Said]:
     with engine.connect() as connection:
         without_limits(connection)
         if not fits(connection):
@@ -164,9 +142,12 @@ def database_faults(engine: Engine) -> Iterator[Said]:
 
 
 def sqlite_faults(connection: sa.Connection) -> Iterator[Said]:
-    for (fault,) in connection.exec_driver_sql(f"PRAGMA integrity_check({MOST})"):
-        if fault != "ok":
+    faults = connection.exec_driver_sql(f"PRAGMA integrity_check({MOST})").scalars().all()
+    if faults != ["ok"]:
+        for fault in faults:
             yield "SQLite finds fault with its file: {said}", {"said": str(fault)}
+        yield RESTORE, {}
+        return
     for number, (table, row, parent, _) in enumerate(connection.exec_driver_sql("PRAGMA foreign_key_check")):
         if number < MOST:
             values = {"table": table, "row": str(row), "parent": parent}

@@ -88,17 +88,6 @@ def ended_proposals(session: Session, day: date, most: int) -> list[SharedBy]:
     return [SharedBy(*row) for row in session.connection().execute(query)]
 
 
-def without_document(session: Session) -> list[SharedBy]:
-    """Return frozen proposals of any workspace of which no document is kept."""
-    artifacts = sa.select(col(ProposalArtifact.kind)).where(
-        col(ProposalArtifact.workspace_id) == col(ProposalRecord.workspace_id),
-        col(ProposalArtifact.proposal_id) == col(ProposalRecord.id),
-    )
-    query = sa.select(col(ProposalRecord.workspace_id), col(ProposalRecord.id))
-    frozen = query.where(col(ProposalRecord.frozen_at).is_not(None), sa.not_(artifacts.exists()))
-    return [SharedBy(*row) for row in session.connection().execute(frozen)]
-
-
 def next_number(session: Session, workspace_id: str, year: int) -> str:
     """Return the next reference number of a workspace; years begin anew, and never go back.
 
@@ -187,9 +176,6 @@ class ProposalQueries(Queries):
 
     def add_artifact(self, kind: str, sha256: str, data: bytes) -> None:
         self._add(ProposalArtifact(proposal_id=self._proposal_id, kind=kind, sha256=sha256, data=data))
-
-    def drop_artifacts(self) -> None:
-        self.delete_rows(ProposalArtifact, proposal_id=self._proposal_id)
 
     def artifact(self, kind: str) -> bytes | None:
         artifact_row = self.first(ProposalArtifact, proposal_id=self._proposal_id, kind=kind)

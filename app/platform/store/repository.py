@@ -20,7 +20,6 @@ from app.platform.store.document_queries import (
     StudyQueries,
     SweepQueries,
 )
-from app.platform.store.erasure_queries import ErasureQueries, hold_off_erasing
 from app.platform.store.integration_queries import KeyQueries, RateQueries, WebhookQueries
 from app.platform.store.job_queries import JobQueries
 from app.platform.store.proposal_queries import ProposalQueries, next_number, reviewed, standing
@@ -93,7 +92,6 @@ class Repository(Queries):
         self.rates = RateQueries(session, workspace_id)
         self.hooks = WebhookQueries(session, workspace_id)
         self.deletions = DeletionQueries(session, workspace_id)
-        self.erasure = ErasureQueries(session, workspace_id)
 
     def of_job(self, identifier: str) -> JobQueries:
         return JobQueries(self._session, self._workspace_id, identifier)
@@ -143,8 +141,6 @@ class Repository(Queries):
         """
         query = select(table).where(*self.criteria(table, id=identifier))
         if held:
-            # Before the row, as whoever writes.
-            hold_off_erasing(self._session, self._workspace_id)
             query = query.with_for_update()
         left = [] if whole else [getattr(table, name) for name in LARGE if name in table.model_fields]
         # A column that is read later is read by a statement of its own, which does not name the workspace.

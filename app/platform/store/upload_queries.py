@@ -61,17 +61,6 @@ FILES_LOCK = 7239542
 """Number of the lock on PostgreSQL between those who bring files and those who take them away."""
 
 
-def hold_files(connection: sa.Connection) -> None:
-    """Let no machine take a file away until the transaction of this connection ends.
-
-    SQLite serves one machine, which has a lock of its own (:meth:`UploadFiles.shared`).
-    """
-    if connection.dialect.name != "sqlite":
-        # The store of files may take longer for a large one than a transaction may be idle.
-        connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
-        connection.execute(sa.select(sa.func.pg_advisory_xact_lock_shared(FILES_LOCK)))
-
-
 class UploadQueries(Queries):
     """Uploads, their files and what names them."""
 
@@ -146,8 +135,15 @@ class UploadQueries(Queries):
         return set(self.values(UploadFile, UploadFile.sha256))
 
     def hold_files(self) -> None:
-        """Let no machine take a file away until this transaction ends."""
-        hold_files(self._session.connection())
+        """Let no machine take a file away until this transaction ends.
+
+        SQLite serves one machine, which has a lock of its own (:meth:`UploadFiles.shared`).
+        """
+        connection = self._session.connection()
+        if connection.dialect.name != "sqlite":
+            # The store of files may take longer for a large one than a transaction may be idle.
+            connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock_shared(FILES_LOCK)))
 
     def take_files(self) -> bool:
         """Let no machine bring a file until this transaction ends; false where uploads are under way."""

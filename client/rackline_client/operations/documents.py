@@ -29,8 +29,6 @@ if TYPE_CHECKING:
         ComparisonSummary,
         Delivery,
         DuplicateRequest,
-        Erasure,
-        ErasureRequest,
         Frozen,
         KeyRequest,
         NewApiKey,
@@ -425,18 +423,6 @@ class DocumentOperations:
     @operation("POST webhooks/{identifier}/deliveries/{message}/resend")
     def resend_delivery(self, identifier: str, message: str) -> Delivery:
         """Send a message that has ended once more."""
-
-    @operation("POST erasures", repeatable=True)
-    def erase_customer(self, request: ErasureRequest | Given) -> Erasure:
-        """Erase a customer's name from everything that is stored."""
-
-    @operation("GET erasures/{identifier}")
-    def get_erasure(self, identifier: str) -> Erasure:
-        """Read a certificate of erasure."""
-
-    @operation("GET erasures/{identifier}.pdf")
-    def erasure_pdf(self, identifier: str, *, lang: str | None = None) -> bytes:
-        """Read a certificate of erasure to be signed."""
 
     @operation("GET audit-events")
     def list_audit_events(

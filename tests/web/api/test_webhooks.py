@@ -30,7 +30,6 @@ URL = "https://crm.example.com/hooks/unmistakable-token"
 REPEATABLE = {
     "archive_study",
     "cancel_sweep",
-    "erase_customer",
     "freeze_proposal",
     "resend_delivery",
     "restore_study",

@@ -5,14 +5,14 @@ from sqlmodel import SQLModel
 
 import app.platform.store.account_tables
 import app.platform.store.tables  # noqa: F401 - declare the tables
-from app.platform.store.migrate import OWN_TABLES
+from app.platform.store.migrate import WORDS
 
 context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=SQLModel.metadata,
     render_as_batch=True,
-    # Neither are the names of their indexes declared.
-    include_name=lambda name, kind, parents: not str(name).startswith((*OWN_TABLES, "ix_estimate_words")),
+    # Neither is the name of its index declared.
+    include_name=lambda name, kind, parents: not str(name).startswith((WORDS, f"ix_{WORDS}")),
 )
 
 with context.begin_transaction():

@@ -3,9 +3,6 @@
 import sqlalchemy as sa
 from alembic import op
 
-import sqlmodel
-
-import app.platform.store.types
 ${imports if imports else ""}
 revision = ${repr(up_revision)}
 down_revision = ${repr(down_revision)}
@@ -13,7 +10,3 @@ down_revision = ${repr(down_revision)}
 
 def upgrade() -> None:
     ${upgrades if upgrades else "pass"}
-
-
-def downgrade() -> None:
-    ${downgrades if downgrades else "pass"}

@@ -1,1 +1,0 @@
-"""Erasing the name of a customer."""

@@ -1,1 +1,0 @@
-"""Backups of the whole store in one file, and their return."""
