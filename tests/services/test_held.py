@@ -40,9 +40,9 @@ from app.platform.store.tables import SweepRowRecord
 from app.platform.store.trail import Actor, acting
 from app.platform.web.examples import ACCELERATOR, GPT3
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench
+from tests.services.receiving import Pen, deliver_due
 from tests.services.test_rates import clock as clock
 from tests.services.test_storage import LAYERS, study_of
-from tests.services.test_webhooks import Pen
 from tests.sizing.asking import sizing_context
 from tests.sizing.sweeping import BERT, wide
 from tests.store.conftest import migrated as migrated
@@ -150,7 +150,7 @@ def send_test(bench: Workbench, hook: str) -> object:
 
 
 @pytest.mark.parametrize(
-    ("module", "look", "write"), [(trail, "messages_of", keep_study), (webhooks, "existing", send_test)]
+    ("module", "look", "write"), [(trail, "messages_of", keep_study), (webhooks, "found", send_test)]
 )
 def test_who_deletes_a_webhook_waits_for_a_message_that_is_being_written(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch, module: Any, look: str, write: Callable[..., object]
@@ -180,7 +180,7 @@ def test_a_webhook_may_be_deleted_while_messages_are_written_and_sent(bench: Wor
         together = (
             partial(create_study, bench, ONE, study_of(profile)),
             partial(send_test, bench, hook),
-            partial(webhooks.deliver_due, bench, now(), Pen()),
+            partial(deliver_due, bench, now(), Pen()),
             partial(webhooks.remove_webhook, bench, ONE, hook),
         )
         refused = at_once(lambda number, asked=together: asked[number // 2](), 8)  # type: ignore[misc]

@@ -37,11 +37,8 @@ WORKS_FROM = "works_from"
 FIRST = "0019"
 """Programs of before refuse any tables but their own."""
 
-QUEUE_TABLES = "rackline_queue"
-"""What the names of the job queue's tables begin with on PostgreSQL; it makes them itself."""
-
-OWN_TABLES = (QUEUE_TABLES, "estimate_words")
-"""What the names of tables begin with whose content is in others, too: of the queue, and of words."""
+OWN_TABLES = ("estimate_words",)
+"""What the names of tables of words begin with, whose content is in others, too."""
 
 LOCK = 7239541
 """Number of the lock that whoever migrates holds on PostgreSQL; any will do that nothing else uses."""
