@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import IO
 
 from app.errors import Unavailable
-from app.features.integrations.webhooks import SENDERS, claim_message, deliver
+from app.features.integrations.webhooks import LEASE, SENDERS, deliver
 from app.features.operation.chores import run_due_chores
 from app.features.sweeps.run import WorkerPool
 from app.features.sweeps.service import compute_sweep
 from app.platform.job_running import JobClaim, Turns, Watch, Work
+from app.platform.store.queries import now
 from app.platform.workbench import Workbench
 
 logger = logging.getLogger("rackline.jobs")
@@ -128,7 +129,8 @@ class Jobs:
     def _send_next(self) -> None:
         """Send the message that is due next; one thread at a time looks for it."""
         with self._claiming:
-            message = None if self._stopping else claim_message(self._bench)
+            moment = now()
+            message = None if self._stopping else self._bench.store.claim_message(moment, moment + LEASE)
             if message is None:
                 self._pause(IDLE_SECONDS)
         if message is not None:

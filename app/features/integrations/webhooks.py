@@ -47,7 +47,8 @@ DELAYS = (10, 60, 300, 1800, 7200, 21600, 57600)
 """Time between attempts, each and up to a tenth more: eight over a little more than a day. [s]"""
 
 LEASE = timedelta(seconds=90)
-"""How long a claimed message is reserved; afterwards it is sent again. Sending takes 15 s at most."""
+"""How long a claimed message is reserved. Sending takes 15 s at most: afterwards it is sent again, under the
+same ``webhook-id``, since who sent it was killed before the outcome was recorded."""
 
 SENDERS = 16
 """Messages that one process sends in parallel."""
@@ -90,7 +91,7 @@ def create_webhook(
     record = WebhookRecord(
         id=identifier,
         workspace_id=workspace_id,
-        name=(shown_name(request.name) or url.host)[:100],
+        name=checked_name(request.name) if request.name.strip() else url.host[:100],
         url=str(url),
         events=sorted(set(request.events)),
         sealed_secret=bench.sealer.seal(purpose(identifier), secret),
@@ -108,10 +109,6 @@ def create_webhook(
     made = document_of(record, NewWebhook, secret=None)
     answer = keep(bench, workspace_id, once, NewWebhook, lambda: (made, save))
     return answer.model_copy(update={"secret": secret}) if answer is made else answer
-
-
-def shown_name(text: str) -> str:
-    return checked_name(text) if text.strip() else ""
 
 
 def list_webhooks(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[Webhook]:
@@ -132,7 +129,7 @@ def change_webhook(bench: Workbench, workspace_id: str, identifier: str, patch: 
     if patch.events is not None:
         values["events"] = sorted(set(patch.events))
     if patch.name is not None:
-        values["name"] = shown_name(patch.name)
+        values["name"] = checked_name(patch.name) if patch.name.strip() else ""
     if patch.active is not None:
         values["disabled"] = None
     with bench.store.transaction(workspace_id) as repository:
@@ -220,22 +217,12 @@ def send_again(bench: Workbench, workspace_id: str, identifier: str, message_id:
     """Have a completed message sent again, from the first attempt; a waiting one is unchanged."""
     with bench.store.transaction(workspace_id) as repository:
         hold_active(repository, identifier)
-        message = repository.hooks.message(identifier, message_id)
+        message = repository.hooks.first(WebhookDelivery, webhook_id=identifier, id=message_id)
         if message is None:
             raise no_such("message", message_id)
         if message.status != WAITING:
             message.status, message.attempts, message.next_try_at = WAITING, 0, now()
         return filled(Delivery, message)
-
-
-def claim_message(bench: Workbench) -> WebhookDelivery | None:
-    """Take on the message that is due next, for this process alone.
-
-    If it is killed between sending and recording the result, the message is sent again after its lease, with
-    the same ``webhook-id``.
-    """
-    moment = now()
-    return bench.store.claim_message(moment, moment + LEASE)
 
 
 def deliver(bench: Workbench, message: WebhookDelivery) -> None:

@@ -203,9 +203,6 @@ class WebhookQueries(Queries):
         self._add(*messages_of(self._session, self._workspace_id, event, moment, data))
         self._session.flush()
 
-    def message(self, webhook_id: str, identifier: str) -> WebhookDelivery | None:
-        return self.first(WebhookDelivery, webhook_id=webhook_id, id=identifier)
-
     def record(self, values: Mapping[str, Any], **which: Any) -> bool:
         """Write down what becomes of messages, which nobody sends any more; False where there are none."""
         return self.update_rows(WebhookDelivery, {"leased_until": None, **values}, **which) > 0
