@@ -254,30 +254,31 @@ def test_the_next_job_is_of_who_has_used_least(bench: Workbench) -> None:
     other = create_sweep(bench, "ws_two", wide(4).request).id
     shown = [0.0]
     turns = Turns(bench.store, lambda: shown[0])
-    first = turns.next(many[0])
-    assert first.id == many[0], "the oldest, where nobody has used anything"
+    first = turns.next()
+    assert first is not None and first.id == many[0], "the oldest, where nobody has used anything"
     claim = JobClaim.take(bench, first.id, lambda: False)
     assert claim is not None
     first.charge(30.0)
     assert not first.over(), "a turn lasts its time"
     shown[0] += TURN_SECONDS
     assert first.over(), "then others come who have used less"
-    second = turns.next(many[1])
-    assert second.id == other
+    second = turns.next()
+    assert second is not None and second.id == other
     claim = JobClaim.take(bench, other, lambda: False)
     assert claim is not None
     second.charge(5.0)
     shown[0] += 2 * TURN_SECONDS
     assert not second.over(), "who has used more waits on"
-    assert turns.next(other).id == many[1]
+    third = turns.next()
+    assert third is not None and third.id == many[1]
 
 
 def test_a_turn_lasts_while_only_its_own_workspace_waits(bench: Workbench) -> None:
     many = [create_sweep(bench, "ws_one", wide(4).request).id for _ in range(2)]
     moments = count(0.0, TURN_SECONDS)
     turns = Turns(bench.store, lambda: next(moments))
-    turn = turns.next(many[0])
-    assert JobClaim.take(bench, turn.id, lambda: False) is not None
+    turn = turns.next()
+    assert turn is not None and JobClaim.take(bench, turn.id, lambda: False) is not None
     turn.charge(30.0)
     # Between any two looks at the clock time passes, and what was used counts for less.
     assert not any(turn.over() for _ in range(5))
