@@ -27,11 +27,11 @@ from app.features.operation import api as operation
 from app.features.operation.api import describe
 from app.features.operation.readiness import ReadinessCheck
 from app.features.sweeps.executors import check_dask, crew, processors
-from app.jobs import Jobs, default_queue
+from app.jobs import Jobs
 from app.platform.admission import LocalAdmission
 from app.platform.apart import Apart
 from app.platform.identity import Identity, SessionTimes
-from app.platform.outgoing import HttpSender, PrivateHosts
+from app.platform.outgoing import Sender
 from app.platform.rates import ClientKind, CostClass, Rates
 from app.platform.retention import Retention
 from app.platform.sealing import Sealer, kept_secret
@@ -96,9 +96,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.streams = Streams()
     app.state.body_places = BodyPlaces()
-    app.state.jobs = jobs
     app.state.stopping = threading.Event()
-    app.state.readiness = ReadinessCheck(bench, jobs.waiting, app.state.stopping)
+    app.state.readiness = ReadinessCheck(bench, app.state.stopping)
     app.state.metrics_token = settings.metrics_token.get_secret_value()
     app.state.single_sign_on = single_sign_on_of(settings)
     app.add_middleware(RateHeaders)
@@ -127,9 +126,7 @@ def make_bench(settings: Settings) -> Workbench:
     store = Store(settings.database_url)
     count_connections(store.engine)
     bench = Workbench(load_context(models_directory().parent), store, upload_files_of(settings))
-    bench.webhook_http = settings.webhook_http
-    bench.webhook_hosts = PrivateHosts.read(settings.webhook_hosts)
-    bench.sender = HttpSender(http=bench.webhook_http, private=bench.webhook_hosts)
+    bench.sender = Sender.of(settings.webhook_hosts, http=settings.webhook_http)
     bench.session_times = session_times_of(settings)
     bench.retention = Retention.read(settings.retention_days)
     bench.sealer = sealer_of(settings)
@@ -154,12 +151,11 @@ def file_storage_of(settings: Settings) -> FileStorage | None:
 
 
 def make_jobs(bench: Workbench, settings: Settings, threads: int = 1) -> Jobs:
-    """Return what rings for the jobs of a workbench, and does them once it is started."""
+    """Return what does the jobs of a workbench once it is started."""
     if settings.dask:
         check_dask()
-    queue = settings.queue_url or default_queue(settings.database_url, settings.data_dir)
-    jobs = Jobs(bench, partial(crew, settings.dask), queue, settings.data_dir / "jobs.lock", threads)
-    bench.ring, bench.run_chore = jobs.ring, jobs.run_chore
+    jobs = Jobs(bench, partial(crew, settings.dask), settings.data_dir / "jobs.lock", threads)
+    bench.wake = jobs.wake
     return jobs
 
 

@@ -23,7 +23,6 @@ SECRETS = frozenset(
         "RACKLINE_DATABASE_URL",
         "RACKLINE_METRICS_TOKEN",
         "RACKLINE_OIDC_CLIENT_SECRET",
-        "RACKLINE_QUEUE_URL",
         "RACKLINE_S3_ACCESS_KEY_ID",
         "RACKLINE_S3_SECRET_ACCESS_KEY",
         "RACKLINE_SECRET",
@@ -48,7 +47,7 @@ class Settings(BaseModel):
     database_url: str
     """SQLAlchemy address of the database; SQLite in the data directory unless given."""
     data_dir: Path
-    """Directory of database, uploads and job queue, made on first use; one of the user's unless given."""
+    """Directory of database and uploads, made on first use; one of the user's unless given."""
     uploads: str = Field(
         "", max_length=500, pattern=r"^$|^/\S*$|^s3://[a-z0-9][a-z0-9.-]{1,62}(/[A-Za-z0-9/._-]*)?$"
     )
@@ -68,9 +67,6 @@ class Settings(BaseModel):
     """Largest multipart upload. [B]"""
     dask: str = Field("", pattern=r"^$|^(tcp|tls|ws|wss|ucx)://\S+$")
     """Address of the Dask scheduler that sweeps are computed by; empty for this machine's processors."""
-    queue_url: str = Field("", pattern=r"^$|^(sqlite:///|postgresql(\+psycopg)?://|rediss?://)\S+$")
-    """Address of the job queue; empty for the database where that is PostgreSQL, else for a file in the
-    data directory."""
     jobs: Literal["here", "elsewhere"] = "here"
     """Whether the server does jobs itself, or leaves them to `rackline worker`."""
     log: Literal["console", "json"] = "console"

@@ -26,7 +26,7 @@ from pydantic import ValidationError
 from sqlalchemy import Engine, event
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-QUIET = ("alembic", "app", "distributed", "fontTools", "httpx", "huey", "matplotlib", "sqlalchemy")
+QUIET = ("alembic", "app", "distributed", "fontTools", "httpx", "matplotlib", "sqlalchemy")
 """Libraries that speak up only when something is wrong; SQLAlchemy calls a pool of ours by its module."""
 
 EXTRAS = ("attempts", "chore", "code", "error", "file", "job", "method", "route", "seconds", "threads")

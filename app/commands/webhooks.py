@@ -17,25 +17,22 @@ cli = typer.Typer(
     name="webhook", help="Create, list and delete webhooks.", no_args_is_help=True, rich_markup_mode=None
 )
 
+EVENTS = f"Events: {', '.join(get_args(EventName))}; default: all (*)."
+
 
 @cli.command()
 def create(
     url: Annotated[str, typer.Argument(metavar="URL", help="Address that messages are sent to.")],
-    events: Annotated[
-        list[str] | None,
-        typer.Option("--event", help=f"Events: {', '.join(get_args(EventName))}; default: all (*)."),
-    ] = None,
+    events: Annotated[list[str] | None, typer.Option("--event", help=EVENTS)] = None,
     name: Annotated[str, typer.Option("--name", help="Purpose; default: the host of the address.")] = "",
     workspace: OfWorkspace = LOCAL_WORKSPACE,
 ) -> None:
     """Create a webhook and print its signing secret. It is shown only once."""
     request = checked(WebhookRequest, {"url": url, "events": events or ["*"], "name": name})
     with opened(workspace) as bench:
-        webhook = webhooks.create_webhook(bench, workspace, request)
-    typer.echo(
-        f"{webhook.id} is told of {', '.join(webhook.events)}; the secret is not shown again:", err=True
-    )
-    typer.echo(webhook.secret)
+        hook = webhooks.create_webhook(bench, workspace, request)
+    typer.echo(f"{hook.id} is told of {', '.join(hook.events)}; the secret is not shown again:", err=True)
+    typer.echo(hook.secret)
 
 
 @cli.command("list")
@@ -43,19 +40,11 @@ def list_webhooks(workspace: OfWorkspace = LOCAL_WORKSPACE) -> None:
     """List webhooks without their secrets."""
     with opened(workspace) as bench:
         listed = webhooks.list_webhooks(bench, workspace, LISTED, None).items
-    rows = [
-        [
-            webhook.id,
-            webhook.name,
-            webhook.url,
-            " ".join(webhook.events),
-            "on" if webhook.active else "off",
-            moment(webhook.succeeded_at),
-        ]
-        for webhook in listed
-    ]
-    head = ["id", "name", "address", "events", "status", "last delivery"]
-    typer.echo("\n".join(table([head, *rows])) if rows else "there is no webhook")
+    rows = [["id", "name", "address", "events", "status", "last delivery"]]
+    for hook in listed:
+        status, last = "on" if hook.active else "off", moment(hook.succeeded_at)
+        rows.append([hook.id, hook.name, hook.url, " ".join(hook.events), status, last])
+    typer.echo("\n".join(table(rows)) if listed else "there is no webhook")
 
 
 @cli.command()

@@ -124,8 +124,6 @@ class JobClaim:
         document = message.model_dump(mode="json") if message else None
         with self.bench.store.transaction(self.job.workspace_id) as repository:
             own = repository.of_job(self.job.id).end(self.job.fence, status, now(), document)
-        if own and status == "queued":
-            self.bench.ring(self.job.id)
         JOBS_ENDED.labels(self.job.kind, status if own else "lost").inc()
 
 
@@ -139,7 +137,7 @@ def runner_name() -> str:
 
 
 class Watch:
-    """Looks after jobs that have not ended: rings for those that wait, takes back those that are silent.
+    """Takes jobs back from runners that are silent.
 
     Silence is a beat that does not change for a while of this process's own, monotonic clock. No
     moment written by one machine is ever held against the clock of another, so that clocks may be
@@ -151,7 +149,7 @@ class Watch:
         self._clock = clock
         self._seen: dict[str, tuple[WatchedJob, float]] = {}
 
-    def look(self, *, idle: bool) -> None:
+    def look(self) -> None:
         moment, watched = self._clock(), self._bench.store.watched_jobs()
         before, self._seen = self._seen, {}
         for job in watched:
@@ -159,9 +157,6 @@ class Watch:
             self._seen[job.id] = (job, since if known == job else moment)
             if job.status == "running" and known == job and moment - since >= SILENT_SECONDS:
                 self._take_back(job)
-            elif job.status == "queued" and idle and known == job and moment > since:
-                # Seen waiting twice with nothing in the queue: between the two a message was not on its way.
-                self._bench.ring(job.id)
 
     def _take_back(self, job: WatchedJob) -> None:
         exhausted = job.attempts >= MOST_ATTEMPTS
@@ -175,8 +170,6 @@ class Watch:
         taken = self._bench.store.take_back(job, "failed" if exhausted else "queued", document, now())
         if taken:
             logger.warning("job taken from a silent runner", extra={"job": job.id, "attempts": job.attempts})
-            if not exhausted:
-                self._bench.ring(job.id)
 
 
 TURN_SECONDS = 60.0
@@ -198,9 +191,11 @@ class Turns:
         self._used: dict[str, tuple[float, float]] = {}
         self._lock = threading.Lock()
 
-    def next(self, identifier: str) -> Turn:
-        """Return the turn of the job that is next, of a given one where none waits."""
-        waiting = self._store.waiting_jobs() or [("", identifier)]
+    def next(self) -> Turn | None:
+        """Return the turn of the job that is next; None where none waits."""
+        waiting = self._store.waiting_jobs()
+        if not waiting:
+            return None
         # The first of several that have used as little is the oldest.
         workspace_id, chosen = min(waiting, key=lambda job: self.used(job[0]))
         return Turn(self, workspace_id, chosen, self._clock())

@@ -27,7 +27,7 @@ from app.estimating.request import EstimateRequest
 from app.platform.apart import Apart
 from app.platform.catalogue import Catalogue
 from app.platform.identity import SessionTimes
-from app.platform.outgoing import NO_HOSTS, HttpSender, Sender
+from app.platform.outgoing import Sender
 from app.platform.retention import Retention
 from app.platform.sealing import SECRET_BYTES, Sealer
 from app.platform.store.database import Store
@@ -214,7 +214,7 @@ def accelerator(record: AcceleratorRecord, version: AcceleratorVersion) -> OwnAc
     )
 
 
-def _nobody(name: str) -> None:
+def _nobody() -> None:
     """Hear that there is work, where nobody does any."""
 
 
@@ -226,11 +226,8 @@ class Workbench:
         self._workspace = ""
         """Whose accelerators it knows besides the catalogue; those of nobody where empty."""
         self.store = store
-        self.ring: Callable[[str], None] = _nobody
-        """Says that a job waits, so that whoever does it need not keep asking. A call that nobody hears
-        loses nothing: the job is in the store, and who looks after jobs rings again."""
-        self.run_chore: Callable[[str], None] = _nobody
-        """Asks for one of the server's own chores by name, before its turn."""
+        self.wake: Callable[[], None] = _nobody
+        """Says that a job waits. A call that nobody hears loses nothing: who does jobs looks soon."""
         self.files = files
         """Uploaded files; without a directory for them only what was read is kept."""
         self.retention = Retention()
@@ -239,13 +236,9 @@ class Workbench:
         """How long a session of a browser works."""
         self.sealer = Sealer(lambda: secrets.token_bytes(SECRET_BYTES))
         """Seals what must be read again; without a secret of the server, for this process alone."""
-        self.webhook_http = False
-        """Whether webhooks may be told without TLS."""
-        self.webhook_hosts = NO_HOSTS
-        """Hosts inside that webhooks may be sent to."""
         self.apart: Apart | None = None
         """Computes what takes long in processes of their own; nowhere but here without it."""
-        self.sender: Sender = HttpSender()
+        self.sender = Sender()
         """Sends messages to webhooks."""
         self.estimates = EstimateCache()
         """Estimates of the options of studies, and of the points of scaling curves."""

@@ -177,7 +177,7 @@ def test_an_estimate_waits_for_neither_server_nor_database() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     loaded = set(done.stdout.split())
     assert "app.estimating.estimate" in loaded
-    assert not loaded & {"fastapi", "sqlalchemy", "uvicorn", "matplotlib", "huey"}
+    assert not loaded & {"fastapi", "sqlalchemy", "uvicorn", "matplotlib"}
 
 
 def test_the_catalogue_is_in_order(rackline: Rackline) -> None:

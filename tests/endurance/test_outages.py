@@ -1,24 +1,18 @@
-"""PostgreSQL, or Redis where it is the queue, goes away while the server is written to: nothing is lost."""
+"""PostgreSQL goes away while the server is written to: nothing is lost."""
 
 from __future__ import annotations
 
-import contextlib
-import os
 import random
-import signal
-import subprocess
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from app.platform.web.examples import FLEET_PLAN, RESNET
-from tests.endurance.killing import free_port
+from app.platform.web.examples import RESNET
 from tests.postgres import DURABLE, own_cluster
-from tests.serving import serving, spoken, wait_for
+from tests.serving import serving, spoken
 
 LATEST = 2.0
 """How late, at nine of ten, it may be said that the database is away. [s]"""
@@ -86,45 +80,3 @@ def test_postgresql_loses_its_power_again_and_again(tmp_path: Path, rounds: int,
             print(
                 f"\n{rounds} outages, {len(kept)} kept, {len(refused)} refused, p90 {late:.2f} s, none lost"
             )
-
-
-@contextlib.contextmanager
-def redis(program: str, port: int, folder: Path) -> Iterator[None]:
-    """Run a Redis that keeps nothing, and kill it."""
-    command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
-    with subprocess.Popen(command, executable=program, stdout=subprocess.DEVNULL) as process:
-        try:
-            yield
-        finally:
-            process.send_signal(signal.SIGKILL)
-
-
-@pytest.mark.endurance
-@pytest.mark.skipif("TEST_REDIS" not in os.environ, reason="TEST_REDIS names no redis-server")
-def test_redis_is_gone_for_a_while(tmp_path: Path) -> None:
-    """Who asks notices nothing, and jobs are done once it is back."""
-    pytest.importorskip("redis", reason="stands in no lock")
-    program, port = os.environ["TEST_REDIS"], free_port()
-    with contextlib.ExitStack() as running:
-        first = running.enter_context(contextlib.ExitStack())
-        first.enter_context(redis(program, port, tmp_path))
-        address = f"redis://127.0.0.1:{port}/0"
-        _, client = running.enter_context(serving(tmp_path / "data", RACKLINE_QUEUE_URL=address))
-
-        def sweep() -> str:
-            made = client.post("/api/v1/sweeps", json=FLEET_PLAN)
-            assert made.status_code == 201, made.text
-            return f"/api/v1/sweeps/{made.json()['id']}"
-
-        sweeps = [sweep()]
-        assert wait_for(client, sweeps[0], seconds=300)["status"] == "done"
-        sweeps.append(sweep())
-        first.close()
-        until = time.monotonic() + 30
-        while time.monotonic() < until:
-            assert client.post("/api/v1/estimates", json=RESNET).status_code == 201
-            time.sleep(1)
-        sweeps.append(sweep())
-        assert client.get("/healthz").status_code == 200
-        running.enter_context(redis(program, port, tmp_path))
-        assert {wait_for(client, address, seconds=300)["status"] for address in sweeps} == {"done"}

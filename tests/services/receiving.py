@@ -7,7 +7,7 @@ import datetime
 import ipaddress
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,7 +17,37 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from app.errors import Message
+from app.features.integrations.webhooks import LEASE, deliver
+from app.platform.outgoing import Reply, Sender
+from app.platform.workbench import Workbench
+
 LOOPBACK = ipaddress.ip_address("127.0.0.1")
+
+
+class Pen(Sender):
+    """A sender that writes down what it is given and answers as it is told."""
+
+    def __init__(self, status: int = 200) -> None:
+        super().__init__(http=True)
+        self.status = status
+        self.sent: list[tuple[str, dict[str, str], bytes]] = []
+        self.error: Exception | None = None
+
+    def send(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        self.sent.append((url, dict(headers), body))
+        if self.error is not None:
+            raise self.error
+        return Reply(self.status, "said", None if self.status == 200 else Message(f"answered {self.status}"))
+
+
+def deliver_due(bench: Workbench, moment: datetime.datetime, sender: Sender) -> int:
+    """Send every message that is due at a moment, one after the other, and return how many."""
+    bench.sender, count = sender, 0
+    while (message := bench.store.claim_message(moment, moment + LEASE)) is not None:
+        deliver(bench, message)
+        count += 1
+    return count
 
 
 @dataclass

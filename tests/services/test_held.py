@@ -30,9 +30,9 @@ from app.platform.store.repository import Repository
 from app.platform.store.trail import Actor, acting
 from app.platform.web.examples import ACCELERATOR
 from app.platform.workbench import LOCAL_WORKSPACE, Workbench
+from tests.services.receiving import Pen, deliver_due
 from tests.services.test_rates import clock as clock
 from tests.services.test_storage import LAYERS, study_of
-from tests.services.test_webhooks import Pen
 from tests.sizing.asking import sizing_context
 from tests.sizing.sweeping import wide
 from tests.store.conftest import migrated as migrated
@@ -140,7 +140,7 @@ def send_test(bench: Workbench, hook: str) -> object:
 
 
 @pytest.mark.parametrize(
-    ("module", "look", "write"), [(trail, "messages_of", keep_study), (webhooks, "existing", send_test)]
+    ("module", "look", "write"), [(trail, "messages_of", keep_study), (webhooks, "found", send_test)]
 )
 def test_who_deletes_a_webhook_waits_for_a_message_that_is_being_written(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch, module: Any, look: str, write: Callable[..., object]
@@ -170,7 +170,7 @@ def test_a_webhook_may_be_deleted_while_messages_are_written_and_sent(bench: Wor
         together = (
             partial(create_study, bench, ONE, study_of(profile)),
             partial(send_test, bench, hook),
-            partial(webhooks.deliver_due, bench, now(), Pen()),
+            partial(deliver_due, bench, now(), Pen()),
             partial(webhooks.remove_webhook, bench, ONE, hook),
         )
         refused = at_once(lambda number, asked=together: asked[number // 2](), 8)  # type: ignore[misc]
@@ -243,30 +243,31 @@ def test_the_next_job_is_of_who_has_used_least(bench: Workbench) -> None:
     other = create_sweep(bench, "ws_two", wide(4).request).id
     shown = [0.0]
     turns = Turns(bench.store, lambda: shown[0])
-    first = turns.next(many[0])
-    assert first.id == many[0], "the oldest, where nobody has used anything"
+    first = turns.next()
+    assert first is not None and first.id == many[0], "the oldest, where nobody has used anything"
     claim = JobClaim.take(bench, first.id, lambda: False)
     assert claim is not None
     first.charge(30.0)
     assert not first.over(), "a turn lasts its time"
     shown[0] += TURN_SECONDS
     assert first.over(), "then others come who have used less"
-    second = turns.next(many[1])
-    assert second.id == other
+    second = turns.next()
+    assert second is not None and second.id == other
     claim = JobClaim.take(bench, other, lambda: False)
     assert claim is not None
     second.charge(5.0)
     shown[0] += 2 * TURN_SECONDS
     assert not second.over(), "who has used more waits on"
-    assert turns.next(other).id == many[1]
+    third = turns.next()
+    assert third is not None and third.id == many[1]
 
 
 def test_a_turn_lasts_while_only_its_own_workspace_waits(bench: Workbench) -> None:
     many = [create_sweep(bench, "ws_one", wide(4).request).id for _ in range(2)]
     moments = count(0.0, TURN_SECONDS)
     turns = Turns(bench.store, lambda: next(moments))
-    turn = turns.next(many[0])
-    assert JobClaim.take(bench, turn.id, lambda: False) is not None
+    turn = turns.next()
+    assert turn is not None and JobClaim.take(bench, turn.id, lambda: False) is not None
     turn.charge(30.0)
     # Between any two looks at the clock time passes, and what was used counts for less.
     assert not any(turn.over() for _ in range(5))

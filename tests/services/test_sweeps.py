@@ -205,9 +205,9 @@ def test_what_one_workspace_sweeps_another_does_not_find(bench: Workbench) -> No
         sweeps.get_sweep(bench, OTHER, made.id, limit=1)
 
 
-def test_the_background_takes_up_what_is_asked_for(bench: Workbench, tmp_path: Path) -> None:
-    jobs = Jobs(bench, Threads, f"sqlite:///{tmp_path / 'queue.sqlite3'}")
-    bench.ring = jobs.ring
+def test_the_background_takes_up_what_is_asked_for(bench: Workbench) -> None:
+    jobs = Jobs(bench, Threads)
+    bench.wake = jobs.wake
     jobs.start()
     made = [sweeps.create_sweep(bench, LOCAL_WORKSPACE, wide(10).request) for _ in range(2)]
     deadline = time.monotonic() + 20

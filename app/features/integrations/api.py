@@ -28,7 +28,9 @@ keys_router = api_router("keys", "/keys")
 
 KeyId = Annotated[str, Path(alias="id", description=ID, examples=["key_a2b3c4d5e6f7g2h3"])]
 
-USUAL_ROTATION = RotationRequest()
+GraceBody = Annotated[RotationRequest, Body(examples=[ROTATION])]
+
+GRACE = RotationRequest()
 
 
 @keys_router.post("", status_code=201, summary="Create an API key", responses=ASK)
@@ -76,7 +78,7 @@ def rotate_key(
     bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: KeyId,
-    body: Annotated[RotationRequest, Body(examples=[ROTATION])] = USUAL_ROTATION,
+    body: GraceBody = GRACE,
     key: KeyHeader = None,
 ) -> NewApiKey:
     """Create a key with the same scopes to replace this one, which works until the grace period ends."""
@@ -87,16 +89,17 @@ webhooks_router = api_router("webhooks", "/webhooks")
 
 WebhookId = Annotated[str, Path(alias="id", description=ID, examples=["whk_a2b3c4d5e6f7g2h3"])]
 
+NewWebhookBody = Annotated[WebhookRequest, Body(examples=[WEBHOOK])]
+
+ChangeBody = Annotated[WebhookPatch, Body(examples=[WEBHOOK_CHANGED])]
+
 MessageId = Annotated[str, Path(description=ID, examples=["msg_a2b3c4d5e6f7g2h3"])]
 
 
 @webhooks_router.post("", status_code=201, summary="Create a webhook", responses=ASK)
 @needs(Right.HOOK)
 def create_webhook(
-    bench: BenchDep,
-    workspace: WorkspaceDep,
-    body: Annotated[WebhookRequest, Body(examples=[WEBHOOK])],
-    key: KeyHeader = None,
+    bench: BenchDep, workspace: WorkspaceDep, body: NewWebhookBody, key: KeyHeader = None
 ) -> NewWebhook:
     """Send events to a URL in messages signed as Standard Webhooks; the secret is returned only once."""
     return webhooks.create_webhook(bench, workspace, body, key)
@@ -113,52 +116,43 @@ def list_webhooks(
 
 @webhooks_router.get("/{id}", summary="Retrieve a webhook", responses=READ)
 @needs(Right.HOOK)
-def get_webhook(bench: BenchDep, workspace: WorkspaceDep, identifier: WebhookId) -> Webhook:
+def get_webhook(bench: BenchDep, workspace: WorkspaceDep, hook: WebhookId) -> Webhook:
     """Return the events of a webhook and, if it was switched off, the reason."""
-    return webhooks.get_webhook(bench, workspace, identifier)
+    return webhooks.get_webhook(bench, workspace, hook)
 
 
 @webhooks_router.patch("/{id}", summary="Update a webhook", responses=ASK)
 @needs(Right.HOOK)
-def change_webhook(
-    bench: BenchDep,
-    workspace: WorkspaceDep,
-    identifier: WebhookId,
-    body: Annotated[WebhookPatch, Body(examples=[WEBHOOK_CHANGED])],
-) -> Webhook:
+def change_webhook(bench: BenchDep, workspace: WorkspaceDep, hook: WebhookId, body: ChangeBody) -> Webhook:
     """Change URL, events or name, or switch it on or off; pending messages are dropped if it is off."""
-    return webhooks.change_webhook(bench, workspace, identifier, body)
+    return webhooks.change_webhook(bench, workspace, hook, body)
 
 
 @webhooks_router.delete(
     "/{id}", status_code=204, summary="Delete a webhook", responses=READ, response_class=Response
 )
 @needs(Right.HOOK)
-def remove_webhook(bench: BenchDep, workspace: WorkspaceDep, identifier: WebhookId) -> None:
+def remove_webhook(bench: BenchDep, workspace: WorkspaceDep, hook: WebhookId) -> None:
     """Delete a webhook, its secret and its log."""
-    webhooks.remove_webhook(bench, workspace, identifier)
+    webhooks.remove_webhook(bench, workspace, hook)
 
 
 @webhooks_router.post("/{id}/rotate", status_code=201, summary="Rotate a webhook secret", responses=ASK)
 @needs(Right.HOOK)
 def rotate_webhook_secret(
-    bench: BenchDep,
-    workspace: WorkspaceDep,
-    identifier: WebhookId,
-    body: Annotated[RotationRequest, Body(examples=[ROTATION])] = USUAL_ROTATION,
-    key: KeyHeader = None,
+    bench: BenchDep, workspace: WorkspaceDep, hook: WebhookId, body: GraceBody = GRACE, key: KeyHeader = None
 ) -> NewWebhook:
     """Create a new secret; until the grace period ends, messages are also signed with the old one."""
-    return webhooks.rotate_secret(bench, workspace, identifier, body, key)
+    return webhooks.rotate_secret(bench, workspace, hook, body, key)
 
 
 @webhooks_router.post("/{id}/test", status_code=202, summary="Test a webhook", responses=CHANGE)
 @needs(Right.HOOK)
 def send_webhook_test(
-    bench: BenchDep, workspace: WorkspaceDep, identifier: WebhookId, key: KeyHeader = None
+    bench: BenchDep, workspace: WorkspaceDep, hook: WebhookId, key: KeyHeader = None
 ) -> Delivery:
     """Send a message of type ``webhook.test``; the log shows the result."""
-    return webhooks.send_test(bench, workspace, identifier, key)
+    return webhooks.send_test(bench, workspace, hook, key)
 
 
 @webhooks_router.get("/{id}/deliveries", summary="List webhook deliveries", responses=READ)
@@ -166,14 +160,14 @@ def send_webhook_test(
 def list_deliveries(
     bench: BenchDep,
     workspace: WorkspaceDep,
-    identifier: WebhookId,
+    hook: WebhookId,
     limit: LimitQuery = USUAL,
     cursor: CursorQuery = None,
 ) -> Page[Delivery]:
     """List messages with attempts, next attempt and start of the last response, newest first, for 30
     days.
     """
-    return webhooks.list_deliveries(bench, workspace, identifier, limit, cursor)
+    return webhooks.list_deliveries(bench, workspace, hook, limit, cursor)
 
 
 @webhooks_router.post(
@@ -181,7 +175,7 @@ def list_deliveries(
 )
 @needs(Right.HOOK)
 def resend_delivery(
-    bench: BenchDep, workspace: WorkspaceDep, identifier: WebhookId, message_id: MessageId
+    bench: BenchDep, workspace: WorkspaceDep, hook: WebhookId, message_id: MessageId
 ) -> Delivery:
     """Resend a completed message under the same ``webhook-id``; a waiting message is unchanged."""
-    return webhooks.send_again(bench, workspace, identifier, message_id)
+    return webhooks.send_again(bench, workspace, hook, message_id)

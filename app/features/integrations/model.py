@@ -16,32 +16,13 @@ KeyScope = Literal["read", "estimate", "propose", "webhooks"]
 
 EventName = Literal[
     "*",
-    "proposal.created",
-    "proposal.changed",
-    "proposal.submitted",
-    "proposal.returned",
-    "proposal.frozen",
-    "proposal.shared",
-    "proposal.unshared",
-    "proposal.sent",
-    "proposal.accepted",
-    "proposal.declined",
-    "proposal.opened",
-    "proposal.replayed",
-    "proposal.expired",
-    "study.created",
-    "study.saved",
-    "study.changed",
-    "study.archived",
-    "study.restored",
-    "study.deleted",
+    "proposal.created", "proposal.changed", "proposal.submitted", "proposal.returned", "proposal.frozen",
+    "proposal.shared", "proposal.unshared", "proposal.sent", "proposal.accepted", "proposal.declined",
+    "proposal.opened", "proposal.replayed", "proposal.expired",
+    "study.created", "study.saved", "study.changed", "study.archived", "study.restored", "study.deleted",
     "sizing.created",
-    "sweep.created",
-    "sweep.done",
-    "sweep.failed",
-    "sweep.cancelled",
-    "sweep.deleted",
-]
+    "sweep.created", "sweep.done", "sweep.failed", "sweep.cancelled", "sweep.deleted",
+]  # fmt: skip
 """Events of webhooks; * stands for all, also future ones."""
 
 KeyName = Annotated[Name, Field(min_length=1, max_length=100)]

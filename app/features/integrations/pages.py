@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, get_args
+from functools import partial
+from typing import Any, TypeVar, get_args
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -34,7 +35,6 @@ from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
-from app.platform.wording.voice import Voice
 from app.platform.workbench import Workbench
 
 router = page_router()
@@ -167,34 +167,32 @@ class WebhooksPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookPage:
-    """One webhook with its log."""
+    """One webhook with its log, and the form to change it."""
 
     webhook: Webhook
-    events: Sequence[Choice]
     deliveries: Sequence[Delivery]
     next_url: str
     """Address of older messages; empty at the end."""
+    secret: str
+    """A new secret; empty otherwise."""
+    events: Sequence[Choice]
     form: Form
     message: Message | None
     """Why the form was refused."""
-    secret: str
-    """A new secret; empty otherwise."""
 
 
-def event_choices(voice: Voice) -> list[Choice]:
-    return [Choice(event, voice.label(event, "audit"), event) for event in get_args(EventName)]
+def of_form(request: Request, values: Typed | None, error: AppError | None, usual: Typed) -> dict[str, Any]:
+    """Return what both pages show of their form."""
+    voice, message = voice_of(request), error.message if error else None
+    events = [Choice(event, voice.label(event, "audit"), event) for event in get_args(EventName)]
+    return {"events": events, "form": form_of(values, error, usual), "message": message}
 
 
 def webhooks_page(
     request: Request, listed: Page[Webhook], values: Typed | None = None, error: AppError | None = None
 ) -> WebhooksPage:
-    usual = {"events": ["proposal.frozen", "proposal.shared", "proposal.opened", "proposal.expired"]}
-    return WebhooksPage(
-        webhooks=listed.items,
-        events=event_choices(voice_of(request)),
-        form=form_of(values, error, usual),
-        message=error.message if error else None,
-    )
+    usual = {"events": WebhookRequest.model_fields["events"].default}
+    return WebhooksPage(webhooks=listed.items, **of_form(request, values, error, usual))
 
 
 def webhook_page(
@@ -211,12 +209,10 @@ def webhook_page(
     usual = {"name": [webhook.name], "url": [webhook.url], "events": webhook.events}
     return WebhookPage(
         webhook=webhook,
-        events=event_choices(voice_of(request)),
         deliveries=log.items,
         next_url=older(f"/webhooks/{webhook.id}", log),
-        form=form_of(values, error, usual),
-        message=error.message if error else None,
         secret=secret,
+        **of_form(request, values, error, usual),
     )
 
 
@@ -225,82 +221,83 @@ def show_webhooks(bench: BenchDep, workspace: WorkspaceDep) -> Page[Webhook]:
     return webhooks.list_webhooks(bench, workspace, ALL, None)
 
 
+@resource(router, "/webhooks/{identifier}", WEBHOOK, webhook_page, right=Right.MANAGE)
+def show_webhook(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Webhook:
+    return webhooks.get_webhook(bench, workspace, identifier)
+
+
+def with_secret(request: Request, webhook: Webhook, secret: str | None) -> Response:
+    """Show a webhook with its new secret, this once."""
+    page = webhook_page(request, webhook, secret=secret or "")
+    return render(request, WEBHOOK, page, status=201, headers=SECRET)
+
+
 @router.post("/webhooks", response_class=HTMLResponse)
 @needs(Right.MANAGE)
 def make_webhook(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
-    """Make a webhook and show it with its secret, this once."""
     values = typed(form)
     try:
         created = webhooks.create_webhook(bench, workspace, request_of(WebhookRequest, values, "events"))
     except AppError as error:
         page = webhooks_page(request, show_webhooks(bench, workspace), values, error)
         return render(request, WEBHOOKS, page, status=error.status)
-    return with_secret(request, bench, workspace, created.id, created.secret)
-
-
-def with_secret(
-    request: Request, bench: Workbench, workspace: str, identifier: str, secret: str | None
-) -> Response:
-    page = webhook_page(request, show_webhook(bench, workspace, identifier), secret=secret or "")
-    return render(request, WEBHOOK, page, status=201, headers=SECRET)
-
-
-@resource(router, "/webhooks/{identifier}", WEBHOOK, webhook_page, right=Right.MANAGE)
-def show_webhook(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Webhook:
-    return webhooks.get_webhook(bench, workspace, identifier)
-
-
-def refused(
-    request: Request,
-    bench: Workbench,
-    workspace: str,
-    identifier: str,
-    error: AppError,
-    values: Typed | None = None,
-) -> Response:
-    page = webhook_page(request, show_webhook(bench, workspace, identifier), values=values, error=error)
-    return render(request, WEBHOOK, page, status=error.status)
-
-
-@router.post("/webhooks/{identifier}", response_class=HTMLResponse)
-@needs(Right.MANAGE)
-def change_webhook(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep, identifier: str
-) -> Response:
-    values = typed(form)
-    try:
-        patch = request_of(WebhookPatch, {"name": [""], "url": [""], **values}, "events")
-        webhooks.change_webhook(bench, workspace, identifier, patch)
-    except AppError as error:
-        return refused(request, bench, workspace, identifier, error, values)
-    return RedirectResponse(f"/webhooks/{identifier}", 303)
-
-
-@router.post("/webhooks/{identifier}/switch")
-@needs(Right.MANAGE)
-def switch_webhook(bench: BenchDep, workspace: WorkspaceDep, form: FormDep, identifier: str) -> Response:
-    patch = WebhookPatch(active=form.get("active") == "true")
-    webhooks.change_webhook(bench, workspace, identifier, patch)
-    return RedirectResponse(f"/webhooks/{identifier}", 303)
-
-
-@router.post("/webhooks/{identifier}/test", response_class=HTMLResponse)
-@needs(Right.MANAGE)
-def try_webhook(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Send a test and show the log."""
-    try:
-        webhooks.send_test(bench, workspace, identifier)
-    except AppError as error:
-        return refused(request, bench, workspace, identifier, error)
-    return RedirectResponse(f"/webhooks/{identifier}#log", 303)
+    return with_secret(request, created, created.secret)
 
 
 @router.post("/webhooks/{identifier}/rotate", response_class=HTMLResponse)
 @needs(Right.MANAGE)
 def replace_secret(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Make a new secret and show it, this once."""
     rotated = webhooks.rotate_secret(bench, workspace, identifier, RotationRequest())
-    return with_secret(request, bench, workspace, identifier, rotated.secret)
+    return with_secret(request, rotated, rotated.secret)
+
+
+def answered(
+    request: Request,
+    identifier: str,
+    do: Callable[..., object],
+    *,
+    part: str = "",
+    values: Typed | None = None,
+) -> Response:
+    """Do something with a webhook and go back to a part of its page, or show there why it was refused."""
+    own = workbench_of(request), workspace_of(request), identifier
+    try:
+        do(*own)
+    except AppError as error:
+        page = webhook_page(request, webhooks.get_webhook(*own), values=values, error=error)
+        return render(request, WEBHOOK, page, status=error.status)
+    return RedirectResponse(f"/webhooks/{identifier}{part}", 303)
+
+
+@router.post("/webhooks/{identifier}", response_class=HTMLResponse)
+@needs(Right.MANAGE)
+def change_webhook(request: Request, form: FormDep, identifier: str) -> Response:
+    values = typed(form)
+
+    def change(bench: Workbench, workspace: str, identifier: str) -> None:
+        patch = request_of(WebhookPatch, {"name": [""], "url": [""], **values}, "events")
+        webhooks.change_webhook(bench, workspace, identifier, patch)
+
+    return answered(request, identifier, change, values=values)
+
+
+@router.post("/webhooks/{identifier}/switch")
+@needs(Right.MANAGE)
+def switch_webhook(request: Request, form: FormDep, identifier: str) -> Response:
+    patch = WebhookPatch(active=form.get("active") == "true")
+    return answered(request, identifier, partial(webhooks.change_webhook, patch=patch))
+
+
+@router.post("/webhooks/{identifier}/test", response_class=HTMLResponse)
+@needs(Right.MANAGE)
+def try_webhook(request: Request, identifier: str) -> Response:
+    return answered(request, identifier, webhooks.send_test, part="#log")
+
+
+@router.post("/webhooks/{identifier}/deliveries/{message_id}/resend", response_class=HTMLResponse)
+@needs(Right.MANAGE)
+def resend_message(request: Request, identifier: str, message_id: str) -> Response:
+    return answered(request, identifier, partial(webhooks.send_again, message_id=message_id), part="#log")
 
 
 @router.post("/webhooks/{identifier}/remove")
@@ -308,16 +305,3 @@ def replace_secret(request: Request, bench: BenchDep, workspace: WorkspaceDep, i
 def remove_webhook(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     webhooks.remove_webhook(bench, workspace, identifier)
     return RedirectResponse("/webhooks", 303)
-
-
-@router.post("/webhooks/{identifier}/deliveries/{message_id}/resend", response_class=HTMLResponse)
-@needs(Right.MANAGE)
-def resend_message(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, message_id: str
-) -> Response:
-    """Send a message that has ended once more."""
-    try:
-        webhooks.send_again(bench, workspace, identifier, message_id)
-    except AppError as error:
-        return refused(request, bench, workspace, identifier, error)
-    return RedirectResponse(f"/webhooks/{identifier}#log", 303)

@@ -61,8 +61,8 @@ def ready(request: Request) -> dict[str, str]:
     """Return 200 if requests are answered, 503 if not: the database or its schema is away, or on shutdown.
 
     `status` is “impaired” if a part is away without which most requests are still answered. Beside it stands
-    what is wrong with each part, or “ok”: `server`, `database`, `schema`, `uploads`, `queue`, `disk` and
-    `engine`. The errors of a 503 name them. The catalogue is checked before the server accepts any request.
+    what is wrong with each part, or “ok”: `server`, `database`, `schema`, `uploads`, `disk` and `engine`. The
+    errors of a 503 name them. The catalogue is checked before the server accepts any request.
     """
     readiness: Readiness = request.app.state.readiness.look()
     if not readiness.serves:
@@ -76,9 +76,8 @@ def ready(request: Request) -> dict[str, str]:
 def metrics(request: Request, bench: BenchDep) -> Response:
     """Give every figure in the text format of Prometheus."""
     admit(request, request.app.state.metrics_token)
-    state = request.app.state
-    parts = parts_ready(state.readiness.look())
-    text = exposition(lambda: [parts, *waiting_work(bench, state.jobs.waiting())])
+    parts = parts_ready(request.app.state.readiness.look())
+    text = exposition(lambda: [parts, *waiting_work(bench)])
     return Response(text, media_type=CONTENT_TYPE_LATEST)
 
 
@@ -110,17 +109,15 @@ def parts_ready(readiness: Readiness) -> Metric:
     return ready
 
 
-def waiting_work(bench: Workbench, waiting: int | None) -> Iterator[Metric]:
-    """Yield the length of the queue, and count and age of unfinished jobs."""
-    if waiting is not None:
-        queue = GaugeMetricFamily("rackline_queue_length", "Messages in the job queue.")
-        queue.add_metric([], waiting)
-        yield queue
+def waiting_work(bench: Workbench) -> Iterator[Metric]:
+    """Yield how many jobs wait, and count and age of unfinished jobs."""
     try:
         states = jobs_in_states(bench)
     except Unavailable:
         # Reported by the readiness of the database; the other metrics are still served.
         return
+    waiting = sum(state.count for state in states if state.status == "queued")
+    yield GaugeMetricFamily("rackline_queue_length", "Jobs that wait.", value=waiting)
     count = GaugeMetricFamily("rackline_jobs", "Jobs that have not ended.", labels=("kind", "status"))
     age = GaugeMetricFamily(
         "rackline_job_oldest_seconds", "Age of the oldest job that has not ended.", labels=("kind", "status")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from app.errors import Unavailable
-from app.features.integrations.webhooks import deliver_due, purge_messages
+from app.features.integrations.webhooks import KEPT
 from app.features.proposals.service import note_expired
 from app.features.studies.service import drop_unsaved
 from app.platform import sessions
@@ -133,20 +133,12 @@ def unreferenced_files(bench: Workbench, files: UploadFiles) -> list[KeptFile]:
     return [file for file in files.each() if file.sha256 not in referenced.get(file.workspace_id, set())]
 
 
-WEBHOOKS = "webhooks"
-"""Name of the chore that sends messages."""
-
-
-def send_messages(bench: Workbench) -> None:
-    deliver_due(bench, now(), bench.sender)
-
-
 def tidy_integration(bench: Workbench) -> None:
     """Record expired proposals, delete old rate counts and messages."""
     moment = now()
     note_expired(bench, moment)
     bench.store.purge_rates(moment)
-    purge_messages(bench, moment)
+    bench.store.purge_messages(moment - KEPT)
 
 
 logger = logging.getLogger("rackline.chores")
@@ -168,7 +160,6 @@ class Chore:
 
 HOUSEKEEPING: tuple[Chore, ...] = (
     Chore("tidy-database", timedelta(days=1), lambda bench: bench.store.tidy()),
-    Chore(WEBHOOKS, timedelta(seconds=10), send_messages),
     Chore("integration", timedelta(minutes=10), tidy_integration),
     Chore("sign-ins", timedelta(hours=1), lambda bench: sessions.purge(bench.store, bench.session_times)),
     Chore("retention", timedelta(hours=6), lambda bench: purge(bench, now())),
@@ -176,23 +167,23 @@ HOUSEKEEPING: tuple[Chore, ...] = (
 """Every recurring chore of the server, in one place."""
 
 
-def run_chore(bench: Workbench, name: str) -> None:
-    """Run a chore; a failure is logged."""
+def run_due_chores(bench: Workbench) -> None:
+    """Run the chores that are due; a failure is logged."""
     for chore in HOUSEKEEPING:
-        if chore.name == name:
+        if chore.due(bench):
             started = time.monotonic()
             try:
                 chore.run(bench)
             except Unavailable:
                 # The store has logged it.
-                CHORES.labels(name, "failed").inc()
+                CHORES.labels(chore.name, "failed").inc()
             except Exception:
-                logger.exception("chore failed", extra={"chore": name})
-                CHORES.labels(name, "failed").inc()
+                logger.exception("chore failed", extra={"chore": chore.name})
+                CHORES.labels(chore.name, "failed").inc()
             else:
-                CHORES.labels(name, "done").inc()
+                CHORES.labels(chore.name, "done").inc()
                 took = round(time.monotonic() - started, 3)
-                logger.info("chore done", extra={"chore": name, "seconds": took})
+                logger.info("chore done", extra={"chore": chore.name, "seconds": took})
 
 
 @dataclass(frozen=True, slots=True)

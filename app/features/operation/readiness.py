@@ -43,11 +43,8 @@ class Readiness:
 class ReadinessCheck:
     """Checks the parts of one server. Its messages name no address and no secret."""
 
-    def __init__(
-        self, bench: Workbench, waiting: Callable[[], int | None], stopping: threading.Event
-    ) -> None:
+    def __init__(self, bench: Workbench, stopping: threading.Event) -> None:
         self._bench = bench
-        self._waiting = waiting
         self._stopping = stopping
         self._uploads_seen: tuple[float, Message | None] | None = None
 
@@ -62,7 +59,6 @@ class ReadinessCheck:
     def _checks(self) -> dict[str, Callable[[], Message | None]]:
         return {
             "uploads": self._uploads,
-            "queue": self._queue,
             "disk": self._disk,
             "engine": self._engine,
         }
@@ -83,11 +79,6 @@ class ReadinessCheck:
             seen = time.monotonic(), fault_of(self._bench.files.storage.check)
             self._uploads_seen = seen
         return seen[1]
-
-    def _queue(self) -> Message | None:
-        if self._waiting() is not None:
-            return None
-        return Message("the job queue cannot be reached; jobs start later")
 
     def _disk(self) -> Message | None:
         if self._bench.files is None:

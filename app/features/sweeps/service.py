@@ -71,7 +71,7 @@ def create_sweep(
         return state_of(record, job), save
 
     state = keep(bench, workspace_id, IdempotentCall.of("sweeps", key, request), SweepState, make)
-    bench.ring(state.id)
+    bench.wake()
     return state
 
 
@@ -209,7 +209,7 @@ def cancel_sweep(bench: Workbench, workspace_id: str, identifier: str) -> SweepS
 def resume_sweep(bench: Workbench, workspace_id: str, identifier: str) -> SweepState:
     """Queue a cancelled or failed sweep again; does nothing if it is queued or running."""
     state = _set_status(bench, workspace_id, identifier, {"cancelled", "failed"}, "queued")
-    bench.ring(state.id)
+    bench.wake()
     return state
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
 from app.platform.store.account_tables import ApiKeyRecord, RateWindow, WebhookDelivery, WebhookRecord
@@ -88,117 +86,48 @@ EVERY = "*"
 """Stands for all events in what a webhook is told of."""
 
 
-@dataclass(frozen=True, slots=True)
-class DueMessage:
-    """A message that a runner has taken on, and where it goes."""
-
-    id: str
-    workspace_id: str
-    webhook_id: str
-    body: str
-    attempt: int
-    """Which try this is; whoever records another one has lost it."""
-    created_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveryOutcome:
-    """What came of one try."""
-
-    status: str
-    next_try_at: datetime | None
-    response_status: int | None
-    response_text: str
-    reason: dict[str, Any] | None
-
-
-def claim_message(
-    session: Session, moment: datetime, until: datetime, passed: Collection[str] = ()
-) -> DueMessage | None:
-    """Take on the message that is due longest of any workspace but those passed over, until a moment.
-
-    A webhook is sent one message at a time, so that a slow one holds up no other. Its row is locked
-    before its messages are looked at: whoever claims at the same time passes it over, whoever comes next sees
-    the claim.
-    """
-    skipped: list[str] = []
-    while (webhook_id := lock_webhook(session, moment, skipped, passed)) is not None:
-        oldest = (
-            sa.select(col(WebhookDelivery.id))
-            .where(is_due(moment), col(WebhookDelivery.webhook_id) == webhook_id)
-            .order_by(col(WebhookDelivery.next_try_at), col(WebhookDelivery.id))
-            .limit(1)
-            .with_for_update(skip_locked=True)
-            .scalar_subquery()
-        )
-        claim = (
-            sa.update(WebhookDelivery)
-            .where(col(WebhookDelivery.id) == oldest)
-            .values(leased_until=until, attempts=WebhookDelivery.attempts + 1, tried_at=moment)
-            .returning(
-                col(WebhookDelivery.id),
-                col(WebhookDelivery.workspace_id),
-                col(WebhookDelivery.webhook_id),
-                col(WebhookDelivery.body),
-                col(WebhookDelivery.attempts),
-                col(WebhookDelivery.created_at),
-            )
-        )
-        claimed = session.connection().execute(claim).first()
-        if claimed is not None:
-            return DueMessage(*claimed)
-        # Another has claimed and let go of the lock between the look at all webhooks and that at this one.
-        skipped.append(webhook_id)
-    return None
-
-
-def lock_webhook(
-    session: Session, moment: datetime, skipped: Collection[str], passed: Collection[str]
-) -> str | None:
-    """Lock the webhook whose message is due longest, none of those skipped or of workspaces passed over."""
-    of_webhook = sa.and_(
-        col(WebhookDelivery.workspace_id) == col(WebhookRecord.workspace_id),
-        col(WebhookDelivery.webhook_id) == col(WebhookRecord.id),
-    )
-    query = (
-        sa.select(col(WebhookRecord.id))
-        .join(WebhookDelivery, of_webhook)
-        .where(
-            is_due(moment),
-            col(WebhookRecord.id).not_in(skipped),
-            col(WebhookRecord.workspace_id).not_in(passed),
-        )
-        .order_by(col(WebhookDelivery.next_try_at), col(WebhookDelivery.id))
-        .limit(1)
-        # Messages may still be written to it meanwhile: only its key must stay.
-        .with_for_update(of=WebhookRecord, key_share=True, skip_locked=True)
-    )
-    return session.connection().scalar(query)
-
+MOST_OF_WORKSPACE = 2
+"""Messages of one workspace that are sent at a time: its slow receivers leave others room."""
 
 FAR = timedelta(hours=18)
 """No message waits or is sent for so long: what lies further ahead was written while the clock was wrong."""
 
+CLAIM_LOCK = 7239543
+"""Number of the lock of whoever claims a message on PostgreSQL; any will do that nothing else uses."""
 
-def is_due(moment: datetime) -> sa.ColumnElement[bool]:
-    """Return the criterion of messages that are due, of webhooks to which none is being sent."""
-    other = aliased(WebhookDelivery)
-    busy = (
-        sa.select(col(other.id))
-        .where(
-            col(other.webhook_id) == col(WebhookDelivery.webhook_id),
-            col(other.status) == WAITING,
-            col(other.leased_until) > moment,
-            col(other.leased_until) < moment + FAR,
-        )
-        .correlate(WebhookDelivery)
-        .exists()
+
+def claim_message(session: Session, moment: datetime, until: datetime) -> WebhookDelivery | None:
+    """Take on the message that is due longest until a moment; None where none may be sent now.
+
+    Of a webhook one message is sent at a time, of a workspace a few, whoever sends them.
+    """
+    waits, next_try = col(WebhookDelivery.status) == WAITING, col(WebhookDelivery.next_try_at)
+    leased = col(WebhookDelivery.leased_until)
+    being_sent = (waits, leased > moment, leased < moment + FAR)
+    busy = sa.select(col(WebhookDelivery.webhook_id)).where(*being_sent)
+    workspace_id = col(WebhookDelivery.workspace_id)
+    full = sa.select(workspace_id).where(*being_sent).group_by(workspace_id)
+    due = (
+        sa.select(col(WebhookDelivery.id))
+        .where(waits, sa.or_(next_try <= moment, next_try > moment + FAR))
+        .where(col(WebhookDelivery.webhook_id).not_in(busy))
+        .where(workspace_id.not_in(full.having(sa.func.count() >= MOST_OF_WORKSPACE)))
+        .order_by(next_try, col(WebhookDelivery.id))
+        .limit(1)
     )
-    return sa.and_(
-        col(WebhookDelivery.status) == WAITING,
-        sa.or_(col(WebhookDelivery.next_try_at) <= moment, col(WebhookDelivery.next_try_at) > moment + FAR),
-        sa.not_(busy),
+    connection = session.connection()
+    if connection.scalar(due) is None:
+        return None
+    if connection.dialect.name == "postgresql":
+        # Who claims at the same time must see this claim; SQLite has one writer at a time.
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(CLAIM_LOCK)))
+    claim = (
+        sa.update(WebhookDelivery)
+        .where(col(WebhookDelivery.id) == due.scalar_subquery(), waits)
+        .values(leased_until=until, attempts=WebhookDelivery.attempts + 1, tried_at=moment)
+        .returning(WebhookDelivery)
     )
+    return session.execute(claim, execution_options={"synchronize_session": False}).scalar()
 
 
 def new_message(
@@ -230,8 +159,7 @@ def messages_of(
     if connection.dialect.name == "sqlite":
         # What is only read belongs to no transaction; a write (of no row) begins it and shuts others out.
         connection.execute(sa.delete(WebhookRecord).where(mine, col(WebhookRecord.id) == ""))
-    columns = (col(WebhookRecord.id), col(WebhookRecord.events))
-    query = sa.select(*columns).where(mine, col(WebhookRecord.active))
+    query = sa.select(col(WebhookRecord.id), col(WebhookRecord.events)).where(mine, col(WebhookRecord.active))
     rows = connection.execute(query.with_for_update(read=True, key_share=True))
     return [
         new_message(identifier, event, moment, data, workspace_id)
@@ -275,23 +203,10 @@ class WebhookQueries(Queries):
         self._add(*messages_of(self._session, self._workspace_id, event, moment, data))
         self._session.flush()
 
-    def message(self, webhook_id: str, identifier: str) -> WebhookDelivery | None:
-        return self.first(WebhookDelivery, webhook_id=webhook_id, id=identifier)
-
-    def record(self, message: DueMessage, outcome: DeliveryOutcome) -> bool:
-        """Write down what came of a try; False where somebody else has taken the message on since."""
-        values = {**asdict(outcome), "leased_until": None}
-        return (
-            self.update_rows(WebhookDelivery, values, id=message.id, attempts=message.attempt, status=WAITING)
-            > 0
-        )
-
-    def again(self, identifier: str, moment: datetime) -> None:
-        """Send a message that has ended once more, beginning with the first try."""
-        values = {"status": WAITING, "leased_until": None, "attempts": 0, "next_try_at": moment}
-        self.update_rows(WebhookDelivery, values, id=identifier)
+    def record(self, values: Mapping[str, Any], **which: Any) -> bool:
+        """Write down what becomes of messages, which nobody sends any more; False where there are none."""
+        return self.update_rows(WebhookDelivery, {"leased_until": None, **values}, **which) > 0
 
     def drop(self, webhook_id: str) -> None:
         """Send nothing more of what waits for a webhook."""
-        values = {"status": "dropped", "leased_until": None, "next_try_at": None}
-        self.update_rows(WebhookDelivery, values, webhook_id=webhook_id, status=WAITING)
+        self.record({"status": "dropped", "next_try_at": None}, webhook_id=webhook_id, status=WAITING)

@@ -6,7 +6,6 @@ import io
 import json
 import logging
 import re
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -184,18 +183,6 @@ def test_requests_and_work_are_counted(ask: Ask) -> None:
     assert sample(after, "rackline_database_connections", state="open") >= 1
 
 
-def test_a_queue_that_is_away_takes_no_other_figure_with_it(
-    application: FastAPI, ask: Ask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def away() -> int:
-        raise sqlite3.OperationalError("unable to open database file")
-
-    monkeypatch.setattr(application.state.jobs, "_waiting", away)
-    found = ask("GET", "/metrics")
-    assert found.status_code == 200
-    assert "rackline_queue_length" not in found.text and "rackline_database_connections" in found.text
-
-
 def test_addresses_do_not_multiply_the_figures(ask: Ask) -> None:
     for place in range(5):
         ask("GET", f"/api/v1/estimates/est_{place}")
@@ -270,10 +257,9 @@ def test_the_part_that_is_away_is_named(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr("app.features.operation.readiness.LEAST_SPACE", 1 << 60)
     monkeypatch.setattr("app.features.operation.readiness.state", lambda: "no compiler")
-    monkeypatch.setattr(app.state.readiness, "_waiting", lambda: None)
     app.state.workbench.files.storage = FileDirectory(tmp_path / "uploads")
     parts = readiness(app).json()
-    assert {name for name, words in parts.items() if words != "ok"} == {"status", "queue", "disk", "engine"}
+    assert {name for name, words in parts.items() if words != "ok"} == {"status", "disk", "engine"}
 
     engine = app.state.workbench.store.engine
     with engine.begin() as connection:

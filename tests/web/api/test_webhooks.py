@@ -13,16 +13,15 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from app.features.integrations.webhooks import deliver_due
 from app.features.studies.model import StudyContent
 from app.features.studies.service import create_study
 from app.platform import idempotency
-from app.platform.outgoing import PrivateHosts
+from app.platform.outgoing import Sender
 from app.platform.store.queries import now
 from app.platform.web.examples import FLEET_PLAN, HEAD_TO_HEAD, SIZING, STUDY
 from app.platform.workbench import LOCAL_WORKSPACE
 from tests.described import resolved
-from tests.services.test_webhooks import Pen
+from tests.services.receiving import Pen, deliver_due
 from tests.web.api.conftest import Ask
 
 URL = "https://crm.example.com/hooks/unmistakable-token"
@@ -156,8 +155,6 @@ def test_a_repeated_request_makes_one_webhook_and_does_not_repeat_the_secret(ask
 
 
 def test_a_frozen_shared_and_opened_proposal_is_told(ask: Ask, application: FastAPI, pen: Pen) -> None:
-    from app.features.operation.chores import send_messages
-
     for one in ask("GET", "/api/v1/webhooks?limit=200").json()["items"]:
         ask("DELETE", f"/api/v1/webhooks/{one['id']}")
     made(ask)
@@ -167,8 +164,7 @@ def test_a_frozen_shared_and_opened_proposal_is_told(ask: Ask, application: Fast
     ask("POST", f"{address}/freeze")
     token = ask("POST", f"{address}/share", json={}).json()["token"]
     ask("GET", f"/s/{token}")
-    for _ in range(3):
-        send_messages(application.state.workbench)
+    deliver_due(application.state.workbench, now(), pen)
     told = [message.decode() for _, _, message in pen.sent]
     assert [one.split('"')[3] for one in told] == ["proposal.frozen", "proposal.shared", "proposal.opened"]
     for message in told:
@@ -319,7 +315,7 @@ def test_a_host_inside_is_for_those_who_allow_it(ask: Ask, application: FastAPI)
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "url")
     assert "RACKLINE_WEBHOOK_HOSTS" in refused.json()["detail"]
     bench = application.state.workbench
-    before, bench.webhook_hosts = bench.webhook_hosts, PrivateHosts.read(["crm.corp.internal", "10.1.0.0/16"])
+    before, bench.sender = bench.sender, Sender.of(["crm.corp.internal", "10.1.0.0/16"])
     try:
         for url, status in (
             ("https://crm.corp.internal/in", 201),
@@ -333,4 +329,4 @@ def test_a_host_inside_is_for_those_who_allow_it(ask: Ask, application: FastAPI)
             if status == 201:
                 ask("DELETE", answer.headers["location"])
     finally:
-        bench.webhook_hosts = before
+        bench.sender = before

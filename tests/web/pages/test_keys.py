@@ -8,8 +8,8 @@ import pytest
 from bs4 import BeautifulSoup
 from fastapi import FastAPI
 
-from app.features.operation.chores import send_messages
-from tests.services.test_webhooks import Pen
+from app.platform.store.queries import now
+from tests.services.receiving import Pen, deliver_due
 from tests.web.pages.conftest import Reader
 from tests.web.pages.test_language import sentences
 
@@ -94,7 +94,7 @@ def test_a_webhook_with_its_log(reader: Reader, app: FastAPI, pen: Pen) -> None:
     address = f"/webhooks/{hook['id']}"
     assert secret not in reader.get(address).text + reader.get(f"{address}.json").text
     assert reader.submit(f"{address}/test", {}).headers["location"] == f"{address}#log"
-    send_messages(app.state.workbench)
+    deliver_due(app.state.workbench, now(), pen)
     page = reader.page(address)
     row = " ".join(page.select_one("#deliveries tbody tr").get_text(" ").split())
     assert "test" in row and "waiting" in row and "503" in row and "webhook.test" in row
@@ -122,7 +122,7 @@ def test_why_a_webhook_was_switched_off_is_told(
     address = f"/webhooks/{reader.data('/webhooks.json')['items'][0]['id']}"
     pen.status = 410
     reader.submit(f"{address}/test", {})
-    send_messages(app.state.workbench)
+    deliver_due(app.state.workbench, now(), pen)
     assert "410" in reader.page(address).select_one(".notice.serious").get_text()
     assert "410" in korean.page(address).select_one(".notice.serious").get_text()
 
