@@ -197,7 +197,6 @@ class Narrowing(Selection):
 def types(kind: type[BaseModel]) -> Iterator[tuple[str, Any]]:
     """Give the fields of a document with their types."""
     yield from ((name, field.annotation) for name, field in kind.model_fields.items())
-    yield from ((name, field.return_type) for name, field in kind.model_computed_fields.items())
 
 
 def tree_of(paths: Iterable[str]) -> Tree:

@@ -173,8 +173,8 @@ def test_a_customer_may_be_called_as_a_choice_of_a_field_is(ask: Ask, name: str)
     done = ask("POST", PATH, json={"customer": name})
     assert done.status_code == 200, done.text
     after = ask("GET", f"/api/v1/estimates/{estimate}").json()
-    assert after["label"] == "[erased]: GPT-3"
-    assert after["request"] == before["request"] | {"label": after["label"]}
+    assert after["name"] == "[erased]: GPT-3"
+    assert after["request"] == before["request"] | {"label": after["name"]}
     for part in ("plan", "breakdown"):
         assert after[part] == before[part], part
     content = ask("GET", f"/api/v1/proposals/{proposal}").json()["content"]

@@ -110,7 +110,7 @@ def test_a_revoked_key_stops_at_once_and_stays_listed(ask: Ask) -> None:
 
 def test_a_key_ends_with_its_time(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     short, lasting = made(ask, expires_in_days=1), made(ask, expires_in_days=None)
-    assert lasting["ends_at"] is None
+    assert lasting["expires_at"] is None
     later = now() + timedelta(days=1, seconds=1)
     monkeypatch.setattr(keys, "now", lambda: later)
     assert ask("GET", "/api/v1/estimates", headers=bearer(short["secret"])).status_code == 401
@@ -124,7 +124,7 @@ def test_both_keys_work_until_the_grace_is_over(ask: Ask, monkeypatch: pytest.Mo
     assert answer.status_code == 201
     new = answer.json()
     assert (new["name"], new["scopes"]) == (old["name"], old["scopes"])
-    assert new["ends_at"] >= old["ends_at"]
+    assert new["expires_at"] >= old["expires_at"]
     before = ask("GET", f"/api/v1/keys/{old['id']}").json()
     assert (before["status"], before["successor_id"]) == ("replaced", new["id"])
     for key in (old, new):
