@@ -99,6 +99,11 @@ VIEWS = {
 """Last part of an address → what is seen there."""
 
 
+def served_view(server: str, name: str, fields: Mapping[str, str] | None = None) -> str:
+    """Keep the study of a view on a server; return the path of the view."""
+    return view_of(lambda path, body: httpx.post(f"{server}{path}", json=body, timeout=60), name, fields)
+
+
 def view_of(post: Post, name: str, fields: Mapping[str, str] | None = None) -> str:
     """Keep the study of a view; return the address of the view with its fields, or with others.
 

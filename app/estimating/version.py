@@ -8,6 +8,8 @@ from pathlib import Path
 import app
 from app.catalog.files import hash_files
 
+ROOT = Path(app.__file__).parent
+
 SOURCES = tuple(f"{room}/**/*.py" for room in ("catalog", "engine", "estimating", "profiles"))
 """Files below ``app`` that answers are computed by."""
 
@@ -18,4 +20,4 @@ def engine_version(figures: str) -> str:
 
     It is a local version of PEP 440: the program's, and twelve digits that differ where an answer may.
     """
-    return f"{app.__version__}+{hash_files(Path(app.__file__).parent, *SOURCES, beside=figures)}"
+    return f"{app.__version__}+{hash_files(ROOT, *SOURCES, beside=figures)}"
