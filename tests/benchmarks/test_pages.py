@@ -48,7 +48,8 @@ async def pages(client: httpx.AsyncClient) -> list[str]:
         answers.append(f"/comparisons/{made['id']}")
     rows = (await client.get(f"{answers[-2]}.json")).json()["rows"]
     estimates = [f"/estimates/{row['estimate']['id']}" for row in rows if row["estimate"]]
-    answers += [f"{await landed(client, answers[-2])}/scaling", *estimates[:2]]
+    shown = BeautifulSoup((await client.get(answers[-2])).text, "lxml")
+    answers += [shown.select_one("#scaling")["hx-get"], *estimates[:2]]
     for identifier, view in ((estimates[1], "plan"), (estimates[0], "network")):
         answers.append(await landed(client, f"{identifier}/study?view={view}"))
     answers.append(f"{estimates[0]}/costs")

@@ -34,8 +34,8 @@ def modelled(server: str) -> str:
 @pytest.fixture(scope="session")
 def scaling(server: str, modelled: str) -> str:
     """Path of the scaling curves of the study that shows the estimates."""
-    page = httpx.get(f"{server}{modelled}", timeout=60, follow_redirects=True)
-    return f"{page.url.path}/scaling"
+    page = BeautifulSoup(httpx.get(f"{server}{modelled}", timeout=60).text, "lxml")
+    return str(page.select_one("#scaling")["hx-get"])
 
 
 @pytest.fixture(scope="session")

@@ -280,7 +280,7 @@ def test_what_takes_long_is_counted_as_a_search_on_page_and_api(application: Fas
     ):
         assert costs[address] is CostClass.SEARCH, address
     assert costs["GET /api/v1/estimates"] is CostClass.READ
-    assert costs["POST /api/v1/estimates"] is costs["GET /estimates"] is CostClass.ESTIMATE
+    assert costs["POST /api/v1/estimates"] is costs["GET /index.json"] is CostClass.ESTIMATE
 
 
 def test_every_endpoint_may_refuse_who_is_unknown_or_too_fast(ask: Ask) -> None:
