@@ -134,7 +134,8 @@ def test_an_estimate_is_that_of_the_repository(installed: Installed) -> None:
     here = [sys.executable, "-m", "app", "estimate", str(installed.folder / "request.json"), "--json"]
     asked = subprocess.run(here, cwd=ROOT, env=installed.settings, capture_output=True, text=True, check=True)
     ours, theirs = json.loads(asked.stdout), json.loads(said.stdout)
-    assert theirs["time_to_train"] == ours["time_to_train"]
+    for name in ("time_to_train", "engine_version", "catalog_version"):
+        assert theirs[name] == ours[name]
 
 
 def test_pages_come_with_their_styles_documents_and_languages(address: str) -> None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.views import served_view
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page, Request
@@ -72,6 +74,10 @@ class Seat:
     requests: list[str] = field(default_factory=list)
     waiting: list[Request] = field(default_factory=list)
     """Requests that are under way, but for streams of events, which have no end."""
+
+    def view(self, name: str, fields: Mapping[str, str] | None = None) -> Page:
+        """Keep the study of a view and open it with its fields, or with others."""
+        return self.open(served_view(self.server, name, fields))
 
     def open(self, path: str) -> Page:
         """Go to a page and wait until nothing is under way."""

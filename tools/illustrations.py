@@ -184,7 +184,7 @@ def stateless_answers(bench: Workbench) -> dict[str, BaseModel]:
 def study_answers(bench: Workbench) -> dict[str, BaseModel]:
     """Return the answers about a study with one version."""
     content = StudyContent.model_validate(STUDY)
-    fields = {"id": "stu_a2b3c4d5e6f7g2h3", "created_at": MOMENT, "changed_at": MOMENT}
+    fields = {"id": "stu_a2b3c4d5e6f7g2h3", "created_at": MOMENT, "updated_at": MOMENT}
     study = first_version(content)[0].model_copy(update=fields)
     return {
         "Study": study,
@@ -253,7 +253,7 @@ def sweep_answers(bench: Workbench, request: SweepRequest) -> dict[str, BaseMode
     row = row_at(next(sweep.points()), bench.sizing)
     state = SweepState(
         id="swp_a2b3c4d5e6f7g2h3",
-        title=title_of(request),
+        name=title_of(request),
         status="running",
         total=sweep.total,
         done=1,
@@ -304,10 +304,10 @@ PARTS: dict[str, Any] = {
     "AcceleratorSummary": {"id": "acc_a2b3c4d5e6f7g2h3", "name": ACCELERATOR["name"]},
     "AcceleratorUse": {"id": "stu_a2b3c4d5e6f7g2h3", "name": STUDY["name"]},
     "AcceleratorVersionSummary": {"stated_by": "local"},
-    "BillSummary": {"id": "bom_a2b3c4d5e6f7g2h3", "label": "20 × DGX A100 640GB"},
+    "BillSummary": {"id": "bom_a2b3c4d5e6f7g2h3", "name": "20 × DGX A100 640GB"},
     "BookRowDocument": {**BOOK["rows"][0], "condition": "", "note": ""},
     "BookVersion": {"name": BOOK["name"], "comment": BOOK["comment"]},
-    "CalibrationSummary": {"id": "cal_a2b3c4d5e6f7g2h3", "label": CALIBRATION["label"]},
+    "CalibrationSummary": {"id": "cal_a2b3c4d5e6f7g2h3", "name": CALIBRATION["label"]},
     "ComparisonSummary": {
         "id": "cmp_a2b3c4d5e6f7g2h3",
         "title": HEAD_TO_HEAD["title"],
@@ -321,7 +321,7 @@ PARTS: dict[str, Any] = {
     },
     "EstimateSummary": {
         "id": "est_a2b3c4d5e6f7g2h3",
-        "label": RESNET["label"],
+        "name": RESNET["label"],
         "model": "resnet50",
         "system": RESNET["system"]["id"],
     },
@@ -329,13 +329,13 @@ PARTS: dict[str, Any] = {
     "PriceBookSummary": {"id": "pbk_a2b3c4d5e6f7g2h3", "name": BOOK["name"]},
     "ProposalSummary": {
         "id": "prp_a2b3c4d5e6f7g2h3",
-        "title": PROPOSAL["title"],
+        "name": PROPOSAL["title"],
         "customer": PROPOSAL["customer"],
         "status": "draft",
         "valid_until": PROPOSAL["valid_until"],
     },
     "RowChange": {**BOOK["rows"][0], "condition": "", "before": 248000, "after": 241000},
-    "SizingSummary": {"id": "siz_a2b3c4d5e6f7g2h3", "label": SIZING["label"]},
+    "SizingSummary": {"id": "siz_a2b3c4d5e6f7g2h3", "name": SIZING["label"]},
     "StudyChange": {
         "field": "system.count",
         "option": "a",

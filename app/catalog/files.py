@@ -98,7 +98,7 @@ class Sheets:
 
 def read_sheets(directory: Path) -> Sheets:
     """Read every file of the catalogue."""
-    sheets = Sheets(version=hash_files(directory))
+    sheets = Sheets(version=hash_files(directory, "*.csv", "models/**/*.json"))
     for name, columns in COLUMNS.items():
         path = directory / f"{name}.csv"
         sheets.rows[name] = []
@@ -114,14 +114,13 @@ def read_sheets(directory: Path) -> Sheets:
     return sheets
 
 
-def hash_files(directory: Path) -> str:
-    """Return a short hash of all files that numbers depend on: the tables and the model presets."""
-    digest = hashlib.sha256()
-    presets = directory / "models"
-    for path in sorted([*directory.glob("*.csv"), *presets.glob("**/*")]):
-        if path.is_file():
-            digest.update(path.relative_to(directory).as_posix().encode() + b"\0")
-            digest.update(path.read_bytes() + b"\0")
+def hash_files(directory: Path, *patterns: str, beside: str = "") -> str:
+    """Return a short hash of the files that match, and of a text; it is the same on every platform."""
+    digest = hashlib.sha256(beside.encode())
+    paths = [path for pattern in patterns for path in directory.glob(pattern)]
+    for name, path in sorted((path.relative_to(directory).as_posix(), path) for path in paths):
+        digest.update(name.encode() + b"\0")
+        digest.update(path.read_bytes().replace(b"\r\n", b"\n") + b"\0")
     return digest.hexdigest()[:12]
 
 

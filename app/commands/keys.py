@@ -76,7 +76,7 @@ def list_keys(workspace: OfWorkspace = LOCAL_WORKSPACE) -> None:
             key.name,
             " ".join(key.scopes),
             key.status,
-            moment(key.ends_at),
+            moment(key.expires_at),
             moment(key.last_used_at),
         ]
         for key in listed.items

@@ -26,7 +26,7 @@ def estimate_text(answer: Estimate, speaker: Voice) -> list[str]:
     if answer.plan is not None:
         plan = answer.plan.model_dump(exclude={"stage_layers", "searched"}, exclude_none=True)
         rows.append((speaker.gettext("Plan"), stated("plan", plan, speaker)))
-    lines = [answer.label, "", *table(rows)]
+    lines = [answer.name, "", *table(rows)]
     if answer.breakdown:
         total = sum(part.seconds for part in answer.breakdown)
         shares = sorted(answer.breakdown, key=lambda part: -part.seconds)
@@ -146,7 +146,7 @@ def sizing_text(answer: Sizing, speaker: Voice) -> list[str]:
         summary.append(speaker.say(Message("Adding machines stops paying at {count} × {system}", knee)))
     counts = {"considered": answer.considered, "shown": len(rows), "searched": answer.searched}
     counted = Message("{shown} of {considered} options shown; {searched} plan searches", counts)
-    lines = [answer.label, "", *summary, "", *table([head, *rows]), "", speaker.say(counted)]
+    lines = [answer.name, "", *summary, "", *table([head, *rows]), "", speaker.say(counted)]
     return [*lines, *remarks(answer.warnings, answer.defaults, speaker), *kept(answer)]
 
 

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from app import __version__
 from app.engine.units import DAY, YEAR
 from app.errors import BadInput, FieldError, Message, check_between
 from app.estimating.checks import data_sheet_checks, time_checks
@@ -32,6 +31,7 @@ from app.estimating.schema import Quantity
 from app.estimating.summaries import system_summary
 from app.estimating.trace import source_refs
 from app.estimating.trace_amounts import with_amounts
+from app.estimating.version import engine_version
 from app.estimating.workload import ADAPTER_PAPERS
 
 UNKNOWN = dict.fromkeys(
@@ -113,8 +113,8 @@ def bare_estimate(
     return Estimate(
         **UNKNOWN,
         id="",
-        label=request.label or f"{total_flop:.3g} FLOP · {hardware.count} × {hardware.entry.name}",
-        engine_version=__version__,
+        name=request.label or f"{total_flop:.3g} FLOP · {hardware.count} × {hardware.entry.name}",
+        engine_version=engine_version(context.catalog.version),
         catalog_version=context.catalog.version,
         model=ModelSummary(
             id="total-flop", name="training compute", family="custom", parameters=0.0,

@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue
 
 from app.errors import Message
 from app.estimating.money import Cost
-from app.estimating.schema import DEPRECATED, Document, Labelled, Quantity, SourceRef
+from app.estimating.schema import Document, Quantity, SourceRef
 
 Severity = Literal["info", "caution", "serious"]
 
@@ -508,7 +508,7 @@ class Links(Document):
     """URL of the PDF; null if there is none."""
 
 
-class Estimate(Labelled):
+class Estimate(Document):
     """The result for model × workload × system × plan × software."""
 
     id: str
@@ -529,7 +529,7 @@ class Estimate(Labelled):
     """Assumptions used, given ones and defaults, in the units of the request; null in an answer that is not
     stored.
     """
-    label: str = Field(json_schema_extra=DEPRECATED)
+    name: str
     """Name."""
     engine_version: str
     """Version of the engine."""

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from app import __version__
 from app.engine.records import Floats
 from app.engine.units import YEAR
 from app.errors import AppError, Message
@@ -49,6 +48,7 @@ from app.estimating.three_steps import after_three_steps
 from app.estimating.trace import measured_effects, trace_of
 from app.estimating.trace_amounts import with_amounts
 from app.estimating.validity import measurable, outside_checks, validation_summary
+from app.estimating.version import engine_version
 from app.estimating.workload import resolve_model, summarise, trained
 from app.profiles.model import ModelProfile
 
@@ -408,11 +408,11 @@ def _common(
 ) -> dict[str, object]:
     training, scenario, hardware = decision.training, decision.scenario, decision.hardware
     plans = decision.choice.plans
-    label = decision.request.label or f"{decision.profile.name} · {hardware.count} × {hardware.entry.name}"
+    name = decision.request.label or f"{decision.profile.name} · {hardware.count} × {hardware.entry.name}"
     return {
         "id": "",
-        "label": label,
-        "engine_version": __version__,
+        "name": name,
+        "engine_version": engine_version(context.catalog.version),
         "catalog_version": context.catalog.version,
         "model": summarise(training, scenario.table),
         "system": system_summary(hardware, context.catalog, decision.profile.family),

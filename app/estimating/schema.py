@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, JsonValue, computed_field
+from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -65,28 +65,6 @@ class Document(Described):
     """Base of every answer."""
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="null", defer_build=True)
-
-
-DEPRECATED: dict[str, JsonValue] = {"deprecated": True}
-"""Of a field that is answered under another name as well, and goes with the next version."""
-
-
-class Labelled(Document):
-    """A document whose label is its name."""
-
-    @computed_field(description="Name.", examples=["BERT-large on 4 × IPU-POD64"])  # type: ignore[prop-decorator]
-    @property
-    def name(self) -> str:
-        return str(self.__dict__["label"])
-
-
-class Titled(Document):
-    """A document whose title is its name."""
-
-    @computed_field(description="Name.", examples=["BERT-large on 4 × IPU-POD64"])  # type: ignore[prop-decorator]
-    @property
-    def name(self) -> str:
-        return str(self.__dict__["title"])
 
 
 class Quantity(Document):

@@ -16,7 +16,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from app.main import create_app
-from app.platform.web.examples import CALIBRATION, FABRIC_GAIN, SIZING
+from app.platform.web.examples import CALIBRATION, FABRIC_GAIN, STUDY
 from app.serving import settle
 from app.settings import Settings
 from tests.benchmarks.test_speed import report
@@ -48,13 +48,16 @@ async def pages(client: httpx.AsyncClient) -> list[str]:
         answers.append(f"/comparisons/{made['id']}")
     rows = (await client.get(f"{answers[-2]}.json")).json()["rows"]
     estimates = [f"/estimates/{row['estimate']['id']}" for row in rows if row["estimate"]]
-    answers += [await landed(client, f"{answers[-2]}/scaling"), *estimates[:2]]
-    for old in (f"{estimates[1]}/plans", f"{estimates[0]}/fabrics"):
-        answers.append(await landed(client, old))
+    shown = BeautifulSoup((await client.get(answers[-2])).text, "lxml")
+    answers += [shown.select_one("#scaling")["hx-get"], *estimates[:2]]
+    for identifier, view in ((estimates[1], "plan"), (estimates[0], "network")):
+        answers.append(await landed(client, f"{identifier}/study?view={view}"))
     answers.append(f"{estimates[0]}/costs")
-    for kind, body in (("calibrations", CALIBRATION), ("calibrations", FABRIC_GAIN), ("sizings", SIZING)):
-        made = (await client.post(f"/api/v1/{kind}", json=body)).json()
-        answers.append(await landed(client, f"/{kind}/{made['id']}"))
+    for body in (CALIBRATION, FABRIC_GAIN):
+        made = (await client.post("/api/v1/calibrations", json=body)).json()
+        answers.append(await landed(client, f"/calibrations/{made['id']}"))
+    made = (await client.post("/api/v1/studies", json=STUDY)).json()
+    answers.append(f"/studies/{made['id']}/systems")
     return answers
 
 

@@ -7,20 +7,9 @@ import pytest
 from bs4 import BeautifulSoup
 
 from tests.compared import comparison_of
+from tests.views import ARTICLE, VIEWS, served_view
 
-TOOLS = [
-    *(
-        "/boms/new",
-        "/breakevens",
-        "/price-books",
-        "/accelerators",
-        "/fabric-choices/new",
-        "/fabrics",
-        "/partitions",
-        "/queues",
-    ),
-    *("/mappings", "/claims"),
-]
+TOOLS = ["/price-books", "/accelerators", "/claims"]
 
 
 def example(server: str, identifier: str) -> str:
@@ -43,6 +32,13 @@ def modelled(server: str) -> str:
 
 
 @pytest.fixture(scope="session")
+def scaling(server: str, modelled: str) -> str:
+    """Path of the scaling curves of the study that shows the estimates."""
+    page = BeautifulSoup(httpx.get(f"{server}{modelled}", timeout=60).text, "lxml")
+    return str(page.select_one("#scaling")["hx-get"])
+
+
+@pytest.fixture(scope="session")
 def estimated(server: str, modelled: str) -> str:
     """Path of an estimate."""
     rows = httpx.get(f"{server}{modelled}.json", timeout=60).json()["rows"]
@@ -58,6 +54,14 @@ def calibrations(server: str) -> list[str]:
     bodies = (slow, FABRIC_GAIN)
     made = [httpx.post(f"{server}/api/v1/calibrations", json=body, timeout=60).json() for body in bodies]
     return [f"/calibrations/{one['id']}" for one in made]
+
+
+@pytest.fixture(scope="session")
+def views(server: str) -> list[str]:
+    """Paths of the views of studies."""
+    ranges = {"ranges.capex.low": "3e9", "ranges.capex.high": "5e9", "demand": "20,40,100"}
+    rent = served_view(server, "rent", {**ARTICLE, **ranges})
+    return [*(served_view(server, name) for name in VIEWS), rent]
 
 
 @pytest.fixture(scope="session")

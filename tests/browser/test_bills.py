@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 
 
 def test_a_network_is_asked_and_drawn(window: Seat) -> None:
-    page = window.open("/fabrics")
+    page = window.view("switches")
     expect(page.locator("#result")).to_contain_text("12")
     expect(page.locator("svg.drawing .box-leaf")).to_have_count(8)
     page.get_by_label("Nodes", exact=True).fill("40")

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Route, expect
 
 from tests.browser.test_pages import AXE, charts_drawn
+from tests.views import served_view
 from tests.windows import Seat
 
 pytestmark = pytest.mark.browser
@@ -71,12 +72,12 @@ def test_a_row_of_bars_is_named_when_it_is_reached(window: Seat, modelled: str) 
 
 @pytest.mark.parametrize("which", ["options", "accuracy", "scaling", "estimate", "pipeline", "claims"])
 def test_nothing_moves_while_charts_are_drawn(
-    window: Seat, modelled: str, estimated: str, pipelined: list[str], which: str
+    window: Seat, modelled: str, scaling: str, estimated: str, pipelined: list[str], which: str
 ) -> None:
     paths = {
         "options": modelled,
         "accuracy": "/accuracy",
-        "scaling": f"{modelled}/scaling",
+        "scaling": scaling,
         "estimate": estimated,
         "pipeline": pipelined[0],
         "claims": "/claims",
@@ -112,10 +113,10 @@ def test_a_schedule_is_seen_with_its_bubble(window: Seat, pipelined: list[str]) 
 
 
 def test_pages_print_without_controls_and_within_the_paper(
-    window: Seat, modelled: str, pipelined: list[str]
+    window: Seat, modelled: str, scaling: str, pipelined: list[str]
 ) -> None:
     window.page.set_viewport_size({"width": PAPER, "height": 1000})
-    for path in (modelled, f"{modelled}/scaling", *pipelined):
+    for path in (modelled, scaling, *pipelined):
         page = window.open(path)
         charts_drawn(page)
         page.emulate_media(media="print")
@@ -179,9 +180,9 @@ def test_a_chart_out_of_sight_is_drawn_when_the_keys_reach_it(window: Seat, mode
 
 
 def test_pointing_at_an_option_emphasises_it_in_every_chart_and_covers_none(
-    window: Seat, modelled: str
+    window: Seat, scaling: str
 ) -> None:
-    page = window.open(f"{modelled}/scaling")
+    page = window.open(scaling)
     charts_drawn(page)
     page.locator("#figure-scaling").scroll_into_view_if_needed()
     point = page.locator("#figure-scaling .point").first.bounding_box()
@@ -214,10 +215,10 @@ def test_a_button_switches_the_picture_for_its_table(
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_no_chart_has_an_empty_place_or_labels_over_each_other(
-    window: Seat, modelled: str, width: int
+    window: Seat, modelled: str, scaling: str, width: int
 ) -> None:
     window.page.set_viewport_size({"width": width, "height": 900})
-    for path in (modelled, f"{modelled}/scaling", "/accuracy", "/queues", "/claims"):
+    for path in (modelled, scaling, "/accuracy", served_view(window.server, "queues"), "/claims"):
         page = window.open(path)
         charts_drawn(page)
         faults = page.evaluate(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.views import served_view
 from tests.windows import Seat, seat, wide_context
 
 pytestmark = pytest.mark.browser
@@ -23,14 +24,8 @@ STATIC_PAGES = [
     "/catalog",
     "/catalog/systems",
     "/catalog/chips/a100-sxm-80gb",
-    "/mappings",
     "/claims",
     "/claims/bert-large-1-dgx",
-    "/breakevens?capex=4e9&onprem_monthly=5e7&cloud_monthly=6e7&demand=20,40,100&ranges.capex.low=3e9&ranges.capex.high=5e9",
-    "/plans",
-    "/fabrics",
-    "/fabric-choices/new",
-    "/calibrations/new?example=runs",
     "/methodology",
     "/accuracy",
     "/accuracy?family=other&errors=in_sample",
@@ -62,9 +57,11 @@ def all_pages(
     estimated: str,
     calibrations: list[str],
     pipelined: list[str],
+    views: list[str],
     listed: list[str],
+    scaling: str,
 ) -> list[str]:
-    made = [modelled, claimed, f"{modelled}/scaling", estimated, *calibrations, *pipelined]
+    made = [modelled, claimed, scaling, estimated, *calibrations, *pipelined, *views]
     return list(dict.fromkeys([*STATIC_PAGES, *listed, *made]))
 
 
@@ -109,10 +106,11 @@ def test_pages_are_accessible(walked: Walk) -> None:
 
 
 def test_charts_say_nothing_while_they_are_pointed_at(
-    window: Seat, modelled: str, estimated: str, calibrations: list[str]
+    window: Seat, modelled: str, scaling: str, estimated: str, calibrations: list[str]
 ) -> None:
     """Plotly complains on the console of what it was given and cannot draw."""
-    for path in (modelled, f"{modelled}/scaling", estimated, *calibrations, "/breakevens"):
+    rent = served_view(window.server, "rent")
+    for path in (modelled, scaling, estimated, *calibrations, rent):
         page = window.open(path)
         charts_drawn(page)
         shown = page.evaluate(
@@ -189,7 +187,7 @@ def test_scaling_efficiency_works_without_scripts(plain_window: Seat, claimed: s
 
 
 def test_refused_mapping_keeps_the_previous_result(plain_window: Seat) -> None:
-    page = plain_window.open("/mappings")
+    page = plain_window.view("mapping")
     page.get_by_label("Replicas r").fill("5")
     page.get_by_role("button", name="Calculate").click()
     expect(page.locator("#replicas-error-1")).to_contain_text("320")
@@ -198,7 +196,7 @@ def test_refused_mapping_keeps_the_previous_result(plain_window: Seat) -> None:
 
 
 def test_measured_runs_are_fitted_without_scripts(plain_window: Seat) -> None:
-    page = plain_window.open("/calibrations/new?example=runs")
+    page = plain_window.view("runs")
     page.get_by_role("button", name="Calibrate").click()
     expect(page.locator("#runs tbody tr")).to_have_count(3)
     page.get_by_role("link", name="Use in this study").click()

@@ -60,13 +60,8 @@ NAMES = {
 
 READ_THERE = {
     "/claims": ("price_book_id",),
-    "/breakevens": ("price_book_id",),
     "/estimates/{identifier}/costs": ("price_book_id",),
-    "/estimates/{identifier}/fabrics": ("price_book_id",),
-    "/queues": ("teams.0.estimate_id",),
     "/proposals/new": ("comparison", "study"),
-    "/calibrations/new": ("estimate",),
-    "/boms": ("estimate", "estimate_id", "price_book_id", "ids"),
     "/studies/{identifier}": ("software.a", "price_book_id"),
     "/studies/{identifier}/runs": ("fit",),
     "/studies/{identifier}/queues": ("teams.0.estimate_id",),

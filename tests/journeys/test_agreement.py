@@ -147,12 +147,13 @@ def numbers(text: str) -> set[str]:
 
 
 def test_a_partition_page_shows_what_its_data_says(reader: Reader) -> None:
-    query = "&".join(
-        f"requests.{place}.team={team['team']}&requests.{place}.devices={team['devices']}"
+    teams = {
+        f"requests.{place}.{name}": str(team[name])
         for place, team in enumerate(TEAMS)
-    )
-    address = "/partitions{}?system=bow-pod64&isolation=strict&orchestrator=backend.ai&" + query
-    data, page = reader.data(address.format(".json")), reader.page(address.format(""))
+        for name in ("team", "devices")
+    }
+    address = reader.view("partitions", {"isolation": "strict", "orchestrator": "backend.ai", **teams})
+    data, page = reader.data(address.replace("?", ".json?")), reader.page(address)
     assert data["allocated"] == stored(reader, "/partitions", POD)["allocated"] == 60
     assert page.select_one("#allocated").get_text() == str(data["allocated"])
     assert page.select_one("#free").get_text() == str(data["free"])
@@ -164,8 +165,9 @@ def test_a_partition_page_shows_what_its_data_says(reader: Reader) -> None:
 
 def test_a_break_even_page_shows_what_its_data_and_the_api_say(reader: Reader) -> None:
     asked = {"currency": "KRW", "capex": 4.378e9, "onprem_monthly": 50e6, "cloud_monthly": 600e6}
-    query = "&".join(f"{name}={value}" for name, value in asked.items())
-    data, page = reader.data(f"/breakevens.json?{query}"), reader.page(f"/breakevens?{query}")
+    plain = {"discount_percent": "", "residual_percent": ""}
+    address = reader.view("rent", plain | {name: str(value) for name, value in asked.items()})
+    data, page = reader.data(address.replace("?", ".json?")), reader.page(address)
     told = stored(reader, "/breakevens", asked)
     assert data["months"] == told["months"]
     assert page.select_one("#months").get_text() == f"{told['months']:.1f}" == "8.0"
@@ -228,12 +230,12 @@ def one_study(reader: Reader) -> OneStudy:
         "study": f"/studies/{made['id']}",
         "comparison": f"/comparisons/{comparison['id']}",
         "proposal": f"/proposals/{proposal['id']}",
-        "bill": f"/boms/{bill['id']}",
+        "bill": f"/studies/{made['id']}/bill",
     }
     texts = {name: reader.page(address).get_text(" ") for name, address in pages.items()}
     texts["pdf"] = text_of(reader.get(f"{pages['proposal']}.pdf").content)
     texts["xlsx"] = sheet_text(reader.get(f"{pages['proposal']}.xlsx").content)
-    texts["bill.xlsx"] = sheet_text(reader.get(f"{pages['bill']}.xlsx").content)
+    texts["bill.xlsx"] = sheet_text(reader.get(f"/boms/{bill['id']}.xlsx").content)
     return OneStudy(
         reader.data(f"{pages['study']}.json"),
         reader.data(f"{pages['comparison']}.json"),

@@ -35,7 +35,7 @@ def seat(request: pytest.FixtureRequest) -> Seat:
 @pytest.fixture
 def spoken(seat: Seat) -> Voice:
     """The language the window is in."""
-    return voice(seat.open("/mappings").evaluate("document.documentElement.lang"))
+    return voice(seat.open("/catalog").evaluate("document.documentElement.lang"))
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_a_consultant_does_not_sell_infiniband(seat: Seat, spoken: Voice, estima
 
 
 def test_the_page_is_whole_without_scripts_and_in_a_phone(seat: Seat) -> None:
-    page = seat.open("/fabric-choices/new")
+    page = seat.view("network")
     page.set_viewport_size({"width": 390, "height": 900})
     expect(page.locator("#advice .answer-first")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

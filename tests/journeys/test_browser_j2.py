@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from app.platform.wording.voice import Voice, voice
+from tests.views import served_view
 from tests.windows import Seat
 
 pytestmark = pytest.mark.browser
@@ -46,7 +47,7 @@ def asks_what_if_the_bill_doubles(page: Page) -> None:
 
 
 def test_a_platform_lead_asks_whether_to_build(seat: Seat) -> None:
-    page = seat.open("/breakevens")
+    page = seat.view("rent")
     asks_what_if_the_bill_doubles(page)
     expect(page.locator("#figure-cash")).to_have_attribute("data-drawn", "yes")
     page.locator("#figure-tornado").scroll_into_view_if_needed()
@@ -69,7 +70,7 @@ def test_a_platform_lead_asks_whether_to_build(seat: Seat) -> None:
 def test_the_same_without_scripts(browser: Browser, server: str, locale: str) -> None:
     context = browser.new_context(java_script_enabled=False, locale=locale)
     page = context.new_page()
-    page.goto(f"{server}/breakevens")
+    page.goto(f"{server}{served_view(server, 'rent')}")
     asks_what_if_the_bill_doubles(page)
     expect(page.locator("#demand-cases")).to_contain_text("₩1,200,000,000")
     context.close()

@@ -29,7 +29,7 @@ def seat(request: pytest.FixtureRequest) -> Seat:
 @pytest.fixture
 def spoken(seat: Seat) -> Voice:
     """The language the window is in."""
-    return voice(seat.open("/mappings").evaluate("document.documentElement.lang"))
+    return voice(seat.open("/catalog").evaluate("document.documentElement.lang"))
 
 
 def table_row(page: Page, table: str, name: str) -> str:
@@ -37,7 +37,7 @@ def table_row(page: Page, table: str, name: str) -> str:
 
 
 def test_a_field_engineer_maps_gpt3_on_a_pod256(seat: Seat, spoken: Voice) -> None:
-    page = seat.open("/mappings")
+    page = seat.view("mapping")
     expect(page.locator(".study-question")).to_contain_text("GPT-3 175B")
     expect(page.locator("#result .headline")).to_contain_text("/ 256")
 

@@ -24,7 +24,7 @@ def fill(page: Page, spoken: Voice, sizes: list[int]) -> None:
 
 
 def test_a_platform_owner_shares_a_pod(seat: Seat) -> None:
-    page = seat.open("/partitions?system=bow-pod64&requests.0.devices=1")
+    page = seat.view("partitions", {"requests.0.devices": "1"})
     spoken = voice(page.evaluate("document.documentElement.lang"))
 
     def choose(label: str, value: str) -> None:
@@ -70,14 +70,15 @@ def test_a_platform_owner_shares_a_pod(seat: Seat) -> None:
 
 
 def test_two_pods_are_one_session(seat: Seat) -> None:
-    page = seat.open("/partitions?system=bow-pod64&count=2&orchestrator=backend.ai&requests.0.devices=128")
+    team = {"requests.0.devices": "128", "orchestrator": "backend.ai"}
+    page = seat.view("partitions", {"count": "2", **team})
     expect(page.locator("#allocated")).to_have_text("128")
     expect(page.locator("#placements tbody")).to_contain_text("Pod 1: 0–63", ignore_case=True)
     expect(page.locator(".warning")).to_have_attribute("data-code", "session_spans_pods")
 
 
 def test_waits_are_drawn_and_told(seat: Seat) -> None:
-    page = seat.open("/queues")
+    page = seat.view("queues")
     page.locator("#figure-teams").scroll_into_view_if_needed()
     expect(page.locator("#figure-teams .main-svg").first).to_be_visible()
     expect(page.locator("#figure-counts .main-svg").first).to_be_visible()

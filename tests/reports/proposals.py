@@ -42,7 +42,7 @@ def modelled(currency: str = "KRW") -> list[ComparisonEntry]:
 
 def request_of(one: Estimate) -> EstimateRequest:
     system = SystemInput(id="dgx-a100-640gb", count=one.system.count)
-    return EstimateRequest(model=ModelInput(preset="gpt3-175b"), system=system, label=one.label)
+    return EstimateRequest(model=ModelInput(preset="gpt3-175b"), system=system, label=one.name)
 
 
 def content(

@@ -49,8 +49,8 @@ TEXTS = (
 )
 
 PLACES = {
-    "study": "/studies", "estimate": "/estimates", "comparison": "/comparisons", "sizing": "/sizings",
-    "sweep": "/sweeps", "bill": "/boms", "calibration": "/calibrations", "proposal": "/proposals",
+    "study": "/studies", "estimate": "/estimates", "comparison": "/comparisons", "sizing": "/api/v1/sizings",
+    "sweep": "/sweeps", "bill": "/api/v1/boms", "calibration": "/calibrations", "proposal": "/proposals",
     "price-book": "/price-books",
 }  # fmt: skip
 """Kind of object → address of its pages."""

@@ -12,7 +12,7 @@ from app.estimating.documents import CheckWarning, Text
 from app.estimating.names import Name
 from app.estimating.network_parts import Group
 from app.estimating.request import Number, Schema, Whole
-from app.estimating.schema import DEPRECATED, Document, Labelled, Quantity, SourceRef
+from app.estimating.schema import Document, Quantity, SourceRef
 
 MOST_NODES = 100_000
 
@@ -302,9 +302,9 @@ class OptionBill(Bill):
     """Comparison with the bill of another option; null if none was named."""
 
 
-class BillSummary(Labelled):
+class BillSummary(Document):
     """Summary of a bill in a list."""
 
     id: str = Field(description="Identifier of the bill.")
-    label: str = Field(description="Name.", json_schema_extra=DEPRECATED)
+    name: str = Field(description="Name.", examples=["BERT-large on 4 × IPU-POD64"])
     created_at: datetime = Field(description="Creation time.")

@@ -58,7 +58,7 @@ def priced(question: StudyQuestion) -> SizingContext:
     assert request is not None, "only systems are billed"
     study = question.state.study
     stated = bills.StatedPrices(
-        study.id, study.content.name, study.version, study.changed_at.date().isoformat(), ()
+        study.id, study.content.name, study.version, study.updated_at.date().isoformat(), ()
     )
     return bills.at_prices_of(question.bench.context(question.workspace), request, stated, question.label)
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
 
-from fastapi import Depends, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from app.catalog.entries import ChipKind
-from app.errors import NotFound
 from app.features.bills import service as bills
 from app.features.bills.api import bill_file
 from app.features.bills.drawings import heading, rack_elevation, stretches, topology
-from app.features.bills.model import Bill, BillComparison, BillRequest, OptionBill, OptionBillRequest, Rack
-from app.features.bills.of_study import SHARED, answer_bill, has_bill, usual_bill
-from app.features.estimates.service import get_estimate_request
-from app.features.studies.frame import OpenView, Placed, StudyFrame, moved, study_of, study_view
+from app.features.bills.model import Bill, OptionBill, OptionBillRequest, Rack
+from app.features.bills.of_study import answer_bill, has_bill, usual_bill
+from app.features.studies.frame import OpenView, StudyFrame, study_view
 from app.features.studies.knobs import labels_of
 from app.platform.charts.svg import Drawing
 from app.platform.web.contexts import Choice, DrawingView
@@ -26,7 +23,6 @@ from app.platform.web.locale import voice_of
 from app.platform.web.query_forms import Answered, QueryForm
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
-from app.platform.workbench import Workbench
 
 router = page_router()
 
@@ -102,81 +98,6 @@ study_view(
 )
 
 
-def study_of_systems(*systems: Mapping[str, Any], currency: str, price_book_id: str = "") -> dict[str, Any]:
-    base: dict[str, Any] = {
-        "model": {"preset": "bert-large"},
-        "workload": {"target": "mlperf-bert"},
-        "currency": currency,
-    }
-    if price_book_id:
-        base["assumptions"] = {"price_book_id": price_book_id}
-    return {"name": "BERT-Large", "base": base, "options": [{"system": system} for system in systems]}
-
-
-OF_SYSTEM = ("id", "count", "fabric", "ports_per_node")
-
-
-def place_form(bench: Workbench, workspace: str, query: Mapping[str, str], _: str) -> Placed:
-    """Return a study of the estimate or system in the fields of the old form."""
-    fields = {name: text for name, text in query.items() if text}
-    estimate = fields.pop("estimate", "") or fields.pop("estimate_id", "")
-    own = {name: fields[name] for name in (*SHARED, "oversubscription") if name in fields}
-    if estimate:
-        request = get_estimate_request(bench, workspace, estimate)
-        return study_of(request, request.label or estimate), own
-    system = {name: fields[name] for name in OF_SYSTEM if name in fields}
-    system["id"] = fields.get("system", "dgx-a100-640gb")
-    currency, book = fields.get("currency", "USD"), fields.get("price_book_id", "")
-    return study_of_systems(system, currency=currency, price_book_id=book), own
-
-
-for path in ("/boms", "/boms/new"):
-    moved(router, path, "bill", place_form, endings=("",))
-
-
-def pair_of(request: Request) -> str:
-    """Return the identifiers of the bills to compare, from one parameter or several."""
-    return ",".join(request.query_params.getlist("ids")[:4])[:200]
-
-
-@router.get("/boms/compare.json")
-def show_comparison_data(
-    bench: BenchDep, workspace: WorkspaceDep, ids: Annotated[str, Depends(pair_of)]
-) -> BillComparison:
-    """Return the comparison of two stored bills."""
-    return bills.compare(bench, workspace, ids)
-
-
-def place_comparison(bench: Workbench, workspace: str, query: Mapping[str, str], _: str) -> Placed:
-    """Return a study of the systems of two stored bills."""
-    names = [name.strip() for name in query.get("ids", "").split(",") if name.strip()][:2]
-    stored = [bills.get_bill(bench, workspace, name) for name in names]
-    if len(stored) < 2:
-        return place_form(bench, workspace, {}, "")
-    first = stored[0].request
-    body = study_of_systems(
-        *(system_of(bill) for bill in stored),
-        currency=first.currency,
-        price_book_id=first.price_book_id or "",
-    )
-    return body, {**own_fields(first), "other": "b"}
-
-
-moved(router, "/boms/compare", "bill", place_comparison, endings=("",))
-
-
-def system_of(bill: Bill) -> dict[str, Any]:
-    system = {"id": bill.system, "count": bill.count}
-    own = {"fabric": bill.request.fabric, "ports_per_node": bill.request.ports_per_node}
-    return {**system, **{name: value for name, value in own.items() if value is not None}}
-
-
-def own_fields(request: BillRequest) -> dict[str, str]:
-    """Return the fields of the view that a stored bill's request states."""
-    stated = request.model_dump(exclude_unset=True, exclude_none=True, include={*SHARED, "oversubscription"})
-    return {name: f"{value:g}" for name, value in stated.items()}
-
-
 @router.get("/boms/{identifier}.json")
 def show_bill_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Bill:
     """Return a stored bill."""
@@ -189,24 +110,6 @@ def save_bill(request: Request, bench: BenchDep, workspace: WorkspaceDep, identi
     """Return a stored bill as a file."""
     bill = bills.get_bill(bench, workspace, identifier)
     return saved(request, bill, request.url.path.rpartition("/")[2])
-
-
-def place_bill(bench: Workbench, workspace: str, _: Mapping[str, str], identifier: str) -> Placed:
-    """Return a study of the estimate or of the system of a stored bill."""
-    bill = bills.get_bill(bench, workspace, identifier)
-    request, fields = bill.request, own_fields(bill.request)
-    try:
-        if bill.estimate_id is not None:
-            return study_of(get_estimate_request(bench, workspace, bill.estimate_id), bill.label), fields
-    except NotFound:
-        pass
-    body = study_of_systems(
-        system_of(bill), currency=request.currency, price_book_id=request.price_book_id or ""
-    )
-    return body, fields
-
-
-moved(router, "/boms/{identifier}", "bill", place_bill, endings=("",))
 
 
 def drawing_view(name: str, drawing: Drawing, table: str) -> DrawingView:

@@ -239,7 +239,14 @@ def list_bills(
     bench: Workbench, workspace_id: str, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
 ) -> Page[BillSummary]:
     with bench.store.transaction(workspace_id) as repository:
-        return page_of(repository, BillRow, partial(filled, BillSummary), limit, cursor, wanted=wanted)
+        return page_of(
+            repository,
+            BillRow,
+            lambda row: filled(BillSummary, row, name=row.label),
+            limit,
+            cursor,
+            wanted=wanted,
+        )
 
 
 def compare(bench: Workbench, workspace_id: str, ids: str) -> BillComparison:

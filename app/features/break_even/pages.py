@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fastapi import Request
 
@@ -21,11 +20,10 @@ from app.features.break_even.from_study import (
     usual_fields,
 )
 from app.features.break_even.model import BreakEven, BreakEvenRequest
-from app.features.studies.frame import OpenView, StudyFrame, old_address, study_view
+from app.features.studies.frame import OpenView, StudyFrame, study_view
 from app.platform.rates import CostClass
 from app.platform.web.choices import RENTED, system_names
 from app.platform.web.contexts import ChoiceGroup, FigureView, Form, view
-from app.platform.web.examples import BREAK_EVEN
 from app.platform.web.locale import CSV, attachment, voice_of
 from app.platform.web.query_forms import Answered, QueryForm
 from app.platform.web.rights import page_router
@@ -192,27 +190,3 @@ study_view(
     cost=CostClass.SEARCH,
     files={"csv": lambda _, answer: attachment(cash_flow_csv(answer).encode(), CSV, "build-or-rent.csv")},
 )
-
-
-def study_of_purchase(query: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
-    example = {name: f"{value:,}" if isinstance(value, int) else value for name, value in BREAK_EVEN.items()}
-    values = dict(query) or example
-    chosen = values.get("hardware.system", "")
-    system = {
-        "id": chosen or "dgx-a100-320gb",
-        "count": values.get("hardware.count") or ("1" if chosen else "20"),
-    }
-    assumptions = {"price_book_id": values["price_book_id"]} if values.get("price_book_id") else {}
-    base = {
-        "model": {"preset": "gpt3-175b"},
-        "workload": {"tokens": 3e11},
-        "currency": values.get("currency", "KRW"),
-        "assumptions": assumptions,
-    }
-    # Old addresses had neither discount nor resale by default.
-    defaults = {"discount_percent": ""} if chosen else {"discount_percent": "", "residual_percent": ""}
-    fields = {name: text for name, text in values.items() if name != "currency"}
-    return {"name": "GPT-3 175B", "base": base, "options": [{"system": system}]}, {**defaults, **fields}
-
-
-old_address(router, "/breakevens", "rent", study_of_purchase, endings=("", ".json", ".csv"))

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from app import __version__
 from app.catalog.software import (
     ABSOLUTE,
     GREATEST_OVERLAP,
@@ -31,6 +30,7 @@ from app.estimating.request import EstimateRequest, PlanInput, SystemInput, Work
 from app.estimating.schema import Quantity
 from app.estimating.summaries import plan_summary
 from app.estimating.three_steps import Prediction, case_regimes, step_prediction
+from app.estimating.version import engine_version
 from app.estimating.workload import resolve_model
 from app.features.calibration.model import (
     CalibratedRun,
@@ -251,8 +251,8 @@ def calibrate(request: CalibrationRequest, context: SizingContext, identifier: s
     prior_covariance = np.eye(len(fit.names) + 1)
     answer = CalibrationAnswer(
         id=identifier,
-        label=request.label or before.label,
-        engine_version=__version__,
+        name=request.label or before.name,
+        engine_version=engine_version(context.catalog.version),
         catalog_version=context.catalog.version,
         software=identifier,
         prior_software=prior.id,

@@ -44,7 +44,7 @@ def measured_gain(request: GainRequest, catalog: Catalog, identifier: str) -> Ga
     worth = best.gain >= request.threshold
     return GainAnswer(
         id=identifier,
-        label=request.label or " · ".join(request.runs),
+        name=request.label or " · ".join(request.runs),
         system=system,
         reference=reference.label,
         threshold=request.threshold,

@@ -10,7 +10,7 @@ from pydantic import Discriminator, Field, JsonValue, Tag
 from app.estimating.documents import CheckWarning, PlanSummary
 from app.estimating.names import Name
 from app.estimating.request import EstimateRequest, Number, PlanInput, Schema, SystemInput, Whole
-from app.estimating.schema import DEPRECATED, Document, Labelled, Quantity
+from app.estimating.schema import Document, Quantity
 
 MOST_RUNS = 20
 LONGEST_NOTE = 500
@@ -164,12 +164,12 @@ class Outlook(Document):
     time_to_train: Quantity | None = Field(description="Time to train; null if the model does not fit.")
 
 
-class CalibrationAnswer(Labelled):
+class CalibrationAnswer(Document):
     """A software profile fitted to measured runs, and its effect on the estimate."""
 
     kind: Literal["calibration"] = Field("calibration", description="Form of the request.")
     id: str = Field(description="Identifier.")
-    label: str = Field(description="Name.", json_schema_extra=DEPRECATED)
+    name: str = Field(description="Name.", examples=["BERT-large on 4 × IPU-POD64"])
     engine_version: str = Field(description="Version of the engine.")
     catalog_version: str = Field(description="Version of the catalogue.")
     software: str
@@ -210,12 +210,12 @@ class GainOption(Document):
     gain: float = Field(description="Mean throughput relative to that of the reference, minus one.")
 
 
-class GainAnswer(Labelled):
+class GainAnswer(Document):
     """Whether the gain of an alternative over the reference reaches the threshold."""
 
     kind: Literal["gain"] = Field("gain", description="Form of the request.")
     id: str = Field(description="Identifier.")
-    label: str = Field(description="Name.", json_schema_extra=DEPRECATED)
+    name: str = Field(description="Name.", examples=["BERT-large on 4 × IPU-POD64"])
     system: str = Field(description="Identifier of the system.")
     reference: str = Field(description="Label of the reference, with which the others are compared.")
     threshold: float = Field(description="Gain below which the reference is recommended.")
@@ -233,11 +233,11 @@ class GainAnswer(Labelled):
 AnyCalibration: TypeAlias = Annotated[CalibrationAnswer | GainAnswer, Field(discriminator="kind")]
 
 
-class CalibrationSummary(Labelled):
+class CalibrationSummary(Document):
     """Summary of a calibration in a list."""
 
     id: str = Field(description="Identifier of the calibration.")
-    label: str = Field(description="Name.", json_schema_extra=DEPRECATED)
+    name: str = Field(description="Name.", examples=["BERT-large on 4 × IPU-POD64"])
     kind: Literal["calibration", "gain"] = Field(description="Form of the request.")
     software: str | None
     """Identifier of the fitted profile, for use in a request; null if none was fitted."""

@@ -27,8 +27,7 @@ from app.features.calibration.model import (
 )
 from app.features.calibration.run_files import FILE, MAX_BYTES, read_runs
 from app.features.calibration.service import create_calibration, get_calibration, list_calibrations
-from app.features.estimates.service import get_estimate_request
-from app.features.studies.frame import OpenView, Placed, StudyFrame, led, moved, open_view, study_of
+from app.features.studies.frame import OpenView, StudyFrame, led, open_view, study_of
 from app.features.studies.knobs import labels_of
 from app.platform.charts.figures import time_scale
 from app.platform.rates import CostClass
@@ -41,7 +40,6 @@ from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
 from app.platform.wording.scales import Scale
-from app.platform.workbench import Workbench
 
 router = page_router()
 
@@ -246,33 +244,6 @@ def calibrate(
     return RedirectResponse(view.frame.here(fit=calibration.id), 303)
 
 
-def example_fields() -> dict[str, str]:
-    """Return the runs of the example as if they had been typed."""
-    fields: dict[str, str] = {}
-    for position, run in enumerate(CALIBRATION["runs"]):
-        unit = next(name for name in UNITS if name in run)
-        fields |= {f"runs.{position}.unit": unit, f"runs.{position}.value": str(run[unit])}
-        fields[f"runs.{position}.system.count"] = str(run["system"]["count"])
-        fields[f"runs.{position}.workload.global_batch"] = str(run["workload"]["global_batch"])
-        if "note" in run:
-            fields[f"runs.{position}.note"] = run["note"]
-    return fields
-
-
-def place_form(bench: Workbench, workspace: str, query: Mapping[str, str], _: str) -> Placed:
-    """Return a study of the estimate that the old form chose, else of the example."""
-    estimate = query.get("estimate", "")
-    if estimate and estimate != "example":
-        request = get_estimate_request(bench, workspace, estimate)
-        return study_of(request, request.label or estimate), {}
-    example = EstimateRequest.model_validate(CALIBRATION["estimate"])
-    return study_of(example, "BERT-Large"), example_fields() if query.get("example") == "runs" else {}
-
-
-for path in ("/calibrations", "/calibrations/new"):
-    moved(router, path, VIEW, place_form, endings=("",))
-
-
 @router.get("/calibrations/{identifier}.json")
 def show_calibration_data(
     bench: BenchDep, workspace: WorkspaceDep, identifier: str
@@ -291,5 +262,5 @@ def show_calibration(request: Request, bench: BenchDep, workspace: WorkspaceDep,
         estimate["system"] = {"id": calibration.system}
     else:
         study, estimate = calibration.study_id, calibration.estimate
-    placed = study_of(EstimateRequest.model_validate(estimate), calibration.label), {"fit": identifier}
+    placed = study_of(EstimateRequest.model_validate(estimate), calibration.name), {"fit": identifier}
     return led(request, bench, workspace, VIEW, "", placed, study)

@@ -39,7 +39,7 @@ def create_calibration(
         document = answer.model_dump(mode="json")
         return lambda repository: repository.add(
             CalibrationRow(
-                id=answer.id, label=answer.label[:300], request=stated, document=document, profile=profile
+                id=answer.id, label=answer.name[:300], request=stated, document=document, profile=profile
             )
         )
 
@@ -62,9 +62,9 @@ def create_calibration(
 
 def get_calibration(bench: Workbench, workspace_id: str, identifier: str) -> CalibrationAnswer | GainAnswer:
     with bench.store.transaction(workspace_id) as repository:
-        return ANSWER.validate_python(
-            existing(repository, CalibrationRow, identifier, "calibration").document
-        )
+        row = existing(repository, CalibrationRow, identifier, "calibration")
+        # Calibrations of before 0.1.0 have their name in the column alone.
+        return ANSWER.validate_python({"name": row.label, **row.document})
 
 
 def list_calibrations(
@@ -81,7 +81,7 @@ def list_calibrations(
         # Runs of one system make a profile; alternatives make a gain.
         fitted = row.profile is not None
         kind, software = ("calibration", row.id) if fitted else ("gain", None)
-        return filled(CalibrationSummary, row, kind=kind, software=software)
+        return filled(CalibrationSummary, row, name=row.label, kind=kind, software=software)
 
     study_id = col(CalibrationRow.request)["study_id"].as_string()
     narrowed = [] if study is None else [study_id == study]

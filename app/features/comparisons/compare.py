@@ -190,7 +190,7 @@ def unused_label(option: ComparisonEntry, used: Collection[str]) -> str:
 def default_label(option: ComparisonEntry) -> str:
     assert option.estimate is not None, "published figures always have a label"
     system = option.estimate.system
-    return option.estimate.label or (f"{system.count} × {system.name}" if system.count > 1 else system.name)
+    return option.estimate.name or (f"{system.count} × {system.name}" if system.count > 1 else system.name)
 
 
 def row_hours(

@@ -31,7 +31,6 @@ ESTIMATED = (
         "created_at",
         "summary",
         "name",
-        "label",
         "model",
         "system",
         "plan",

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from app.errors import BadInput
 from app.estimating.request import EstimateRequest, PlanInput
-from app.estimating.schema import DEPRECATED, Labelled
+from app.estimating.schema import Document
 
 MOST_COUNTS = 16
 
@@ -31,11 +31,11 @@ def scaled_requests(request: EstimateRequest, counts: Sequence[int]) -> list[Est
     ]
 
 
-class EstimateSummary(Labelled):
+class EstimateSummary(Document):
     """Summary of an estimate in a list."""
 
     id: str = Field(description="Identifier of the estimate.")
-    label: str = Field(description="Name.", json_schema_extra=DEPRECATED)
+    name: str = Field(description="Name.", examples=["BERT-large on 4 × IPU-POD64"])
     model: str | None = Field(
         None, description="Name of the preset or upload; null if the model was given in the request itself."
     )

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fastapi import Request
-from fastapi.responses import RedirectResponse, Response
 
 from app.errors import Message
 from app.estimating.documents import CheckWarning, Estimate, Text
@@ -98,12 +97,6 @@ SEARCHED = {"tensor", "pipeline", "data", "micro_batch", "recompute"}
 """Choices that make up a plan."""
 
 
-@router.get("/estimates")
-def show_estimates() -> Response:
-    """Go to the studies, which estimates are options of."""
-    return RedirectResponse("/studies", 303)
-
-
 def estimate_page(request: Request, estimate: Estimate, frame: object | None = None) -> EstimatePage:
     """Return the page of an estimate; in a study with the software it can use instead."""
     bench, voice = workbench_of(request), voice_of(request)
@@ -153,7 +146,7 @@ def estimate_figures(estimate: Estimate, voice: Voice) -> list[FigureView]:
         drawn = charts.sensitivity(estimate, voice)
         views.append(view("sensitivity", voice.gettext("What drives training time"), drawn))
     if estimate.roof is not None and estimate.roofline:
-        views.append(roofline_view([(estimate.label, estimate)], voice))
+        views.append(roofline_view([(estimate.name, estimate)], voice))
     return views
 
 

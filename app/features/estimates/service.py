@@ -56,7 +56,7 @@ def save_estimate(repository: Repository, request: EstimateRequest, answer: Esti
     repository.add(
         EstimateRow(
             id=answer.id,
-            label=answer.label[:300],
+            label=answer.name[:300],
             model=request.model.named[:200],
             request=stated,
             document=answer.model_dump(mode="json", exclude=STANDING),
@@ -79,7 +79,8 @@ def get_estimate(bench: Workbench, workspace_id: str, identifier: str) -> Estima
 
 def estimate_of(row: EstimateRow) -> Estimate:
     request = EstimateRequest.model_validate(row.request, context=STORED)
-    return standing(Estimate.model_validate(row.document), request, row.created_at)
+    # Estimates of before 0.1.0 have their name in the column alone.
+    return standing(Estimate.model_validate({"name": row.label, **row.document}), request, row.created_at)
 
 
 def get_estimate_request(bench: Workbench, workspace_id: str, identifier: str) -> EstimateRequest:
@@ -124,7 +125,7 @@ def list_estimates(
         preset, system = models.get(subject.preset or ""), systems.get(subject.system)
         return EstimateSummary(
             id=row.id,
-            label=row.label,
+            name=row.label,
             model=preset.name if preset else subject.preset or subject.upload,
             system=system.name if system else subject.system,
             count=subject.count,

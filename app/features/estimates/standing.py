@@ -68,7 +68,7 @@ def shown(estimate: Estimate, voice: Voice, located: Callable[[str], str]) -> Es
 
 def summary_of(estimate: Estimate, voice: Voice) -> list[str]:
     """Return a summary in a few lines: time, cost, energy, validation and serious warnings."""
-    lines = [estimate.label]
+    lines = [estimate.name]
     figures = {
         voice.gettext("Training time"): estimate.time_to_train,
         voice.gettext("Cost per run"): estimate.cost.run if estimate.cost else None,

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app import __version__
 from app.engine.inference import cached_elements_per_token, cost_of_tokens, distinct_experts, prompt_operators
 from app.engine.operators.transformer import TransformerShape
 from app.engine.records import Floats, GpuSystem
@@ -30,6 +29,7 @@ from app.estimating.ranges import common_normals, quantity
 from app.estimating.request import AssumptionsInput
 from app.estimating.schema import Quantity
 from app.estimating.summaries import system_summary
+from app.estimating.version import engine_version
 from app.estimating.workload import precision_on, resolve_model
 from app.features.inference.model import (
     Inference,
@@ -78,7 +78,7 @@ def infer(request: InferenceRequest, context: SizingContext) -> Inference:
     table = prompt_operators(shape, generating.prompt)
     cached = generating.cache_size * cached_elements_per_token(shape) * shape.layers
     return Inference(
-        engine_version=__version__,
+        engine_version=engine_version(context.catalog.version),
         catalog_version=context.catalog.version,
         model=ServedModel(
             id=profile.id,

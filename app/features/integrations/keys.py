@@ -206,7 +206,7 @@ def rotate_key(
 
 
 def document_of(record: ApiKeyRecord, moment: datetime) -> ApiKey:
-    return filled(ApiKey, record, status=status_of(record, moment), ends_at=ends_at(record))
+    return filled(ApiKey, record, status=status_of(record, moment), expires_at=ends_at(record))
 
 
 def status_of(record: ApiKeyRecord, moment: datetime) -> KeyStatus:

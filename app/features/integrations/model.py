@@ -5,12 +5,12 @@ from __future__ import annotations
 import datetime
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field, computed_field
+from pydantic import Field
 
 from app.estimating.documents import Text
 from app.estimating.names import Name
 from app.estimating.request import Schema
-from app.estimating.schema import DEPRECATED, Document
+from app.estimating.schema import Document
 
 KeyScope = Literal["read", "estimate", "propose", "webhooks"]
 
@@ -104,9 +104,8 @@ class ApiKey(Document):
         "revoked (no longer works)."
     )
     created_at: datetime.datetime = Field(description="Creation time.")
-    ends_at: datetime.datetime | None = Field(
-        description="Time at which the key stops or stopped working; null if it does not expire.",
-        json_schema_extra=DEPRECATED,
+    expires_at: datetime.datetime | None = Field(
+        description="Time at which the key stops or stopped working; null if it does not expire."
     )
     last_used_at: datetime.datetime | None = Field(
         description="Time of last use, to the minute; null if never used."
@@ -114,13 +113,6 @@ class ApiKey(Document):
     successor_id: str | None = Field(
         description="Identifier of the key that replaces it; null if there is none."
     )
-
-    @computed_field(  # type: ignore[prop-decorator]
-        description="Time at which the key stops or stopped working; null if it does not expire."
-    )
-    @property
-    def expires_at(self) -> datetime.datetime | None:
-        return self.ends_at
 
 
 class NewApiKey(ApiKey):

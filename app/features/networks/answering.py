@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from app import __version__
 from app.engine.collectives import node_bandwidth
 from app.engine.records import GpuSystem
 from app.errors import AppError, BadInput, Conflict, fields_at
@@ -19,6 +18,7 @@ from app.estimating.ranges import common_normals, quantity
 from app.estimating.regimes import regimes
 from app.estimating.request import EstimateRequest
 from app.estimating.summaries import plan_summary, system_summary
+from app.estimating.version import engine_version
 from app.estimating.workload import resolve_model, summarise
 from app.features.calibration.gain import gain_option
 from app.features.networks.advice import advice_of
@@ -142,7 +142,7 @@ def _shared_fields(request: FabricChoiceRequest, cluster: Cluster) -> dict[str, 
     """Return the fields that an answer has whether the model fits or not."""
     catalog = cluster.context.catalog
     return {
-        "engine_version": __version__,
+        "engine_version": engine_version(catalog.version),
         "catalog_version": catalog.version,
         "request": request,
         "currency": cluster.request.currency,
@@ -155,7 +155,7 @@ def _too_large(request: FabricChoiceRequest, cluster: Cluster) -> FabricChoice:
     answer = estimate(cluster.request, cluster.context)
     return FabricChoice(
         **_shared_fields(request, cluster),
-        label=answer.label,
+        label=answer.name,
         model=answer.model,
         system=answer.system,
         software=answer.software or "",

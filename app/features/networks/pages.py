@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fastapi import Request
 
@@ -19,16 +18,12 @@ from app.features.bills.fabric import plan_fabric
 from app.features.bills.model import FabricPlan, FabricRequest
 from app.features.networks import charts
 from app.features.networks.answering import usual_options, weigh_fabrics
-from app.features.networks.forms import FORM, KNOWN, RUNS, USUAL, VIEW, choice_request, placed
+from app.features.networks.forms import FORM, RUNS, USUAL, VIEW, choice_request, placed
 from app.features.networks.model import EXPOSED, Exposed, FabricChoice, FabricGain, FabricOption, NetworkTerms
 from app.features.studies.frame import (
     OpenView,
-    Placed,
     StudyFrame,
     StudyQuestion,
-    moved,
-    old_address,
-    place_estimate,
     state_query,
     study_view,
     view_address,
@@ -287,8 +282,6 @@ def turning_charts(choice: FabricChoice, voice: Voice) -> list[FigureView]:
 
 SWITCH_FORM = QueryForm(FabricRequest)
 
-TWENTY = {"nodes": "20", "ports_per_node": "8", "port_gbps": "200", "switch_ports": "40"}
-
 
 def usual_switches(question: StudyQuestion) -> dict[str, str]:
     """Return the nodes and ports of an option, and the ports of its switch."""
@@ -345,41 +338,3 @@ SWITCHED = study_view(
     cost=CostClass.SEARCH,
     part_of=VIEW,
 )
-
-BERT = {
-    "model": {"preset": "bert-large"},
-    "workload": {"samples": 1e8, "global_batch": 1024, "seq_len": 512, "precision": "fp16"},
-}
-
-
-def study_of_machines(count: str) -> dict[str, Any]:
-    """Return a study of an example on so many machines."""
-    return {
-        "name": "BERT-Large",
-        "base": BERT,
-        "options": [{"system": {"id": "dgx-a100-640gb", "count": count}}],
-    }
-
-
-def place_switches(query: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
-    fields = {**(query or {**TWENTY, "declared_switches": "14"})}
-    nodes = fields.get("nodes", "")
-    return study_of_machines(nodes if nodes.isdecimal() and 0 < int(nodes[:6]) <= 1000 else "20"), fields
-
-
-def place_networks(bench: Workbench, workspace: str, query: Mapping[str, str], identifier: str) -> Placed:
-    """Return the study of an estimate, with the price book of the address in its assumptions."""
-    study, _ = place_estimate(bench, workspace, {}, identifier)
-    fields = {name: text for name, text in query.items() if name in KNOWN or name.startswith(RUNS)}
-    if "price_book_id" in query:
-        book = {"price_book_id": query["price_book_id"]}
-        base = {**study["base"], "assumptions": {**study["base"].get("assumptions", {}), **book}}
-        study = {**study, "base": base}
-    return study, fields
-
-
-moved(router, "/estimates/{identifier}/fabrics", VIEW, place_networks)
-
-old_address(router, "/fabric-choices/new", VIEW, lambda _: (study_of_machines("4"), {}))
-
-old_address(router, "/fabrics", "switches", place_switches)

@@ -1,9 +1,8 @@
-"""The search behind the view of plans, and the studies that old addresses lead to."""
+"""The search behind the view of plans, and the fields of a mapping."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from app.errors import AppError, BadInput, FieldError
 from app.estimating.documents import Estimate, PlanSummary
@@ -11,12 +10,9 @@ from app.estimating.request import PlanInput
 from app.features.plans.model import PlanQuestion, Search, SearchRequest
 from app.features.studies.frame import StudyQuestion
 from app.features.studies.knobs import plan_text
-from app.features.workloads.filling import AMOUNT, known_profile
-from app.features.workloads.suggestions import training_of
 from app.platform.web.contexts import Form
-from app.platform.web.forms import nested, plain_number
+from app.platform.web.forms import plain_number
 from app.platform.web.query_forms import QueryForm
-from app.platform.workbench import Workbench
 
 FILTERS = tuple(PlanInput.model_fields)
 
@@ -100,86 +96,6 @@ def map_request(request: SearchRequest, search: Search) -> SearchRequest | None:
             "what_if": False,
         }
     )
-
-
-QUESTION = {
-    "model": "base.model.preset",
-    "system": "system.id",
-    "count": "system.count",
-    "fabric": "system.fabric",
-    "global_batch": "base.workload.global_batch",
-    "seq_len": "base.workload.seq_len",
-    "image_size": "base.workload.image_size",
-    "target": "base.workload.target",
-    "tokens": "base.workload.tokens",
-    "samples": "base.workload.samples",
-    "epochs": "base.workload.epochs",
-    "dataset_samples": "base.workload.dataset_samples",
-    "software": "base.software",
-    "probability": "limits.probability",
-    "memory_margin": "base.assumptions.memory_margin",
-}
-"""Parameter of a plan search's address → path in a study."""
-
-NAMES = {"model", "system", "fabric", "target", "software"}
-"""Parameters that are not numbers."""
-
-EXAMPLE = {"model": "gpt3-175b", "system": "dgx-a100-640gb", "count": "128", "global_batch": "1536"}
-
-
-def study_of_search(bench: Workbench, query: Values) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the study and the filters of a plan search's address.
-
-    If the address does not say how long to train, the training of the model does.
-    """
-    values = {**(query if "model" in query else {**EXAMPLE, **query})}
-    if not set(AMOUNT) & set(values):
-        profile = known_profile(bench, "", values["model"])
-        training = training_of(bench, profile).workload if profile else {}
-        values |= {name: str(value) for name, value in training.items() if not values.get(name)}
-    fields = {path: _written(name, values[name]) for name, path in QUESTION.items() if values.get(name)}
-    body = nested(fields)
-    model = bench.catalogue.models.documents.get(values["model"])
-    body |= {
-        "name": model.name if model else values["model"][:100],
-        "options": [{"system": body.pop("system", {})}],
-    }
-    return body, {name: text for name, text in values.items() if name not in QUESTION}
-
-
-def _written(name: str, text: str) -> str:
-    if name in NAMES:
-        return text
-    if not text.endswith("%"):
-        return plain_number(text)
-    try:
-        return repr(float(text.removesuffix("%")) / 100.0)
-    except ValueError:
-        return text
-
-
-GPT3 = {
-    "system": "ipu-pod256",
-    "parameters": "175e9",
-    "layers": "96",
-    "tensor": "8",
-    "pipeline": "8",
-    "replicas": "4",
-    "replica_batch": "8",
-    "replicated_tensor_sharding": "4",
-}
-
-
-def study_of_mapping(query: Values) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the study and the fields of a mapping's address."""
-    fields = {**(query or GPT3)}
-    model, workload = {"preset": "gpt3-175b"}, {"tokens": 300e9}
-    if fields.get("layers", "") == "24":
-        model, workload = {"preset": "bert-large"}, {"samples": 1e8}
-    system = {"id": fields.pop("system", GPT3["system"])}
-    name = "GPT-3 175B" if model["preset"] == "gpt3-175b" else "BERT-Large"
-    body = {"name": name, "base": {"model": model, "workload": workload}, "options": [{"system": system}]}
-    return body, fields
 
 
 def mapping_of(estimate: Estimate) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping as Fields
 from collections.abc import Sequence
 from urllib.parse import parse_qs
 
@@ -21,23 +20,12 @@ from app.features.plans.forms import (
     mapping_of,
     own_rank,
     search_request,
-    study_of_mapping,
-    study_of_search,
 )
 from app.features.plans.mapping import kept_search, map_onto_ipus
 from app.features.plans.model import MapCell, MappingRequest, ModelMapping, PlanQuestion, Search
 from app.features.plans.views import MappingPart, PlansPage
 from app.features.plans.words import plan_in_words
-from app.features.studies.frame import (
-    OpenView,
-    Placed,
-    StudyFrame,
-    StudyQuestion,
-    moved,
-    old_address,
-    place_estimate,
-    study_view,
-)
+from app.features.studies.frame import OpenView, StudyFrame, StudyQuestion, study_view
 from app.features.studies.model import StudyOption
 from app.features.studies.service import estimate_option
 from app.platform.rates import CostClass
@@ -177,14 +165,3 @@ MAPPED = study_view(
     cost=CostClass.SEARCH,
     part_of="plan",
 )
-
-
-def place_search(bench: Workbench, workspace: str, query: Fields[str, str], _: str) -> Placed:
-    return study_of_search(bench, query)
-
-
-moved(router, "/plans", "plan", place_search)
-
-moved(router, "/estimates/{identifier}/plans", "plan", place_estimate)
-
-old_address(router, "/mappings", "mapping", study_of_mapping)

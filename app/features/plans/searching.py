@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from app import __version__
 from app.engine.plans import Plans, StepTime
 from app.engine.records import Indices, IpuChip
 from app.engine.search.selection import best_that_differ, pareto_set
@@ -36,6 +35,7 @@ from app.estimating.scenario import (
 )
 from app.estimating.schema import Quantity
 from app.estimating.summaries import plan_summaries, plan_summary, system_summary
+from app.estimating.version import engine_version
 from app.estimating.workload import resolve_model, summarise
 from app.features.plans.model import (
     MOST_KEPT,
@@ -129,7 +129,7 @@ def _search(request: SearchRequest, context: SizingContext) -> Search:
         remedy = Message("more accelerators, other constraints or a smaller batch may make it fit")
         warnings.append(does_not_fit(scenario, sizing.choice, remedy))
     return Search(
-        engine_version=__version__,
+        engine_version=engine_version(context.catalog.version),
         catalog_version=context.catalog.version,
         model=summarise(sizing.training, scenario.table),
         system=system_summary(hardware, context.catalog, profile.family),

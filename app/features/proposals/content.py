@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from app import __version__
 from app.catalog.books import RENTALS
 from app.catalog.catalog import Catalog
 from app.catalog.entries import Acquisition, ChipKind, SystemEntry
@@ -21,6 +20,7 @@ from app.estimating.ranges import scaled
 from app.estimating.request import AssumptionsInput, EstimateRequest
 from app.estimating.schema import Quantity, SourceRef
 from app.estimating.trace import source_ref
+from app.estimating.version import engine_version
 from app.features.bills.bill import make_bill
 from app.features.bills.model import Bill, BillInputs, BillRequest
 from app.features.bills.service import StatedPrices, at_prices_of, stated_inputs
@@ -123,7 +123,7 @@ def build_content(
         confidential=request.confidential,
         branding=branding_of(request.branding, logo, customer_logo),
         made_on=today,
-        engine_version=estimates[0].engine_version if estimates else __version__,
+        engine_version=estimates[0].engine_version if estimates else engine_version(catalog.version),
         catalog_version=estimates[0].catalog_version if estimates else catalog.version,
         requests=needed_requests(options, labels, selected),
         comparison=comparison,

@@ -65,6 +65,7 @@ def gain_of_runs(answer: GainAnswer, context: SizingContext) -> GainFound:
     return gain_found(
         **dict(answer) | {"options": [weighed_option(**dict(option)) for option in answer.options]},
         basis="runs",
+        label=answer.name,
         calibration_id=answer.id,
         taken=taken,
         against=against,
@@ -125,7 +126,8 @@ def fit_found(answer: CalibrationAnswer) -> FitFound:
         FittedRun.model_validate({**dict(run), "label": f"{number}. {run.count} × {run.system_name}"})
         for number, run in enumerate(answer.runs, start=1)
     ]
-    return FitFound.model_validate({**dict(answer), "calibration_id": answer.id, "runs": runs})
+    own = {"label": answer.name, "calibration_id": answer.id, "runs": runs}
+    return FitFound.model_validate({**dict(answer), **own})
 
 
 def networks_instead(answers: NamedAnswers, rows: Sequence[ComparisonRow]) -> dict[str, str]:
@@ -181,8 +183,9 @@ def evidence_warnings(
     answers: NamedAnswers, evidence: Evidence | None, recommended: ComparisonRow | None
 ) -> list[tuple[str, CheckWarning]]:
     """Return the warnings of the named answers, each with the label of its subject."""
-    present = [answer for answer in (answers.calibration, answers.networks) if answer is not None]
-    warnings = [(answer.label, warning) for answer in present for warning in answer.warnings]
+    fit, networks = answers.calibration, answers.networks
+    warnings = [] if fit is None else [(fit.name, warning) for warning in fit.warnings]
+    warnings += [] if networks is None else [(networks.label, warning) for warning in networks.warnings]
     for gain in () if evidence is None else evidence.gains:
         if recommended is not None and advises_against(gain, recommended):
             message = Message(

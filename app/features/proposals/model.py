@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue
 from app.estimating.documents import Text
 from app.estimating.names import Name
 from app.estimating.request import Number, Schema
-from app.estimating.schema import DEPRECATED, Document, Quantity, SourceRef, Titled
+from app.estimating.schema import Document, Quantity, SourceRef
 from app.features.bills.model import BillInputs
 from app.features.comparisons.model import Comparison
 from app.features.networks.model import FabricChoiceRequest
@@ -620,12 +620,12 @@ class Replay(Document):
     refused: list[Refused] = Field(description="Options that can no longer be estimated.")
 
 
-class ProposalSummary(Titled):
+class ProposalSummary(Document):
     """Summary of a proposal in a list."""
 
     id: str = Field(description="Identifier of the proposal.")
     number: str | None = Field(None, description="Reference number; null for earlier proposals.")
-    title: str = Field(description="Title.", json_schema_extra=DEPRECATED)
+    name: str = Field(description="Name.", examples=["BERT-large on 4 × IPU-POD64"])
     customer: str = Field(description="Name of the customer.")
     review: Review = Field("draft", description="State of review.")
     amount: float | None = None

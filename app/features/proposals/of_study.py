@@ -90,11 +90,11 @@ def render_view(
 def offered_runs(view: OpenView, requested: str) -> list[Choice]:
     bench, workspace = view.bench, view.workspace
     runs = list_calibrations(bench, workspace, LISTED, None, view.state.study.id).items
-    offered = {run.id: run.label for run in runs}
+    offered = {run.id: run.name for run in runs}
     if requested and requested not in offered:
         # Runs kept without a study are offered in the study made for them.
         with contextlib.suppress(NotFound):
-            offered[requested] = get_calibration(bench, workspace, requested).label
+            offered[requested] = get_calibration(bench, workspace, requested).name
     return [Choice(identifier, label) for identifier, label in offered.items()]
 
 

@@ -118,7 +118,7 @@ def render_form(
         proposal=draft,
         labels=labels,
         books=[Choice(book.id, book.name) for book in books],
-        calibrations=[Choice(run.id, run.label, run.created_at.date().isoformat()) for run in runs],
+        calibrations=[Choice(run.id, run.name, run.created_at.date().isoformat()) for run in runs],
         has_networks=has_networks(draft),
     )
     return render(

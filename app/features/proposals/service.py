@@ -13,6 +13,7 @@ from app.errors import AppError, BadInput, Conflict, Message, Overtaken, Unproce
 from app.estimating.documents import Text
 from app.estimating.names import STORED
 from app.estimating.request import EstimateRequest
+from app.estimating.version import engine_version
 from app.features.bills.service import kept_inputs
 from app.features.comparisons.compare import ComparisonEntry
 from app.features.comparisons.model import PublishedFigure, RowRequest
@@ -47,7 +48,7 @@ from app.features.studies.states import comparison_of_state, state_of
 from app.platform import workbench
 from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
-from app.platform.listing import Page, read_cursor, write_cursor
+from app.platform.listing import Page, filled, read_cursor, write_cursor
 from app.platform.store.proposal_queries import ANSWERED, EXPIRED
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.repository import Repository
@@ -282,7 +283,7 @@ def list_proposals(
         today = now().date().isoformat()
         listing = repository.proposals(limit, read_cursor(cursor), status, today, review, study, wanted)
     items = [
-        ProposalSummary.model_validate({**dict(row), "status": status_of(row), "review": review_of(row)})
+        filled(ProposalSummary, row, name=row.title, status=status_of(row), review=review_of(row))
         for row in listing.rows
     ]
     return Page(items=items, next=write_cursor(listing.next))
@@ -502,8 +503,7 @@ def make_replay(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
         answers = named_answers(bench, workspace_id, request)
     except AppError as error:
         refused.append(Refused(label=error.errors[0].field, text=Text.of(error.message)))
-    engine_version, compared = then.engine_version, 0
-    changes: list[ReplayChange] = []
+    compared, changes = 0, list[ReplayChange]()
     if options and not refused:
         today = build_content(
             request.model_copy(update={"options": [row.label for row in then.comparison.rows]}),
@@ -516,13 +516,12 @@ def make_replay(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
             number=then.number,
             answers=answers,
         )
-        engine_version = today.engine_version
         compared, changes = changes_between(then, today)
     return Replay(
         id=record.id,
         sha256=record.sha256,
         replayed_at=now(),
-        engine_version={"then": then.engine_version, "now": engine_version},
+        engine_version={"then": then.engine_version, "now": engine_version(context.catalog.version)},
         catalog_version={"then": then.catalog_version, "now": context.catalog.version},
         compared=compared,
         changes=changes,

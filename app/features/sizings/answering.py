@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app import __version__
 from app.engine.comparison import scaling_knee
 from app.engine.records import Floats
 from app.errors import BadInput, Message
@@ -15,6 +14,7 @@ from app.estimating.capital import check_assumptions
 from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning, Default
 from app.estimating.ranges import quantity
+from app.estimating.version import engine_version
 from app.estimating.workload import resolve_model, summarise
 from app.features.sizings.judging import (
     SampledOption,
@@ -69,8 +69,8 @@ def size(request: SizingRequest, context: SizingContext, watch: Watch = nobody) 
     assert first is not None, "a search without options is refused"
     document = Sizing(
         id="",
-        label=request.label or first.profile.name,
-        engine_version=__version__,
+        name=request.label or first.profile.name,
+        engine_version=engine_version(context.catalog.version),
         catalog_version=context.catalog.version,
         request=request,
         model=summarise(first.training, first.scenario.table),

@@ -28,7 +28,7 @@ from app.platform.web.needs import LARGE_BODY, Right, needs
 
 SIZINGS = Narrowing(
     Sizing,
-    *("id", "label", "currency", "outcome", "recommended", "ranked_by", "cheapest", "fastest", "nearest"),
+    *("id", "name", "currency", "outcome", "recommended", "ranked_by", "cheapest", "fastest", "nearest"),
     *("next", "considered", "searched", "left_out", "pareto", *WARNED),
     *(
         f"options.{name}"

@@ -19,7 +19,7 @@ from app.estimating.request import (
     Whole,
     WorkloadInput,
 )
-from app.estimating.schema import DEPRECATED, Document, Labelled, Quantity
+from app.estimating.schema import Document, Quantity
 from app.features.studies.model import BudgetKind as BudgetKind
 
 LONGEST = 1e12
@@ -300,11 +300,11 @@ class ScalingCurve(Document):
     warnings: list[CheckWarning] = Field(description="Warnings to consider when reading the result.")
 
 
-class Sizing(Labelled):
+class Sizing(Document):
     """All options worth considering, the best of them, and what would change the answer."""
 
     id: str = Field(description="Identifier.")
-    label: str = Field(description="Name.", json_schema_extra=DEPRECATED)
+    name: str = Field(description="Name.", examples=["BERT-large on 4 × IPU-POD64"])
     engine_version: str = Field(description="Version of the engine.")
     catalog_version: str = Field(description="Version of the catalogue.")
     request: SizingRequest = Field(description="Original request.")
@@ -340,9 +340,9 @@ class Sizing(Labelled):
     warnings: list[CheckWarning] = Field(description="Warnings to consider when reading the result.")
 
 
-class SizingSummary(Labelled):
+class SizingSummary(Document):
     """Summary of a sizing in a list."""
 
     id: str = Field(description="Identifier of the sizing.")
-    label: str = Field(description="Name.", json_schema_extra=DEPRECATED)
+    name: str = Field(description="Name.", examples=["BERT-large on 4 × IPU-POD64"])
     created_at: datetime = Field(description="Creation time.")

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 from anyio.to_thread import run_sync
 from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 from starlette.datastructures import QueryParams
 
-from app.engine.units import DAY, HOUR
 from app.errors import AppError, FieldError, Message, NotFound
 from app.features.estimates.pages import scaling_views
 from app.features.sizings import charts
@@ -26,19 +23,14 @@ from app.features.sizings.finding import (
     question_of,
 )
 from app.features.sizings.model import (
-    MOST_ACCELERATORS,
-    USUAL_PROBABILITY,
     BudgetKind,
     Sizing,
     SizingOption,
-    SizingRequest,
 )
-from app.features.sizings.service import OPTIONS, get_sizing, paged
+from app.features.sizings.service import OPTIONS, paged
 from app.features.sizings.words import sentences
-from app.features.studies.frame import OpenView, Placed, StudyFrame, moved, open_view
-from app.features.studies.knobs import shown, turn
-from app.features.studies.model import StudyContent, tree_of
-from app.features.studies.service import NAME_LENGTH
+from app.features.studies.frame import OpenView, StudyFrame, open_view
+from app.features.studies.knobs import shown
 from app.features.studies.states import state_of
 from app.platform.listing import counted
 from app.platform.rates import CostClass
@@ -47,14 +39,12 @@ from app.platform.web.auth import get_principal
 from app.platform.web.choices import SystemGroup
 from app.platform.web.contexts import FigureView, Form, view
 from app.platform.web.deps import BenchDep, CursorQuery, GoneDep, WorkspaceDep
-from app.platform.web.forms import checked, plain_number
+from app.platform.web.forms import plain_number
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import needs
-from app.platform.web.query_forms import FormFields
 from app.platform.web.rendering import environment, render
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
-from app.platform.workbench import Workbench
 
 router = page_router()
 
@@ -342,61 +332,3 @@ def follow_search(request: Request, bench: BenchDep, workspace: WorkspaceDep, id
             search.stop()
 
     return event_stream.Followed(events(), request.app.state.streams, get_principal(request))
-
-
-OLD_FORM = FormFields(SizingRequest, without=("systems", *LIMITS))
-"""Fields of the form that asked for a sizing on its own."""
-
-BASE = ("model", "workload", "software", "assumptions", "currency")
-
-
-def study_of(request: Mapping[str, Any], query: Mapping[str, str], name: str, system: Any) -> Placed:
-    """Return the study that corresponds to a sizing's request and the limits of an old address."""
-    fields = {}
-    if request.get("systems"):
-        fields["system"] = ",".join(request["systems"])
-    if request.get("most_accelerators") not in (None, MOST_ACCELERATORS):
-        fields["accelerators"] = str(request["most_accelerators"])
-    known = {part: request[part] for part in ("deadline_s", "budget", "budget_kind") if request.get(part)}
-    if request.get("probability") not in (None, USUAL_PROBABILITY):
-        known["probability"] = request["probability"]
-    body = {
-        "name": name[:NAME_LENGTH],
-        "base": {part: request[part] for part in BASE if request.get(part)},
-        "options": [{"system": system}],
-        "limits": known,
-        "views": {VIEW: fields} if fields else {},
-    }
-    knobs = {knob: plain_number(query[knob]) for knob in LIMITS if query.get(knob)}
-    if query.get("unit") == "h" and "deadline" in knobs:
-        # What is no number is refused with the other knobs.
-        with suppress(ValueError):
-            knobs["deadline"] = str(float(knobs["deadline"]) * HOUR / DAY)
-    return tree_of(turn(checked(StudyContent, body), knobs).content), {}
-
-
-def place_form(bench: Workbench, _: str, query: Mapping[str, str], __: str) -> Placed:
-    """Return the study that corresponds to the old form, or an example if it was empty."""
-    request = OLD_FORM.body({name: [text] for name, text in query.items()})
-    request["systems"] = [name for name in query.get("system", "").split(",") if name]
-    if not request.get("model"):
-        request |= {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}}
-    preset = bench.catalogue.models.documents.get(request["model"].get("preset", ""))
-    system = (request["systems"] or ["dgx-a100-640gb"])[0]
-    return study_of(request, query, preset.name if preset else "?", {"id": system})
-
-
-def place_kept(bench: Workbench, workspace: str, query: Mapping[str, str], identifier: str) -> Placed:
-    """Return the study that corresponds to a stored sizing, with its best system."""
-    stored = get_sizing(bench, workspace, identifier)
-    best = stored.recommended or stored.cheapest or (stored.nearest.option if stored.nearest else None)
-    option = next((candidate for candidate in stored.options if candidate.id == best), stored.options[0])
-    request = stored.request.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-    request["currency"] = stored.request.currency
-    return study_of(request, query, stored.label, {"id": option.system, "count": option.count})
-
-
-for path in ("/sizings", "/sizings/new"):
-    moved(router, path, VIEW, place_form, endings=("",), strict=False)
-
-moved(router, "/sizings/{identifier}", VIEW, place_kept, endings=(".json", ""), strict=False)

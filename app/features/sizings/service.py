@@ -7,13 +7,12 @@ import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 
 from sqlalchemy.exc import IntegrityError
 
-from app import __version__
 from app.errors import BadInput, NotFound
 from app.estimating.names import STORED
+from app.estimating.version import engine_version
 from app.features.sizings.answering import Sized, judged, scaling, size
 from app.features.sizings.judging import SampledOption, sampled_option, samples_of, stored_samples
 from app.features.sizings.model import ScalingCurve, Sizing, SizingOption, SizingRequest, SizingSummary, check
@@ -72,7 +71,7 @@ def make_sizing(
 def _row(identifier: str, request: SizingRequest, sized: Sized) -> SizingRow:
     return SizingRow(
         id=identifier,
-        label=sized.document.label[:300],
+        label=sized.document.name[:300],
         model=request.model.named[:200],
         request=request.model_dump(mode="json", exclude_unset=True),
         document=sized.document.model_copy(update={"id": identifier}).model_dump(mode="json"),
@@ -82,9 +81,12 @@ def _row(identifier: str, request: SizingRequest, sized: Sized) -> SizingRow:
 
 def get_sizing(bench: Workbench, workspace_id: str, identifier: str) -> Sizing:
     with bench.store.transaction(workspace_id) as repository:
-        return Sizing.model_validate(
-            existing(repository, SizingRow, identifier, "sizing").document, context=STORED
-        )
+        return sizing_of(existing(repository, SizingRow, identifier, "sizing"))
+
+
+def sizing_of(row: SizingRow) -> Sizing:
+    # Sizings of before 0.1.0 have their name in the column alone.
+    return Sizing.model_validate({"name": row.label, **row.document}, context=STORED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,8 @@ def sizing_id(bench: Workbench, workspace_id: str, request: SizingRequest) -> st
     """Return the identifier of the answer to a request, which is the same on every server."""
     book_id = request.assumptions.price_book_id
     book = bench.context(workspace_id).find_book(book_id) if book_id else None
-    versions = (workspace_id, __version__, bench.sizing.catalog.version, book.source.id if book else "")
+    figures = bench.sizing.catalog.version
+    versions = (workspace_id, engine_version(figures), figures, book.source.id if book else "")
     own = bench.of(workspace_id).own_state()
     content = "\n".join(
         [*versions, *([repr(own)] if own else []), request.model_dump_json(exclude_none=True)]
@@ -113,7 +116,7 @@ def stored_sizing(bench: Workbench, workspace_id: str, identifier: str) -> Store
     def load() -> StoredSizing:
         with bench.store.transaction(workspace_id) as repository:
             row = existing(repository, SizingRow, identifier, "sizing", whole=True)
-            document, samples = Sizing.model_validate(row.document, context=STORED), samples_of(row.samples)
+            document, samples = sizing_of(row), samples_of(row.samples)
         options = [sampled_option(option, samples.get(option.id)) for option in document.options]
         return StoredSizing(document, options)
 
@@ -171,7 +174,14 @@ def list_sizings(
     bench: Workbench, workspace_id: str, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
 ) -> Page[SizingSummary]:
     with bench.store.transaction(workspace_id) as repository:
-        return page_of(repository, SizingRow, partial(filled, SizingSummary), limit, cursor, wanted=wanted)
+        return page_of(
+            repository,
+            SizingRow,
+            lambda row: filled(SizingSummary, row, name=row.label),
+            limit,
+            cursor,
+            wanted=wanted,
+        )
 
 
 def scale_system(bench: Workbench, workspace_id: str, request: SizingRequest) -> ScalingCurve:

@@ -285,18 +285,6 @@ def refused(request: Request, bench: Workbench, workspace: str, draft: Draft, er
     return render(request, "start/start.html", page, status=error.status)
 
 
-@router.get("/studies/new")
-def show_old_guide(request: Request) -> Response:
-    query = request.url.query
-    return RedirectResponse(f"/?{query}" if query else "/", 303)
-
-
-@router.get("/decisions")
-def show_old_decisions() -> Response:
-    """Go to the studies, of which the tools are views."""
-    return RedirectResponse("/studies", 303)
-
-
 @router.post("/examples/{identifier}", response_class=HTMLResponse)
 @needs(Right.MAKE, CostClass.SEARCH)
 def open_example(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:

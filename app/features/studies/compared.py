@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
-from urllib.parse import urlencode
 
 from fastapi import Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, Response
 from starlette.datastructures import QueryParams
 
 from app.estimating.request import EstimateRequest, Schema
 from app.features.comparisons.model import PublishedFigure
 from app.features.comparisons.service import AskedRows, get_rows
-from app.features.studies.frame import view_address
 from app.features.studies.model import Study, StudyContent, free_keys, stated
 from app.features.studies.pages import show_study
 from app.features.studies.service import NAME_LENGTH, unsaved_study
 from app.platform.rates import CostClass
 from app.platform.web.deps import BenchDep, QueryDep, WorkspaceDep
 from app.platform.web.needs import needs
-from app.platform.web.rendering import displayed
 from app.platform.web.rights import page_router
 from app.platform.workbench import Workbench
 
@@ -74,25 +71,10 @@ def without(part: Schema, known: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in stated(part).items() if name not in known}
 
 
-@router.get("/comparisons", response_class=HTMLResponse)
-def show_comparisons(request: Request) -> Response:
-    display = urlencode(displayed(request))
-    return RedirectResponse("/studies" + (f"?{display}" if display else ""), 303)
-
-
 def study_of_comparison(bench: Workbench, workspace: str, identifier: str) -> Study:
     """Return the unsaved study of a comparison, which is a new one after its rows have changed."""
     content = study_of_rows(get_rows(bench, workspace, identifier))
     return unsaved_study(bench, workspace, f"/comparisons/{identifier}", content)
-
-
-@router.get("/comparisons/{identifier}/scaling.json")
-@router.get("/comparisons/{identifier}/scaling", response_class=HTMLResponse)
-def show_comparison_scaling(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
-) -> Response:
-    study, (_, _, view) = study_of_comparison(bench, workspace, identifier), request.url.path.rpartition("/")
-    return RedirectResponse(view_address(study.id, view, displayed(request)), 303)
 
 
 @router.get("/comparisons/{identifier}", response_class=HTMLResponse)

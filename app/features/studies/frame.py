@@ -18,7 +18,6 @@ from starlette.datastructures import QueryParams
 from app.errors import BadInput, FieldError, Message, NotFound, Unavailable
 from app.estimating.request import EstimateRequest
 from app.features.comparisons.model import PublishedFigure
-from app.features.estimates.service import get_estimate, get_estimate_request
 from app.features.studies.answering import State
 from app.features.studies.forms import LONGEST_QUERY, UNDO, address, knobs_in, version_in
 from app.features.studies.knobs import labels_of, request_of, unused_key
@@ -401,49 +400,8 @@ def study_view(
     return answer_stored
 
 
-def old_address(
-    router: APIRouter,
-    path: str,
-    view: str,
-    content: Callable[[Mapping[str, str]], tuple[Mapping[str, Any], Mapping[str, str]]],
-    *,
-    endings: Sequence[str] = ("", ".json"),
-) -> None:
-    """Redirect a page of its own to the view that replaced it.
-
-    ``content`` turns the fields of the old address into a study and the fields of the view. The study is
-    unsaved; the same question leads to the same study for as long as a repeated request does.
-    """
-    moved(router, path, view, lambda _, __, fields, ___: content(fields), endings=endings)
-
-
 Placed = tuple[Mapping[str, Any], Mapping[str, str]]
 """A study, and the fields of one of its views."""
-
-
-def moved(
-    router: APIRouter,
-    path: str,
-    view: str,
-    place: Callable[[Workbench, str, Mapping[str, str], str], Placed],
-    *,
-    endings: Sequence[str] = ("", ".json"),
-    strict: bool = True,
-) -> None:
-    """Redirect an address to a view; ``place`` gets its fields and the identifier in its path."""
-
-    def redirect_to(ending: str) -> Callable[..., Response]:
-        def show(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
-            query = request.query_params
-            fields = {name: ",".join(query.getlist(name)) for name in query if name not in DISPLAY_PARAMS}
-            placed = place(bench, workspace, fields, request.path_params.get("identifier", ""))
-            return led(request, bench, workspace, view, ending, placed, strict=strict)
-
-        return show
-
-    mark = needs(cost=CostClass.SEARCH)
-    for ending in endings:
-        router.add_api_route(f"{path}{ending}", mark(redirect_to(ending)), response_class=HTMLResponse)
 
 
 def led(
@@ -477,12 +435,6 @@ def study_of(request: EstimateRequest, name: str) -> dict[str, Any]:
     base = request.model_dump(mode="json", exclude_unset=True)
     option = {part: base.pop(part) for part in ("label", "system", "plan") if base.get(part)}
     return {"name": name[:NAME_LENGTH], "base": base, "options": [option]}
-
-
-def place_estimate(bench: Workbench, workspace: str, fields: Mapping[str, str], identifier: str) -> Placed:
-    """Return the study of a stored estimate, with the fields unchanged."""
-    request = get_estimate_request(bench, workspace, identifier)
-    return study_of(request, get_estimate(bench, workspace, identifier).label), fields
 
 
 def no_suited_option() -> NotFound:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, computed_field, field_validator
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, field_validator
 
 from app.errors import Message
 from app.estimating.documents import CheckWarning, Estimate, Text
@@ -25,7 +25,7 @@ from app.estimating.request import (
     Whole,
     WorkloadInput,
 )
-from app.estimating.schema import DEPRECATED, Document, Quantity
+from app.estimating.schema import Document, Quantity
 from app.features.comparisons.model import LEAST_SHARE, MOST_HOURS, MOST_TIMES, BasisCost, ClaimKind, OneBasis
 
 MAX_OPTIONS = 8
@@ -531,13 +531,8 @@ class Study(Document):
     latest: int = Field(description="Newest version.")
     archived: bool = Field(description="Whether the study is archived.")
     created_at: datetime = Field(description="Creation time of the study.")
-    changed_at: datetime = Field(description="Creation time of this version.", json_schema_extra=DEPRECATED)
+    updated_at: datetime = Field(description="Time of the last change: creation time of this version.")
     content: StudyContent = Field(description="Content of the study.")
-
-    @computed_field(description="Time of the last change: creation time of this version.")  # type: ignore[prop-decorator]
-    @property
-    def updated_at(self) -> datetime:
-        return self.changed_at
 
 
 class StudyVersion(Document):

@@ -15,18 +15,19 @@ from starlette.datastructures import FormData, QueryParams, UploadFile
 from app.errors import AppError, BadInput, Conflict, FieldError, Message, TooLarge
 from app.estimating.documents import Estimate
 from app.features.estimates.pages import estimate_page
+from app.features.estimates.service import get_estimate, get_estimate_request
 from app.features.studies import service as studies
 from app.features.studies import states
 from app.features.studies.answering import State
 from app.features.studies.forms import address, pair_in, state_in, version_in
 from app.features.studies.frame import (
     OpenView,
-    moved,
+    led,
     no_suited_option,
     open_view,
-    place_estimate,
     read_state,
     state_query,
+    study_of,
     view_address,
 )
 from app.features.studies.model import (
@@ -225,7 +226,15 @@ def show_details(request: Request, bench: BenchDep, workspace: WorkspaceDep, ide
     return render(request, "estimates/estimate.html", estimate_page(request, estimate, view.frame))
 
 
-moved(router, "/estimates/{identifier}/study", "", place_estimate)
+@router.get("/estimates/{identifier}/study", response_class=HTMLResponse)
+@needs(cost=CostClass.SEARCH)
+def open_estimate(
+    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, view: str = ""
+) -> Response:
+    """Go to an unsaved study that asks what a stored estimate asked, or to one of its views."""
+    asked = get_estimate_request(bench, workspace, identifier)
+    name = get_estimate(bench, workspace, identifier).name
+    return led(request, bench, workspace, view if view in VIEWS else "", "", (study_of(asked, name), {}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

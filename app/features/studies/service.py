@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
-from app import __version__
 from app.errors import AppError, Conflict, FieldError, Message, NotFound, Overtaken
 from app.estimating.documents import Estimate
 from app.estimating.names import STORED
 from app.estimating.request import EstimateRequest
+from app.estimating.version import engine_version
 from app.features.comparisons.model import PublishedFigure
 from app.features.estimates.service import make_estimate
 from app.features.studies.answering import Outcomes, Requests
@@ -163,7 +163,7 @@ def first_version(content: StudyContent, *, saved: bool = True) -> tuple[Study, 
         latest=1,
         archived=False,
         created_at=moment,
-        changed_at=moment,
+        updated_at=moment,
         content=content,
     )
 
@@ -200,7 +200,7 @@ def get_study(bench: Workbench, workspace_id: str, identifier: str, version: int
             record,
             version=row.version,
             latest=record.version,
-            changed_at=row.created_at,
+            updated_at=row.created_at,
             content=StudyContent.model_validate(row.content, context=STORED),
         )
 
@@ -363,7 +363,7 @@ def export_study(
     return StudyFile(
         format="rackline-study",
         format_version=1,
-        engine_version=__version__,
+        engine_version=engine_version(bench.sizing.catalog.version),
         catalog_version=bench.sizing.catalog.version,
         study=study.content,
     )

@@ -129,14 +129,9 @@ def ask_for_sweep(
     return RedirectResponse(view.frame.url(f"{VIEW}/{sweep.id}"), 303)
 
 
-@router.get("/sweeps", response_class=HTMLResponse)
-def show_sweeps() -> Response:
-    return RedirectResponse("/studies", 303)
-
-
 @router.get("/sweeps/{identifier}", response_class=HTMLResponse)
 @router.get("/sweeps/{identifier}.json")
-def show_old_address(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+def find_sweep(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
     """Go to the sweep in its study, or in an unsaved study if it has none."""
     sweep = sweeps.get_request(bench, workspace, identifier)
     ending = ".json" if request.url.path.endswith(".json") else ""

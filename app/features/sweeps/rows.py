@@ -10,10 +10,10 @@ from typing import Literal, get_args
 
 from pydantic import Field, JsonValue
 
-from app import __version__
 from app.errors import AppError, Message, need
 from app.estimating.documents import Estimate, Text
-from app.estimating.schema import DEPRECATED, Document, Quantity, Titled
+from app.estimating.schema import Document, Quantity
+from app.estimating.version import engine_version
 from app.features.sweeps.points import SweepPoint
 from app.platform.tables import taken, written
 
@@ -153,7 +153,7 @@ def problem_row(point: SweepPoint, field: str, message: Message, catalog_version
             "fabric": request.system.fabric,
             "software": request.software,
             "warnings": [],
-            "engine_version": __version__,
+            "engine_version": engine_version(catalog_version),
             "catalog_version": catalog_version,
             "problem": SweepProblem(field=field, message=str(message), text=Text.of(message)),
         }
@@ -216,11 +216,11 @@ ENDED = frozenset({"done", "cancelled", "failed"})
 """Statuses that do not change by themselves."""
 
 
-class SweepState(Titled):
+class SweepState(Document):
     """Progress of a sweep."""
 
     id: str = Field(description="Identifier of the sweep.")
-    title: str = Field(description="Title.", json_schema_extra=DEPRECATED)
+    name: str = Field(description="Name.", examples=["BERT-large on 4 × IPU-POD64"])
     status: Status = Field(description="Status: queued, running or ended (done, cancelled or failed).")
     total: int = Field(description="Total number of points.")
     done: int = Field(description="Number of points with a row.")

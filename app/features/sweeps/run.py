@@ -11,10 +11,10 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from app import __version__
 from app.errors import AppError, Message
 from app.estimating.context import SizingContext
 from app.estimating.estimate import estimate
+from app.estimating.version import engine_version
 from app.features.sweeps.points import SweepPoint, UploadSet
 from app.features.sweeps.rows import SweepRow, problem_row, refused_row, row_of
 from app.platform.apart import uncounted
@@ -46,7 +46,7 @@ class Computed:
 
 
 def versions_of(context: SizingContext) -> tuple[str, str]:
-    return __version__, context.catalog.version
+    return engine_version(context.catalog.version), context.catalog.version
 
 
 def compute(chunk: Chunk, make_context: ContextMaker) -> Computed:

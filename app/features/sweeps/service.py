@@ -86,7 +86,7 @@ def title_of(request: SweepRequest) -> str:
 
 
 def state_of(record: SweepRecord, job: JobRecord) -> SweepState:
-    return filled(SweepState, job, title=record.title, created_at=record.created_at)
+    return filled(SweepState, job, name=record.title, created_at=record.created_at)
 
 
 def current(repository: Repository, identifier: str) -> SweepState:

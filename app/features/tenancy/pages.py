@@ -11,7 +11,7 @@ from fastapi import Request
 
 from app.estimating.documents import Estimate
 from app.estimating.schema import Quantity
-from app.features.studies.frame import OpenView, StudyFrame, StudyQuestion, old_address, study_view
+from app.features.studies.frame import OpenView, StudyFrame, StudyQuestion, study_view
 from app.features.studies.service import estimates_of
 from app.features.tenancy.charts import line_over_time, wait_scale, waits_by_count, waits_by_team
 from app.features.tenancy.drawings import PodDrawing, placement_rows, pod_drawing, pod_file
@@ -27,8 +27,6 @@ from app.features.tenancy.service import share_devices, share_time, slice_names
 from app.platform.rates import CostClass
 from app.platform.web.contexts import DrawingView, FigureView, Form
 from app.platform.web.contexts import view as figure_view
-from app.platform.web.examples import QUEUE
-from app.platform.web.forms import dotted
 from app.platform.web.locale import voice_of
 from app.platform.web.query_forms import Answered, QueryForm
 from app.platform.web.rights import page_router
@@ -40,13 +38,6 @@ Shown = TypeVar("Shown")
 router = page_router()
 
 GROUP = "requests"
-
-FIVE_TEAMS = {
-    field: value
-    for index, (team, devices) in enumerate(zip("ABCDE", ("16", "16", "8", "4", "16"), strict=True))
-    for field, value in ((f"{GROUP}.{index}.team", team), (f"{GROUP}.{index}.devices", devices))
-}
-"""Example shown for an old address without teams."""
 
 PARTITION_FORM = QueryForm(PartitionRequest, rows=("requests", "team", MOST_REQUESTS))
 
@@ -255,27 +246,3 @@ queue_of = study_view(
     cost=CostClass.SEARCH,
     part_of="partitions",
 )
-
-
-def study_of_teams(fields: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return an example study on the system of an old address, and the teams."""
-    rest = dict(fields) if any(name.startswith(f"{GROUP}.") for name in fields) else {**FIVE_TEAMS, **fields}
-    system = {"id": rest.pop("system", "bow-pod64"), "count": rest.pop("count", "1")}
-    base = {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}}
-    return {"name": "BERT-Large", "base": base, "options": [{"system": system}]}, rest
-
-
-old_address(router, "/partitions", "partitions", study_of_teams)
-
-
-def study_of_jobs(fields: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return an example study on the system of an old address, and the teams with their jobs."""
-    teams = {} if any(name.startswith("teams.") for name in fields) else dotted(QUEUE["teams"], "teams")
-    rest = {**teams, **fields}
-    chosen = rest.pop("system", "")
-    body, _ = study_of_teams({"system": chosen or "dgx-a100-640gb"})
-    body["options"][0]["system"]["count"] = rest.pop("count", "1" if chosen else "4")
-    return body, rest
-
-
-old_address(router, "/queues", "queues", study_of_jobs)

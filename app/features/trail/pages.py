@@ -61,7 +61,7 @@ router = page_router()
 
 PLACES = {
     "estimate": "/estimates", "comparison": "/comparisons", "calibration": "/calibrations",
-    "sizing": "/sizings", "price-book": "/price-books", "bill": "/boms", "sweep": "/sweeps",
+    "sizing": "/api/v1/sizings", "price-book": "/price-books", "bill": "/api/v1/boms", "sweep": "/sweeps",
     "accelerator": "/accelerators", "study": "/studies", "proposal": "/proposals", "webhook": "/webhooks",
 }  # fmt: skip
 """Kind of object → address of its pages."""

@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import json
 import re
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar, get_type_hints
 
@@ -169,7 +169,7 @@ class Selection:
         """Refuse a field that no answer of this kind has."""
         known = set(self.kinds)
         for name in path.split("."):
-            fields = {field: kind for document in known for field, kind in types(document)}
+            fields = {field: about.annotation for kind in known for field, about in kind.model_fields.items()}
             if fields and name not in fields:
                 raise BadInput.at(
                     "fields",
@@ -190,12 +190,6 @@ class Narrowing(Selection):
     async def __call__(self, request: Request, fields: FieldsQuery = None, view: ViewQuery = "full") -> None:
         """Note what is wanted for :func:`narrowed`."""
         self.note(request, fields, self.summary if view == "summary" else ())
-
-
-def types(kind: type[BaseModel]) -> Iterator[tuple[str, Any]]:
-    """Give the fields of a document with their types."""
-    yield from ((name, field.annotation) for name, field in kind.model_fields.items())
-    yield from ((name, field.return_type) for name, field in kind.model_computed_fields.items())
 
 
 def tree_of(paths: Iterable[str]) -> Tree:

@@ -111,16 +111,6 @@ def nested(values: Mapping[str, Any]) -> dict[str, Any]:
     return tree
 
 
-def dotted(part: Any, name: str = "") -> dict[str, str]:
-    """Return nested objects and lists as the fields of a form, the way back of :func:`nested`."""
-    if not isinstance(part, dict | list):
-        return {name: str(part).lower() if isinstance(part, bool) else str(part)}
-    fields: dict[str, str] = {}
-    for key, inside in part.items() if isinstance(part, dict) else enumerate(part):
-        fields |= dotted(inside, f"{name}.{key}" if name else str(key))
-    return fields
-
-
 def placed(errors: Iterable[FieldError], systems: Sequence[str]) -> list[FieldError]:
     """Return errors at the fields of the first form: options of a study are its systems.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 from urllib.parse import urlencode
@@ -105,9 +105,9 @@ def _is_schema(part: object) -> bool:
 class FormFields:
     """The fields of a form that are those of a schema."""
 
-    def __init__(self, schema: type[BaseModel], above: str = "", without: Container[str] = ()) -> None:
-        """Take a schema, the path that its fields lie below, and names of the form that are left out."""
-        self._leaves = {leaf.name: leaf for leaf in leaves(schema, above) if leaf.name not in without}
+    def __init__(self, schema: type[BaseModel], above: str = "") -> None:
+        """Take a schema and the path that its fields lie below."""
+        self._leaves = {leaf.name: leaf for leaf in leaves(schema, above)}
 
     def __iter__(self) -> Iterator[str]:
         """Give the names of the form."""

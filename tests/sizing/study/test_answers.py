@@ -46,7 +46,7 @@ def answer_of(content: StudyContent, pair: list[str] | None = None) -> StudyAnsw
     }
     moment = datetime(2026, 1, 1, tzinfo=UTC)
     kept = Study(
-        id="", version=1, latest=1, archived=False, created_at=moment, changed_at=moment, content=content
+        id="", version=1, latest=1, archived=False, created_at=moment, updated_at=moment, content=content
     )
     return study_answer(State(kept, Turned(content, {})), requests, made, context, pair)
 

@@ -110,7 +110,7 @@ def test_a_revoked_key_stops_at_once_and_stays_listed(ask: Ask) -> None:
 
 def test_a_key_ends_with_its_time(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     short, lasting = made(ask, expires_in_days=1), made(ask, expires_in_days=None)
-    assert lasting["ends_at"] is None
+    assert lasting["expires_at"] is None
     later = now() + timedelta(days=1, seconds=1)
     monkeypatch.setattr(keys, "now", lambda: later)
     assert ask("GET", "/api/v1/estimates", headers=bearer(short["secret"])).status_code == 401
@@ -124,7 +124,7 @@ def test_both_keys_work_until_the_grace_is_over(ask: Ask, monkeypatch: pytest.Mo
     assert answer.status_code == 201
     new = answer.json()
     assert (new["name"], new["scopes"]) == (old["name"], old["scopes"])
-    assert new["ends_at"] >= old["ends_at"]
+    assert new["expires_at"] >= old["expires_at"]
     before = ask("GET", f"/api/v1/keys/{old['id']}").json()
     assert (before["status"], before["successor_id"]) == ("replaced", new["id"])
     for key in (old, new):
@@ -280,7 +280,7 @@ def test_what_takes_long_is_counted_as_a_search_on_page_and_api(application: Fas
     ):
         assert costs[address] is CostClass.SEARCH, address
     assert costs["GET /api/v1/estimates"] is CostClass.READ
-    assert costs["POST /api/v1/estimates"] is costs["GET /estimates"] is CostClass.ESTIMATE
+    assert costs["POST /api/v1/estimates"] is costs["GET /index.json"] is CostClass.ESTIMATE
 
 
 def test_every_endpoint_may_refuse_who_is_unknown_or_too_fast(ask: Ask) -> None:

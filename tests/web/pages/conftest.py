@@ -15,6 +15,7 @@ from app.main import create_app
 from app.settings import Settings
 from tests.compared import comparison_of
 from tests.loops import run
+from tests.views import view_of
 
 
 @dataclass(frozen=True)
@@ -72,11 +73,16 @@ class Reader:
         """Send a form."""
         return self.ask("POST", path, data=dict(fields), files=files)
 
-    def study(self, *systems: Mapping[str, Any], currency: str = "USD") -> str:
+    def view(self, name: str, fields: Mapping[str, str] | None = None) -> str:
+        """Keep the study of a view; return the address of the view with its fields, or with others."""
+        return view_of(lambda path, body: self.ask("POST", path, json=body), name, fields)
+
+    def study(self, *systems: Mapping[str, Any], currency: str = "USD", **assumptions: Any) -> str:
         """Keep a study of systems that train BERT-Large; return its address."""
         base = {
             "model": {"preset": "bert-large"},
             "workload": {"target": "mlperf-bert"},
+            "assumptions": assumptions,
             "currency": currency,
         }
         body = {"name": "BERT", "base": base, "options": [{"system": one} for one in systems]}

@@ -94,7 +94,7 @@ def estimate(
     )
     return Estimate(
         id=identifier,
-        label=label,
+        name=label,
         engine_version="1.0",
         catalog_version="2026-11-21",
         model=ModelSummary(

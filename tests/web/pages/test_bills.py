@@ -129,31 +129,13 @@ def test_parity_of_a_pod_and_three_dgx(reader: Reader) -> None:
     assert reader.get(f"{address}/bill?other=c").status_code == 404
 
 
-def test_old_addresses_lead_into_a_study(reader: Reader) -> None:
-    comparison = reader.data(f"{reader.example('bert-large')}.json")
-    estimate = comparison["rows"][0]["estimate"]
-    asked = reader.data(reader.landed(f"/boms/new?estimate={estimate['id']}") + ".json")
-    assert asked["system"] == estimate["system"]["id"]
-    place = reader.landed("/boms/new?system=ipu-pod16&count=2&spare=1")
-    assert "state=" in place
-    data = reader.data(place.replace("?", ".json?"))
-    assert (data["system"], data["count"], data["request"]["spare"]) == ("ipu-pod16", 2, 1)
-    assert reader.page("/boms").find(id="lines") is not None
-
-
-def test_a_kept_bill_is_still_there_and_its_page_is_a_study(reader: Reader) -> None:
-    pod, dgx = kept(reader, system="ipu-pod64"), kept(reader, system="dgx-a100-320gb", count=3, spare=2)
+def test_a_kept_bill_can_be_had_as_files(reader: Reader) -> None:
+    dgx = kept(reader, system="dgx-a100-320gb", count=3, spare=2)
     address = f"/boms/{dgx['id']}"
     assert reader.data(f"{address}.json") == dgx
     for ending in ("xlsx", "csv"):
         assert reader.get(f"{address}.{ending}").status_code == 200
-    data = reader.data(reader.landed(address).replace("?", ".json?"))
-    assert data["lines"] == dgx["lines"]
-    ids = f"ids={pod['id']}&ids={dgx['id']}"
-    both = reader.data(reader.landed(f"/boms/compare?{ids}").replace("?", ".json?"))["comparison"]
-    told = reader.data(f"/boms/compare.json?{ids}")
-    assert both["ratios"][0]["ratio"] == told["ratios"][0]["ratio"]
-    assert reader.get("/boms/bom_nobody").status_code == 404
+    assert reader.get("/boms/bom_nobody.csv").status_code == 404
 
 
 def test_drawings_can_be_had_as_files(reader: Reader) -> None:

@@ -140,20 +140,6 @@ def test_rows_can_be_added_without_losing_what_was_typed(reader: Reader, study: 
     assert page.find("input", id="runs-2-value")["value"] == "0.265"
 
 
-def test_old_addresses_lead_into_a_study(reader: Reader, fitted: str) -> None:
-    page = reader.page("/calibrations/new?example=runs")
-    form = page.select_one("form.ask")
-    fields = {one["name"]: one.get("value", "") for one in form.select("input[name]:not([type=file])")}
-    for one in form.select("select[name]"):
-        chosen = one.select_one("option[selected]") or one.select_one("option")
-        fields[one["name"]] = chosen["value"]
-    assert reader.submit(str(form["action"]), fields).status_code == 303
-    assert reader.page("/calibrations").select_one("form.ask") is not None
-    estimate = reader.ask("POST", "/api/v1/estimates", json=CALIBRATION["estimate"]).json()["id"]
-    assert reader.page(f"/calibrations/new?estimate={estimate}").select_one("form.ask") is not None
-    assert reader.get("/calibrations/new?estimate=est_nobody").status_code == 404
-
-
 def test_a_kept_calibration_leads_to_its_study(reader: Reader, fitted: str) -> None:
     identifier = fitted.rpartition("=")[2]
     assert reader.landed(f"/calibrations/{identifier}") == fitted

@@ -45,11 +45,11 @@ def test_every_chart_of_a_page_is_there_as_a_file(reader: Reader, example: str) 
 @pytest.mark.parametrize("page", ["plans", "fabrics", "study", "breakevens", "queues", "claims"])
 def test_pages_whose_address_is_their_state_give_their_charts_too(reader: Reader, page: str) -> None:
     addresses = {
-        "plans": lambda: reader.landed("/plans"),
-        "fabrics": lambda: reader.landed("/fabric-choices/new"),
+        "plans": lambda: reader.view("plan"),
+        "fabrics": lambda: reader.view("network"),
         "study": lambda: f"/studies/{_kept(reader, '/api/v1/studies', STUDY)}?count.a=4",
-        "breakevens": lambda: "/breakevens",
-        "queues": lambda: "/queues",
+        "breakevens": lambda: reader.view("rent"),
+        "queues": lambda: reader.view("queues"),
         "claims": lambda: "/claims",
     }
     shown = reader.page(addresses[page]())

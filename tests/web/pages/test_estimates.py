@@ -214,10 +214,6 @@ def test_options_are_chosen_by_their_key(reader: Reader) -> None:
     assert page.select_one("#plan-title a")["href"] == f"/studies/{made}/plan?option=b"
 
 
-def test_the_list_of_estimates_is_that_of_studies(reader: Reader) -> None:
-    assert reader.get("/estimates").headers["location"] == "/studies"
-
-
 def test_measured_runs_outside_the_range_are_shown_with_their_software(reader: Reader) -> None:
     workload = {"samples": 1e8, "global_batch": 2048}
     asked = {"model": {"preset": "resnet50"}, "workload": workload, "system": {"id": "dgx-a100-640gb"}}

@@ -56,7 +56,7 @@ def test_a_key_is_shown_once_and_listed_by_its_beginning(reader: Reader) -> None
 def test_an_emptied_field_makes_a_key_without_end(reader: Reader) -> None:
     secret_of(reader, "/keys", {**FORM, "expires_in_days": ""})
     newest = reader.data("/keys.json")["items"][0]
-    assert newest["ends_at"] is None
+    assert newest["expires_at"] is None
     assert "–" in row_of(reader, newest["prefix"])
 
 

@@ -11,17 +11,16 @@ from fastapi import FastAPI
 
 from app.platform.web.examples import (
     ACCELERATOR,
-    BILL,
     BOOK,
     CALIBRATION,
     FABRIC_GAIN,
     PRICE_BOOK,
-    SIZING,
     STUDY,
 )
 from app.platform.wording import voice
 from tests.jobs import do_all
 from tests.sizing.sweeping import Threads
+from tests.views import ARTICLE, JOBS, MAPPED, SWITCHES, VIEWS
 from tests.web.pages import keys
 from tests.web.pages.conftest import Reader
 
@@ -87,22 +86,24 @@ def test_korean_pages_are_korean(korean: Reader, app: FastAPI) -> None:
     small = korean.example("gpt3-175b")
     estimates = [row["estimate"]["id"] for row in korean.data(f"{comparison}.json")["rows"]]
     unfit = korean.data(f"{small}.json")["rows"][1]["estimate"]["id"]
-    addresses = ["/", comparison, f"{comparison}/scaling", claim, small, "/mappings", "/catalog"]
+    scaling = str(korean.page(comparison).select_one("#scaling")["hx-get"])
+    addresses = ["/", comparison, scaling, claim, small, "/catalog"]
+    addresses += [korean.view(name) for name in VIEWS]
     addresses += [f"/estimates/{identifier}" for identifier in [*estimates, unfit]]
     made = korean.ask("POST", "/api/v1/calibrations", json=SUSPECT).json()
     swept = korean.ask("POST", "/api/v1/sweeps", json=SWEPT).json()
     do_all(app.state.workbench, Threads)
     in_study = korean.get(f"/sweeps/{swept['id']}").headers["location"]
     addresses += [in_study, in_study.rpartition("/")[0]]
-    addresses += ["/calibrations/new", f"/calibrations/{made['id']}"]
-    sized = korean.ask("POST", "/api/v1/sizings", json={**SIZING, "label": "BERT"}).json()
-    found = [f"/sizings/{sized['id']}", f"/sizings/{sized['id']}?deadline=1e-4&budget=1"]
-    addresses += [f"{korean.get(one).headers['location']}?run=wait" for one in found]
-    addresses += ["/partitions", "/queues", "/queues?system=dgx-a100-640gb&count=2&failures=true"]
-    addresses.append(
-        "/partitions?system=bow-pod64&orchestrator=gc-docker&requests.0.devices=2&requests.1.devices=1"
-    )
-    addresses.append("/partitions?system=dgx-a100-640gb&requests.0.devices=2&requests.0.slice=1g.10gb")
+    addresses.append(f"/calibrations/{made['id']}")
+    limited = korean.study({"id": "dgx-a100-640gb"})
+    few = f"{limited}/systems?system=dgx-a100-640gb&system=bow-pod16"
+    addresses += [f"{korean.landed(one)}&run=wait" for one in (few, f"{few}&deadline=1e-4&budget=1")]
+    addresses.append(korean.view("queues", {**JOBS, "count": "2", "failures": "true"}))
+    teams = {"requests.0.devices": "2", "requests.1.devices": "1"}
+    addresses.append(korean.view("partitions", {**teams, "orchestrator": "gc-docker"}))
+    sliced = {"system": "dgx-a100-640gb", "requests.0.devices": "2", "requests.0.slice": "1g.10gb"}
+    addresses.append(korean.view("partitions", sliced))
     addresses += [
         "/catalog/chips",
         "/catalog/systems",
@@ -112,16 +113,14 @@ def test_korean_pages_are_korean(korean: Reader, app: FastAPI) -> None:
         "/accuracy?family=all&errors=software_unknown",
         "/accuracy?family=waveglow",
     ]
-    pod, nodes = (
-        korean.ask("POST", "/api/v1/boms", json=body).json()["id"]
-        for body in ({"system": "ipu-pod64"}, {**BILL, "count": 140, "fabric": "ndr-infiniband"})
+    many = {"nodes": "140", "ports_per_node": "8", "port_gbps": "200", "switch_ports": "40"}
+    addresses.append(korean.view("switches", many))
+    pod = korean.study(
+        {"id": "ipu-pod64"}, {"id": "dgx-a100-640gb", "count": 140, "fabric": "ndr-infiniband"}
     )
-    addresses += ["/boms/new", f"/boms/{pod}", f"/boms/{nodes}", f"/boms/compare?ids={pod},{nodes}"]
-    addresses += ["/fabrics", "/fabrics?nodes=140&ports_per_node=8&port_gbps=200&switch_ports=40"]
+    addresses += [f"{pod}/bill", f"{pod}/bill?option=b", f"{pod}/bill?other=b"]
     for address in addresses:
-        page = korean.page(korean.landed(address))
-        assert page.html["lang"] == "ko"
-        assert list(sentences(page)) == [], address
+        assert untold(korean.page(korean.landed(address))) == [], address
 
 
 NAMES = re.compile(r"[a-z]{2,4}_[a-z0-9]{6,}|(?<=/catalog/)[a-z]+/.+|(?<=/claims/).+|(?<=/docs/).+")
@@ -163,7 +162,7 @@ def made_for_the_walk(korean: Reader) -> list[str]:
     shared = korean.ask("POST", f"/api/v1/proposals/{frozen}/share", json={}).json()["url"]
     return [
         *("/", comparison, shared),
-        *(f"/estimates/{estimate}", f"/estimates/{estimate}/fabrics", f"/estimates/{estimate}/costs"),
+        *(f"/estimates/{estimate}", f"/estimates/{estimate}/study", f"/estimates/{estimate}/costs"),
         *(f"/proposals/{draft}", f"/proposals/{frozen}", f"/proposals/{draft}/replay"),
         f"/calibrations/{made('calibrations', {**CALIBRATION, 'label': 'BERT'})}",
         f"/price-books/{made('price-books', BOOK)}",
@@ -211,13 +210,7 @@ def test_every_page_that_a_link_leads_to_is_korean(korean: Reader) -> None:
         ("GET", "/s/nothing", {}, 404),
         ("PUT", "/studies", {}, 405),
         ("GET", "/accuracy?family=nothing", {}, 400),
-        ("GET", "/plans?model=nothing&system=dgx-a100-640gb", {}, 404),
-        ("GET", "/breakevens?cloud_monthly=-5", {}, 400),
-        ("GET", "/queues?count=many", {}, 422),
-        ("GET", "/partitions?requests.0.devices=12&system=bow-pod64&orchestrator=none", {}, 409),
-        ("GET", "/fabrics?nodes=0&ports_per_node=8&port_gbps=200&switch_ports=40", {}, 400),
         ("POST", "/", {"system": "ipu-pod16"}, 422),
-        ("GET", "/mappings?replicas=5&tensor=8&pipeline=8&parameters=175B&layers=96", {}, 409),
     ],
 )
 def test_every_refusal_is_told_in_korean(
@@ -225,10 +218,32 @@ def test_every_refusal_is_told_in_korean(
 ) -> None:
     answered = korean.arrive(address) if method == "GET" else korean.ask(method, address, data=fields)
     assert 400 <= answered.status_code < 500, (answered.status_code, status)
-    page = BeautifulSoup(answered.text, "lxml")
+    assert untold(BeautifulSoup(answered.text, "lxml")) == []
+
+
+@pytest.mark.parametrize(
+    ("view", "fields", "status"),
+    [
+        ("rent", {**ARTICLE, "cloud_monthly": "-5"}, 400),
+        ("queues", {**JOBS, "days": "many"}, 422),
+        ("partitions", {"requests.0.devices": "12", "orchestrator": "none"}, 409),
+        ("switches", {**SWITCHES, "nodes": "0"}, 400),
+        ("mapping", {**MAPPED, "replicas": "5"}, 409),
+    ],
+)
+def test_every_refusal_of_a_view_is_told_in_korean(
+    korean: Reader, view: str, fields: dict[str, str], status: int
+) -> None:
+    answered = korean.arrive(korean.view(view, fields))
+    assert answered.status_code == status
+    assert untold(BeautifulSoup(answered.text, "lxml")) == []
+
+
+def untold(page: BeautifulSoup) -> list[str]:
+    """Return what a Korean page says in English."""
     assert page.html is not None and page.html["lang"] == "ko"
     left = [KEPT.sub("", said) for said in sentences(page)]
-    assert [said for said in left if ENGLISH.search(said)] == []
+    return [said for said in left if ENGLISH.search(said)]
 
 
 def test_problem_is_told_in_korean(korean: Reader) -> None:

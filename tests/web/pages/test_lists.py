@@ -151,7 +151,7 @@ def test_an_estimate_is_listed_with_its_model_and_system(reader: Reader) -> None
     items = reader.data("/api/v1/estimates")["items"][: len(expected)]
     assert [one["id"] for one in items] == [*expected][::-1]
     assert {one["id"]: (one["model"], one["count"]) for one in items} == expected
-    assert {(one["label"], one["system"]) for one in items} == {("Which", "DGX A100 640GB")}
+    assert {(one["name"], one["system"]) for one in items} == {("Which", "DGX A100 640GB")}
 
 
 def test_an_upload_that_is_deleted_leaves_its_estimates_in_the_list(reader: Reader) -> None:
@@ -160,7 +160,7 @@ def test_an_upload_that_is_deleted_leaves_its_estimates_in_the_list(reader: Read
     estimate = made(reader, "estimates", {**asked, "system": {"id": "ipu-pod16"}, "label": "Left"})
     assert reader.ask("DELETE", f"/api/v1/profiles/{upload}").status_code == 204
     listed = next(one for one in reader.data("/api/v1/estimates")["items"] if one["id"] == estimate)
-    assert (listed["label"], listed["model"], listed["system"]) == ("Left", None, "IPU-POD16")
+    assert (listed["name"], listed["model"], listed["system"]) == ("Left", None, "IPU-POD16")
 
 
 def test_a_cursor_that_is_none_is_refused(reader: Reader) -> None:

@@ -7,18 +7,9 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from bs4 import BeautifulSoup
 
+from tests.views import MAPPED
 from tests.web.pages.conftest import Reader
 from tests.web.pages.test_plans import made, narrowed
-
-GPT3 = {
-    "parameters": "175e9",
-    "layers": "96",
-    "tensor": "8",
-    "pipeline": "8",
-    "replicas": "4",
-    "replica_batch": "8",
-    "replicated_tensor_sharding": "4",
-}
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +23,7 @@ def told(page: BeautifulSoup) -> dict[str, str]:
 
 
 def test_mapping_of_gpt3(reader: Reader, pod: str) -> None:
-    result = told(narrowed(reader, f"{pod}/mapping?{urlencode(GPT3)}"))
+    result = told(narrowed(reader, f"{pod}/mapping?{urlencode(MAPPED)}"))
     assert result["IPUs per replica"] == "64"
     assert result["Global batch"] == "32"
     assert result["Layers per stage"] == "12"
@@ -68,14 +59,14 @@ def test_only_options_on_ipus_have_it(reader: Reader, pod: str) -> None:
 
 
 def test_page_and_twin_agree(reader: Reader, pod: str) -> None:
-    data = reader.data(f"{pod}/mapping.json?{urlencode(GPT3)}")
+    data = reader.data(f"{pod}/mapping.json?{urlencode(MAPPED)}")
     assert data["devices"] == 256 and data["minimum_phases"] == 7
-    assert reader.data(f"{pod}/mapping.json?{urlencode(GPT3 | {'parameters': '175B'})}") == data
+    assert reader.data(f"{pod}/mapping.json?{urlencode(MAPPED | {'parameters': '175B'})}") == data
 
 
 def test_two_pods_have_twice_the_ipus(reader: Reader) -> None:
     two = made(reader, "bert-large", 1024, {"id": "bow-pod16", "count": 2})
-    asked = GPT3 | {"layers": "24", "tensor": "1", "pipeline": "4", "replicas": "8"}
+    asked = MAPPED | {"layers": "24", "tensor": "1", "pipeline": "4", "replicas": "8"}
     assert reader.data(f"{two}/mapping.json?{urlencode(asked)}")["devices_available"] == 32
     page = reader.page(f"{two}/mapping?{urlencode(asked | {'replicas': '9'})}", status=409)
     assert "2 × Bow Pod16 has 32" in page.find(id="replicas-error-1").get_text()
@@ -84,11 +75,11 @@ def test_two_pods_have_twice_the_ipus(reader: Reader) -> None:
 def test_refused_mapping_stands_beside_the_field_and_the_previous_result_stays(
     reader: Reader, pod: str
 ) -> None:
-    answer = reader.get(f"{pod}/mapping?{urlencode(GPT3)}")
+    answer = reader.get(f"{pod}/mapping?{urlencode(MAPPED)}")
     address = str(answer.headers["location"])
     before = reader.page(address)
     state = parse_qs(urlsplit(address).query)["state"][0]
-    asked = urlencode(GPT3 | {"replicas": "5", "state": state, "option": "b"})
+    asked = urlencode(MAPPED | {"replicas": "5", "state": state, "option": "b"})
     page = reader.page(f"{pod}/mapping?{asked}", status=409)
     error = page.find(id="replicas-error-1").get_text()
     assert "320" in error and "256" in error
@@ -110,26 +101,13 @@ def test_refused_mapping_stands_beside_the_field_and_the_previous_result_stays(
 def test_wrong_field_is_refused_at_its_place(
     reader: Reader, pod: str, field: str, value: str, status: int
 ) -> None:
-    page = reader.page(f"{pod}/mapping?{urlencode(GPT3 | {field: value})}", status=status)
+    page = reader.page(f"{pod}/mapping?{urlencode(MAPPED | {field: value})}", status=status)
     assert page.find(id=f"{field}-error-1") is not None
 
 
 def test_a_mapping_is_taken_over_into_the_option(reader: Reader, pod: str) -> None:
-    page = narrowed(reader, f"{pod}/mapping?{urlencode(GPT3)}")
+    page = narrowed(reader, f"{pod}/mapping?{urlencode(MAPPED)}")
     link = next(one for one in page.select("#result a.button"))
     asked = parse_qs(urlsplit(str(link["href"])).query)
     assert asked["plan.b"] == ["tensor=8;pipeline=8;data=4;rts=4"]
     assert asked["batch.b"] == ["32"]
-
-
-@pytest.mark.parametrize(
-    ("query", "replicas"),
-    [
-        ("", "64"),
-        ("system=ipu-pod16&parameters=336e6&layers=24&tensor=1&pipeline=4&replicas=4&replica_batch=8", "4"),
-        ("system=ipu-pod16&parameters=336e6&layers=24&tensor=1&pipeline=8&replicas=2&replica_batch=8", "8"),
-    ],
-)
-def test_old_addresses_lead_into_a_study(reader: Reader, query: str, replicas: str) -> None:
-    page = narrowed(reader, str(reader.get(f"/mappings?{query}").headers["location"]))
-    assert told(page)["IPUs per replica"] == replicas

@@ -233,25 +233,15 @@ def test_drawings_can_be_had_as_files(reader: Reader, path: str) -> None:
     assert reader.get(f"{path}?chart=topology.csv").status_code == 404
 
 
-def test_old_addresses_lead_into_a_study(reader: Reader) -> None:
-    assert "cables" in first(reader.page(str(reader.get("/fabric-choices/new").headers["location"])))
-    article = narrowed(reader, str(reader.get("/fabrics").headers["location"]))
-    assert article.select_one('[data-code="switches_beyond_network"]') is not None
-    assert article.find(id="switches-title") is not None
-    query = urlencode({**TWENTY, "nodes": "140"})
-    large = narrowed(reader, str(reader.get(f"/fabrics?{query}").headers["location"]))
-    assert fabric(large)["Pods"]
-    assert reader.get("/estimates/est_nobody/fabrics").status_code == 404
-
-
 def test_an_estimate_leads_to_its_networks(reader: Reader) -> None:
     system = {"id": "dgx-a100-640gb", "count": 2}
     kept = reader.ask("POST", "/api/v1/estimates", json={**RESNET, "system": system}).json()["id"]
-    link = reader.page(f"/estimates/{kept}").select_one(f'a[href="/estimates/{kept}/fabrics"]')
+    link = reader.page(f"/estimates/{kept}").select_one('#plan-title a[href$="view=network"]')
     assert link is not None
-    page = narrowed(reader, str(reader.get(f"{link['href']}?threshold=3").headers["location"]))
-    assert page.find(id="threshold")["value"] == "3"
-    assert [one.get_text() for one in page.select("h1")] == [reader.data(f"/estimates/{kept}.json")["label"]]
+    place = reader.landed(str(link["href"]))
+    assert place.endswith("/network")
+    page = reader.page(place)
+    assert [one.get_text() for one in page.select("h1")] == [reader.data(f"/estimates/{kept}.json")["name"]]
 
 
 def test_a_choice_leads_to_a_proposal(reader: Reader) -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from urllib.parse import urlencode
 
 import pytest
 from bs4 import BeautifulSoup
@@ -13,8 +12,8 @@ for at, size in enumerate((16, 16, 8, 4, 16)):
     J5 |= {f"requests.{at}.team": "ABCDE"[at], f"requests.{at}.devices": str(size)}
 
 
-def address(**more: str) -> str:
-    return f"/partitions?{urlencode(J5 | {name.replace('__', '.'): value for name, value in more.items()})}"
+def address(reader: Reader, **more: str) -> str:
+    return reader.view("partitions", J5 | {name.replace("__", "."): value for name, value in more.items()})
 
 
 def told(page: BeautifulSoup) -> dict[str, str]:
@@ -25,16 +24,15 @@ def told(page: BeautifulSoup) -> dict[str, str]:
 
 
 def test_the_first_visit_shows_five_teams_on_a_pod(reader: Reader) -> None:
-    page = reader.page("/partitions")
+    page = reader.page(reader.view("partitions"))
     assert (page.find(id="allocated").get_text(), page.find(id="free").get_text()) == ("60", "4")
     assert told(page) == {"A": "16", "B": "16", "C": "8", "D": "4", "E": "16"}
     assert page.select_one(".warning") is None
 
 
 def test_page_and_twin_agree(reader: Reader) -> None:
-    data = reader.data(f"/partitions.json?{urlencode(J5)}")
-    assert data["placements"] == reader.data("/partitions.json")["placements"]
-    page = reader.page(address())
+    place = address(reader)
+    data, page = reader.data(place.replace("?", ".json?")), reader.page(place)
     twin = page.select_one("link[rel=alternate]")["href"]
     assert reader.data(str(twin)) == data
     rows = page.select("#placements tbody tr")
@@ -44,7 +42,7 @@ def test_page_and_twin_agree(reader: Reader) -> None:
 
 
 def test_every_figure_and_rule_leads_to_its_source(reader: Reader) -> None:
-    page = reader.page(address())
+    page = reader.page(address(reader))
     rows = page.select("#figures tbody tr")
     assert len(rows) == 5
     for row in rows[:-1]:
@@ -60,7 +58,7 @@ def test_every_figure_and_rule_leads_to_its_source(reader: Reader) -> None:
 
 
 def test_the_drawing_says_in_words_what_it_shows(reader: Reader) -> None:
-    drawing = reader.page(address()).select_one(".pod-drawing")
+    drawing = reader.page(address(reader)).select_one(".pod-drawing")
     assert drawing["role"] == "img"
     assert drawing["aria-label"] == "60 of 64 accelerators allocated, 4 free"
     cells = [rect.title.get_text() for rect in drawing.select("rect") if rect.title]
@@ -76,7 +74,7 @@ def test_the_drawing_says_in_words_what_it_shows(reader: Reader) -> None:
 
 
 def test_refused_request_stands_beside_its_row_and_the_previous_result_stays(reader: Reader) -> None:
-    at = reader.arrive(address()).url
+    at = reader.arrive(address(reader)).url
     before = reader.page(str(at))
     # A row left empty in between does not move the error to another row.
     page = reader.page(f"{at}&requests.6.devices=12", status=409)
@@ -89,31 +87,32 @@ def test_refused_request_stands_beside_its_row_and_the_previous_result_stays(rea
 
 
 def test_host_network_is_warned_of(reader: Reader) -> None:
-    page = reader.page(address(orchestrator="gc-docker"))
+    page = reader.page(address(reader, orchestrator="gc-docker"))
     assert [warning["data-code"] for warning in page.select(".warning.serious")] == ["gc_docker_host_network"]
     assert "host's network" in page.select_one(".warning").get_text()
 
 
 def test_two_pods_in_one_session(reader: Reader) -> None:
-    page = reader.page(
-        "/partitions?system=bow-pod64&count=2&orchestrator=backend.ai&requests.0.team=A&requests.0.devices=128"
-    )
+    team = {"requests.0.team": "A", "requests.0.devices": "128"}
+    page = reader.page(reader.view("partitions", {"system": "bow-pod64", "count": "2", **team}))
     assert "pod 0: 0–63 · pod 1: 0–63" in " ".join(page.select_one("#placements tbody").get_text().split())
 
 
 def test_gpus_offer_their_profiles(reader: Reader) -> None:
-    rows = "requests.0.devices=4&requests.1.devices=5&requests.1.team=B&requests.1.slice=1g.10gb"
-    page = reader.page(f"/partitions?system=dgx-a100-640gb&isolation=none&orchestrator=none&{rows}")
+    asked = {"system": "dgx-a100-640gb", "isolation": "none", "orchestrator": "none"}
+    asked |= {"requests.0.devices": "4", "requests.1.devices": "5"}
+    asked |= {"requests.1.team": "B", "requests.1.slice": "1g.10gb"}
+    page = reader.page(reader.view("partitions", asked))
     assert [option["value"] for option in page.select_one("#requests-0-slice").select("option")] == [
         "", "1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb",
     ]  # fmt: skip
     assert told(page)["B"] == "5 × 1g.10gb"
-    assert reader.page("/partitions").select_one("#requests-0-slice") is None
+    assert reader.page(reader.view("partitions")).select_one("#requests-0-slice") is None
 
 
 def test_rows_take_names_of_their_own(reader: Reader) -> None:
-    assert told(reader.page("/partitions?system=bow-pod64&requests.0.devices=1,6"))["#1"] == "16"
-    hostile = reader.page(address(requests__0__team='<svg onload="x">'))
+    assert told(reader.page(reader.view("partitions", {"requests.0.devices": "1,6"})))["#1"] == "16"
+    hostile = reader.page(address(reader, requests__0__team='<svg onload="x">'))
     assert hostile.find("svg", onload=True) is None
 
 
@@ -128,22 +127,20 @@ def test_rows_take_names_of_their_own(reader: Reader) -> None:
 def test_wrong_field_is_refused_at_its_place(
     reader: Reader, name: str, value: str, status: int, place: str
 ) -> None:
-    page = reader.page(address(**{name: value}), status=status)
+    page = reader.page(address(reader, **{name: value}), status=status)
     assert page.find(id=f"{place}-error-1") is not None
 
 
 def test_a_large_cluster_is_drawn_in_part(reader: Reader) -> None:
-    page = reader.page(
-        "/partitions?system=dgx-a100-640gb&count=500&requests.0.devices=4000&orchestrator=none"
-    )
+    asked = {"system": "dgx-a100-640gb", "count": "500", "orchestrator": "none"}
+    page = reader.page(reader.view("partitions", {**asked, "requests.0.devices": "4000"}))
     assert "the first 320 of 4,000 devices" in " ".join(page.select_one(".pod").get_text().split())
 
 
 @pytest.mark.parametrize("language", ["reader", "korean"])
 def test_the_drawing_can_be_saved_with_its_key(request: pytest.FixtureRequest, language: str) -> None:
     who: Reader = request.getfixturevalue(language)
-    asked = "/partitions?system=bow-pod64&requests.0.devices=16&requests.0.team=%ED%95%98%EC%9D%B4%3C"
-    page = who.page(asked)
+    page = who.page(who.view("partitions", {"requests.0.devices": "16", "requests.0.team": "하이<"}))
     links = [link["href"] for link in page.select("figure.pod .chart-files a[download]")]
     assert [link.rpartition(".")[2] for link in links] == ["svg", "png", "csv"]
     drawn, dots, rows = (who.get(link) for link in links)

@@ -14,8 +14,6 @@ from bs4 import BeautifulSoup, Tag
 from tests.web.pages.conftest import Reader
 from tests.web.pages.test_language import sentences
 
-SMALL = {"model": "megatron-1.7b", "system": "dgx-a100-640gb", "count": "4", "global_batch": "512"}
-
 SLOW = {"tensor": 8, "pipeline": 4, "micro_batch": 1, "recompute": "full"}
 
 
@@ -292,21 +290,6 @@ def test_stated_figures_have_no_plans(reader: Reader) -> None:
     assert reader.get(f"/studies/{stated}/plan.json").status_code == 404
 
 
-@pytest.mark.parametrize(
-    "old", ["/plans", f"/plans?{urlencode(SMALL)}", f"/plans?{urlencode(SMALL)}&tokens=300B&tensor=2"]
-)
-def test_old_addresses_lead_into_a_study(reader: Reader, old: str) -> None:
-    answer = reader.get(old)
-    while answer.status_code == 303:
-        address = str(answer.headers["location"])
-        answer = reader.get(address)
-    assert urlsplit(address).path.endswith("/plan") and answer.status_code == 200
-    page = BeautifulSoup(answer.text, "lxml")
-    assert rows(page)
-    assert chips(page) == (["Tensor"] if "tensor" in old else [])
-    assert page.select_one(".crumb .tag").get_text() == "not saved"
-
-
 def test_an_estimate_leads_to_its_plans(reader: Reader, modelled: str) -> None:
     known = reader.data(f"{modelled}.json")["rows"][0]["estimate"]
     page = reader.page(f"/estimates/{known['id']}")
@@ -315,7 +298,7 @@ def test_an_estimate_leads_to_its_plans(reader: Reader, modelled: str) -> None:
     # The estimate's plan was searched the same way: it is the best.
     assert rows(reader.page(address))[0].find(string="this option") is not None
     assert reader.data(f"{address}.json")["global_batch"] == known["plan"]["global_batch"]
-    assert reader.get("/estimates/none/plans").status_code == 404
+    assert reader.get("/estimates/none/study?view=plan").status_code == 404
 
 
 def test_no_script_is_needed(page: BeautifulSoup) -> None:

@@ -590,7 +590,7 @@ def test_forms_offer_price_books_and_measured_runs_by_their_names(reader: Reader
         return {entry["value"]: entry.get_text() for entry in entries}
 
     [(run, label)] = [one for one in offered(view, "calibration_id").items() if one[0]]
-    assert reader.data(f"/calibrations/{run}.json")["label"] == label
+    assert reader.data(f"/calibrations/{run}.json")["name"] == label
     chosen = reader.page(f"{view}?calibration_id={run}").select_one("#calibration_id [selected]")
     assert chosen["value"] == run
     draft = reader.submit(view, {**fields_of(reader, view), "customer": "A", "calibration_id": run})

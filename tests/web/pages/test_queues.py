@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from urllib.parse import urlencode
 
 import pytest
 from bs4 import BeautifulSoup
@@ -28,19 +27,19 @@ ASKED = {
 }
 
 
-def address(**more: str) -> str:
-    return f"/queues?{urlencode(ASKED | {name.replace('__', '.'): value for name, value in more.items()})}"
+def address(reader: Reader, **more: str) -> str:
+    return reader.view("queues", ASKED | {name.replace("__", "."): value for name, value in more.items()})
 
 
 @pytest.fixture(scope="module")
 def page(reader: Reader) -> BeautifulSoup:
-    return reader.page(address())
+    return reader.page(address(reader))
 
 
 def test_page_and_twin_agree(reader: Reader, page: BeautifulSoup) -> None:
     assert page.select_one(".tabs [aria-current]").get_text() == "Partitions"
-    data = reader.data(reader.landed(address()).replace("/partitions?", "/queues.json?"))
-    assert data == reader.data(f"/queues.json?{urlencode(ASKED)}")
+    data = reader.data(reader.landed(address(reader)).replace("/partitions?", "/queues.json?"))
+    assert data == reader.data(address(reader).replace("?", ".json?"))
     assert "over 120 simulated days" in page.get_text()
     assert f"{data['machines_needed']} × DGX A100 640GB keep" in page.find(id="needed").get_text()
     assert [row.th.span.get_text() for row in page.select("#waits tbody tr")] == ["vision", "tests"]
@@ -54,7 +53,7 @@ def test_page_and_twin_agree(reader: Reader, page: BeautifulSoup) -> None:
 
 
 def test_charts_show_what_the_tables_say(reader: Reader, page: BeautifulSoup) -> None:
-    data = reader.data(f"/queues.json?{urlencode(ASKED)}")
+    data = reader.data(address(reader).replace("?", ".json?"))
     drawn = {
         script["id"]: json.loads(script.get_text())
         for script in page.select("script[type='application/json']")
@@ -67,7 +66,7 @@ def test_charts_show_what_the_tables_say(reader: Reader, page: BeautifulSoup) ->
 
 
 def test_refused_question_stands_beside_its_row(reader: Reader, page: BeautifulSoup) -> None:
-    at = reader.landed(address()).replace("/partitions?", "/queues?")
+    at = reader.landed(address(reader)).replace("/partitions?", "/queues?")
     refused = reader.page(f"{at}&teams.3.devices=64", status=409)
     error = refused.find(id="teams-3-devices-error-1").get_text()
     assert "64" in error and "32" in error
@@ -126,5 +125,5 @@ def test_wrong_field_is_refused_at_its_place(
     reader: Reader, name: str, value: str, status: int, place: str
 ) -> None:
     more = {"teams__0__jobs_per_month": "5000"} if value == "1830" else {}
-    page = reader.page(address(**more | {name: value}), status=status)
+    page = reader.page(address(reader, **more | {name: value}), status=status)
     assert page.find(id=f"{place}-error-1") is not None

@@ -9,7 +9,6 @@ from fastapi import FastAPI
 
 from app.features.sizings.finding import Filters, WatchedSearch, question_of
 from app.features.studies.model import StudyContent
-from app.platform.web.examples import SIZING
 from app.platform.workbench import LOCAL_WORKSPACE
 from tests.web.pages.conftest import Reader
 
@@ -178,32 +177,6 @@ def test_a_study_of_figures_says_what_is_missing(reader: Reader) -> None:
     page = reader.page(f"/studies/{made.json()['id']}/systems")
     assert "stated figures only" in page.select_one(".notice").get_text()
     assert reader.get(f"/studies/{made.json()['id']}/systems.json").status_code == 404
-
-
-def test_a_stored_sizing_opens_as_a_study(reader: Reader) -> None:
-    made = reader.ask("POST", "/api/v1/sizings", json=SIZING).json()
-    answer = reader.get(f"/sizings/{made['id']}?deadline=12&unit=h")
-    assert answer.status_code == 303 and "/systems" in answer.headers["location"]
-    data = reader.data(answer.headers["location"].replace("/systems", "/systems.json"))
-    assert data["request"]["deadline_s"] == 43_200
-    assert {option["system"] for option in data["options"]} == set(SIZING["systems"])
-    assert reader.get(f"/sizings/{made['id']}.json").headers["location"].endswith("/systems.json")
-    assert reader.get("/sizings/siz_none").status_code == 404
-
-
-def test_the_old_form_opens_a_study(reader: Reader) -> None:
-    query = (
-        "model.preset=llama2-7b&workload.tokens=1e8&workload.kind=lora&workload.lora_rank=16"
-        "&workload.lora_modules=q_proj,+v_proj&deadline=10&budget=5,000&system=dgx-a100-640gb&system=aws-p4d"
-    )
-    study = reader.get(f"/sizings/new?{query}").headers["location"].removesuffix("/systems")
-    content = reader.data(f"{study}.json")["content"]
-    workload = content["base"]["workload"]
-    assert (workload["kind"], workload["lora_rank"]) == ("lora", 16)
-    assert workload["lora_modules"] == ["q_proj", "v_proj"]
-    assert (content["limits"]["deadline_s"], content["limits"]["budget"]) == (864_000, 5000)
-    assert content["views"]["systems"]["system"] == "dgx-a100-640gb,aws-p4d"
-    assert reader.get("/sizings").status_code == reader.get("/sizings/new").status_code == 303
 
 
 def test_korean_pages_say_it_in_korean(address: str, reader: Reader) -> None:

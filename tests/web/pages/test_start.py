@@ -348,12 +348,6 @@ def test_unknown_example_offers_the_known_ones(reader: Reader) -> None:
     assert response.status_code == 404 and "gpt3-175b" in response.text
 
 
-def test_old_addresses_lead_on(reader: Reader) -> None:
-    guide = reader.get("/studies/new?model.preset=bert-large")
-    assert (guide.status_code, guide.headers["location"]) == (303, "/?model.preset=bert-large")
-    assert reader.get("/decisions").headers["location"] == "/studies"
-
-
 def test_the_training_of_a_model_is_filled_in(reader: Reader) -> None:
     page = reader.page("/?model.preset=gpt3-175b")
     assert page.select_one("#workload-tokens")["value"] == "300,000,000,000"

@@ -286,7 +286,7 @@ def breakdown_chart(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> 
 
 
 def sensitivity_chart(estimate: Estimate, voice: Voice) -> ChartBlock:
-    option = {"option": estimate.label}
+    option = {"option": estimate.name}
     entries = [
         f"{voice.label(factor.input)} {voice.value(factor.low, 's', exact=False)}–"
         f"{voice.value(factor.high, 's', exact=False)}"
