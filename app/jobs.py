@@ -22,7 +22,7 @@ from app.features.sweeps.run import WorkerPool
 from app.features.sweeps.service import compute_sweep
 from app.platform.job_running import JobClaim, Turns, Watch, Work
 from app.platform.store.queries import now
-from app.platform.workbench import Workbench
+from app.platform.workspace import Installation
 
 logger = logging.getLogger("rackline.jobs")
 
@@ -44,16 +44,16 @@ class Jobs:
 
     def __init__(
         self,
-        bench: Workbench,
+        installation: Installation,
         make_pool: Callable[[], WorkerPool],
         lock: Path | None = None,
         threads: int = 1,
     ) -> None:
-        self._bench = bench
+        self._bench = installation
         self._lock = lock
         self._job_threads = threads
         self._work: Mapping[str, Work] = {"sweep": partial(compute_sweep, make_pool=make_pool)}
-        self._turns = Turns(bench.store)
+        self._turns = Turns(installation.store)
         self._stopping = False
         self._woken = threading.Condition()
         self._claiming = threading.Lock()

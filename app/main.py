@@ -46,7 +46,7 @@ from app.platform.web.needs import RateHeaders
 from app.platform.web.observing import Observer
 from app.platform.web.rendering import Assets
 from app.platform.web.security import HEADERS_OF_FAULTS, CurrentAccess, Guard, ServerAccess
-from app.platform.workbench import Workbench
+from app.platform.workspace import Installation
 from app.profiles.presets import beside, models_directory
 from app.settings import LOOPBACK, Settings
 from app.telemetry import count_connections
@@ -85,7 +85,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
     )
-    app.state.workbench = bench
+    app.state.installation = bench
     identity = identity_of(settings, bench.store)
     app.state.identity = identity
     app.state.access = access_of(settings, identity)
@@ -150,12 +150,12 @@ def file_storage_of(settings: Settings) -> FileStorage | None:
     return FileBucket(BucketAddress.read(settings.uploads, settings.s3_endpoint, settings.s3_region, *key))
 
 
-def make_jobs(bench: Workbench, settings: Settings, threads: int = 1) -> Jobs:
+def make_jobs(installation: Installation, settings: Settings, threads: int = 1) -> Jobs:
     """Return what does the jobs of a workbench once it is started."""
     if settings.dask:
         check_dask()
-    jobs = Jobs(bench, partial(crew, settings.dask), settings.data_dir / "jobs.lock", threads)
-    bench.wake = jobs.wake
+    jobs = Jobs(installation, partial(crew, settings.dask), settings.data_dir / "jobs.lock", threads)
+    installation.wake = jobs.wake
     return jobs
 
 

@@ -50,7 +50,7 @@ def api_page(text: str, app: FastAPI, openapi: dict[str, Any]) -> str:
         "problems": failures(),
         "faults": faults(),
         "warnings": warnings(),
-        "prices": book_parameters(app.state.workbench.sizing.catalog),
+        "prices": book_parameters(app.state.installation.sizing.catalog),
     }
     text = filled(text, {name: table(head, rows) for name, (head, *rows) in parts.items()}, "docs/api.md")
     return asyncio.run(with_answers(app, text))

@@ -15,7 +15,6 @@ from starlette.routing import BaseRoute
 from app import __version__
 from app.features.uploads.model import ProfileRequest
 from app.platform.web.problems import BY_STATUS, Problem
-from app.platform.workbench import Workbench
 from tools.illustrations import illustrate
 
 DESCRIPTION = (

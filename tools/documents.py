@@ -48,7 +48,7 @@ def generated_documents() -> dict[str, str]:
         app = create_app(Settings.at(Path(folder)))
         openapi = document(app.routes)
         documents[API] = api_page(written(API), app, openapi)
-        documents[DESCRIPTION] = description(openapi, app.state.workbench)
+        documents[DESCRIPTION] = description(openapi, app.state.installation)
     stated, presumed = (evidence.headline, evidence.newer), (evidence.defaults, evidence.newer_defaults)
     return documents | {
         "docs/accuracy.md": accuracy_document(evidence),

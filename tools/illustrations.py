@@ -100,7 +100,7 @@ from app.platform.web.examples import (
     WEBHOOK,
 )
 from app.platform.wording.voice import voice
-from app.platform.workbench import LOCAL_WORKSPACE, Workbench
+from app.platform.workspace import LOCAL_WORKSPACE
 from app.profiles.samples import read_sample
 
 MOMENT = datetime(2026, 11, 2, 9, 30, tzinfo=UTC)

@@ -12,10 +12,11 @@ from app.errors import BadInput
 from app.features.integrations import keys
 from app.features.integrations.model import ApiKey, KeyRequest, KeyScope, RotationRequest
 from app.main import make_bench
+from app.platform.references import no_such
 from app.platform.store.trail import Actor, acting
 from app.platform.web.forms import checked
 from app.platform.wording.lines import table
-from app.platform.workbench import LOCAL_WORKSPACE, Workbench, no_such
+from app.platform.workspace import LOCAL_WORKSPACE, Workspace
 from app.settings import Settings
 
 cli = typer.Typer(
@@ -111,15 +112,15 @@ def rotate(
     typer.echo(rotated.secret)
 
 
-def key_named(bench: Workbench, workspace: str, name: str) -> ApiKey:
+def key_named(workspace: Workspace, name: str) -> ApiKey:
     if name.startswith(keys.MARK):
         if keys.FORM.fullmatch(name):
             raise BadInput.at("KEY", "enter the identifier or the beginning of the key, never the whole key")
-        record = bench.store.key_of(name)
-        if record is None or record.workspace_id != workspace:
+        record = workspace.installation.store.key_of(name)
+        if record is None or record.workspace_id != workspace.id:
             raise no_such("key", name)
         name = record.id
-    return keys.get_key(bench, workspace, name)
+    return keys.get_key(workspace, name)
 
 
 def moment(value: object) -> str:

@@ -118,7 +118,7 @@ def local_session(language: str) -> Iterator[ApiSession]:
         ) as http:
             yield ApiSession(http)
     finally:
-        application.state.workbench.store.close()
+        application.state.installation.store.close()
 
 
 class InProcess(httpx.BaseTransport):

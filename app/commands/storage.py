@@ -24,7 +24,7 @@ from app.platform.store.queries import now
 from app.platform.store.trail import Actor, acting
 from app.platform.store.upload_files import UploadFiles
 from app.platform.wording.lines import table as lines
-from app.platform.workbench import LOCAL_WORKSPACE, Workbench
+from app.platform.workspace import LOCAL_WORKSPACE
 from app.profiles.presets import models_directory
 from app.settings import Settings
 

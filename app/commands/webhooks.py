@@ -11,7 +11,7 @@ from app.features.integrations import webhooks
 from app.features.integrations.model import EventName, WebhookRequest
 from app.platform.web.forms import checked
 from app.platform.wording.lines import table
-from app.platform.workbench import LOCAL_WORKSPACE
+from app.platform.workspace import LOCAL_WORKSPACE
 
 cli = typer.Typer(
     name="webhook", help="Create, list and delete webhooks.", no_args_is_help=True, rich_markup_mode=None

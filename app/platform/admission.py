@@ -8,12 +8,12 @@ from enum import StrEnum
 from typing import Protocol
 
 from app.platform.store.trail import Actor
-from app.platform.workbench import LOCAL_WORKSPACE, Workbench
+from app.platform.workspace import LOCAL_WORKSPACE, Workspace
 
 
-def holds(bench: Workbench, workspace_id: str, identifier: str) -> bool:
+def holds(workspace: Workspace, identifier: str) -> bool:
     """Tell whether an identifier may be spoken of: an object of this workspace, or of no kind kept here."""
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         return repository.holds(identifier) is not False
 
 

@@ -28,7 +28,7 @@ from app.profiles.presets import models_directory
 
 if TYPE_CHECKING:
     from app.platform.store.trail import Actor
-    from app.platform.workbench import Workbench
+    from app.platform.workspace import Workspace
 
 logger = logging.getLogger("rackline.apart")
 
@@ -179,17 +179,16 @@ class Apart:
 
 
 def run_apart(
-    bench: Workbench,
+    workspace: Workspace,
     function: Callable[..., Answer],
-    workspace_id: str,
     *values: object,
     watch: Told | None = None,
     gone: Callable[[], bool] = never,
 ) -> Answer:
     """Run a use case in a process of its own, or here where the server has none."""
-    if bench.apart is not None:
-        return bench.apart.run(function, workspace_id, *values, watch=watch, gone=gone)
-    return function(bench, workspace_id, *values, **({} if watch is None else {"watch": watch}))
+    if workspace.installation.apart is not None:
+        return workspace.installation.apart.run(function, workspace.id, *values, watch=watch, gone=gone)
+    return function(workspace, *values, **({} if watch is None else {"watch": watch}))
 
 
 def _nothing() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.errors import Conflict, FieldError, Message, Stale
+from app.platform.references import existing
 from app.platform.store.tables import (
     BillRow,
     ComparisonRecord,
@@ -14,7 +15,7 @@ from app.platform.store.tables import (
     ProposalRecord,
     SweepRecord,
 )
-from app.platform.workbench import Workbench, existing
+from app.platform.workspace import Workspace
 
 DELETABLE: dict[type[Owned], str] = {
     EstimateRow: "estimate",
@@ -27,11 +28,9 @@ DELETABLE: dict[type[Owned], str] = {
 """Tables of what can be deleted → what it is called."""
 
 
-def delete(
-    bench: Workbench, workspace_id: str, table: type[Any], identifier: str, expected: int | None = None
-) -> None:
+def delete(workspace: Workspace, table: type[Any], identifier: str, expected: int | None = None) -> None:
     """Delete an object; with a version, only where it still is of that version."""
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         # Before anything is looked at: whoever keeps what stands on it holds the workspace, and whoever
         # changes it the row. A sweep is held by its job, as by its runner.
         repository.hold()

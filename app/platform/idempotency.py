@@ -16,7 +16,7 @@ from app.errors import BadInput, Conflict
 from app.estimating.schema import Document
 from app.platform.store.queries import now
 from app.platform.store.repository import AlreadyAnswered, Repository
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 MAX_KEY = 200
 
@@ -65,26 +65,25 @@ class IdempotentCall:
 
 
 def keep(
-    bench: Workbench,
-    workspace_id: str,
+    workspace: Workspace,
     once: IdempotentCall | None,
     kind: type[Answer],
     make: Callable[[], tuple[Answer, Save]],
 ) -> Answer:
     """Make an answer and save it in one transaction, or give the one its key already has."""
-    earlier = earlier_answer(bench, workspace_id, once, kind)
+    earlier = earlier_answer(workspace, once, kind)
     if earlier is not None:
         return earlier
     try:
         answer, save = make()
-        with bench.store.transaction(workspace_id) as repository:
+        with workspace.transaction() as repository:
             save(repository)
             if once is not None:
                 document = answer.model_dump(mode="json")
                 since = now() - KEPT
                 repository.add_idempotent_answer(once.endpoint, once.key, once.body_sha256, document, since)
     except AlreadyAnswered:
-        first = earlier_answer(bench, workspace_id, once, kind)
+        first = earlier_answer(workspace, once, kind)
         if first is None:
             # It has failed since, and its key is free again.
             raise not_ended() from None
@@ -93,23 +92,21 @@ def keep(
 
 
 @contextmanager
-def claimed(
-    bench: Workbench, workspace_id: str, once: IdempotentCall | None, begin: Save, undo: Save
-) -> Iterator[None]:
+def claimed(workspace: Workspace, once: IdempotentCall | None, begin: Save, undo: Save) -> Iterator[None]:
     """Let one request alone, of several with a key, do what cannot be taken back, such as sending a mail.
 
     The key and what ``begin`` saves are kept before, and taken back only if it fails: where a server stops
     in between, the key has no answer, and nothing is done twice. The request saves its answer after
     :func:`free`.
     """
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         if once is not None:
             repository.add_idempotent_answer(once.endpoint, once.key, once.body_sha256, {}, now() - KEPT)
         begin(repository)
     try:
         yield
     except Exception:
-        with bench.store.transaction(workspace_id) as repository:
+        with workspace.transaction() as repository:
             free(repository, once)
             undo(repository)
         raise
@@ -127,12 +124,10 @@ def not_ended() -> Conflict:
     )
 
 
-def earlier_answer(
-    bench: Workbench, workspace_id: str, once: IdempotentCall | None, kind: type[Answer]
-) -> Answer | None:
+def earlier_answer(workspace: Workspace, once: IdempotentCall | None, kind: type[Answer]) -> Answer | None:
     if once is None:
         return None
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         row = repository.idempotent_answer(once.endpoint, once.key, now() - KEPT)
     if row is None:
         return None

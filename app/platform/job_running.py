@@ -20,7 +20,7 @@ from app.platform.store.database import Store
 from app.platform.store.job_queries import ClaimedJob, WatchedJob
 from app.platform.store.queries import now
 from app.platform.store.repository import Repository
-from app.platform.workbench import Workbench
+from app.platform.workspace import Installation, Workspace
 from app.telemetry import JOBS_ENDED
 
 logger = logging.getLogger("rackline.jobs")
@@ -39,7 +39,7 @@ MOST_ATTEMPTS = 50
 class JobClaim:
     """A job that this runner has taken on."""
 
-    bench: Workbench
+    workspace: Workspace
     job: ClaimedJob
     stopping: Callable[[], bool]
     """Whether the server ends, or it is another job's turn."""
@@ -52,14 +52,14 @@ class JobClaim:
     @classmethod
     def take(
         cls,
-        bench: Workbench,
+        installation: Installation,
         identifier: str,
         stopping: Callable[[], bool],
         charge: Callable[[float], None] = uncounted,
     ) -> JobClaim | None:
         """Take on a job; None where it does not wait, such as when another was faster."""
-        job = bench.store.claim_job(identifier, runner_name(), now())
-        return cls(bench, job, stopping, charge) if job else None
+        job = installation.store.claim_job(identifier, runner_name(), now())
+        return cls(installation, job, stopping, charge) if job else None
 
     def cancelled(self) -> bool:
         """Tell whether to stop; shows that this runner lives. To be asked several times a second."""
@@ -70,7 +70,7 @@ class JobClaim:
         """Show that this runner lives, where it is time to, and find out whether the job is still its own."""
         if not self.lost and time.monotonic() - self.beaten >= BEAT_SECONDS:
             self.beaten = time.monotonic()
-            with self.bench.store.transaction(self.job.workspace_id) as repository:
+            with self.workspace.installation.store.transaction(self.job.workspace_id) as repository:
                 self.lost = not repository.of_job(self.job.id).beat(self.job.fence)
 
     @contextmanager
@@ -94,7 +94,7 @@ class JobClaim:
 
     def advance(self, steps: int, keep: Callable[[Repository], None]) -> None:
         """Keep what some steps have made, unless the job is no longer this runner's."""
-        with self.bench.store.transaction(self.job.workspace_id) as repository:
+        with self.workspace.installation.store.transaction(self.job.workspace_id) as repository:
             self.lost = not repository.of_job(self.job.id).advance(self.job.fence, steps, now())
             if not self.lost:
                 keep(repository)
@@ -122,7 +122,7 @@ class JobClaim:
     def _end(self, status: str, message: Text | None = None) -> None:
         # Where the job has been cancelled or taken over, its status is no longer this runner's affair.
         document = message.model_dump(mode="json") if message else None
-        with self.bench.store.transaction(self.job.workspace_id) as repository:
+        with self.workspace.installation.store.transaction(self.job.workspace_id) as repository:
             own = repository.of_job(self.job.id).end(self.job.fence, status, now(), document)
         JOBS_ENDED.labels(self.job.kind, status if own else "lost").inc()
 
@@ -144,8 +144,8 @@ class Watch:
     wrong or jump.
     """
 
-    def __init__(self, bench: Workbench, clock: Callable[[], float] = time.monotonic) -> None:
-        self._bench = bench
+    def __init__(self, installation: Installation, clock: Callable[[], float] = time.monotonic) -> None:
+        self._bench = installation
         self._clock = clock
         self._seen: dict[str, tuple[WatchedJob, float]] = {}
 

@@ -19,7 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import Message, TooMany, Unavailable
 from app.platform.store.database import Store
-from app.platform.workbench import LOCAL_WORKSPACE
+from app.platform.workspace import LOCAL_WORKSPACE
 
 logger = logging.getLogger("rackline.rates")
 

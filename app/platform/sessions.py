@@ -12,10 +12,10 @@ from app.errors import Unavailable
 from app.platform.admission import Credentials, Principal, Role
 from app.platform.identity import Identity, SessionTimes, Visitor, new_token, token_hash
 from app.platform.passwords import FORGOTTEN
+from app.platform.references import no_such
 from app.platform.store.account_tables import Account, AccountSession
 from app.platform.store.database import IdentityStore, Store
 from app.platform.store.queries import new_id, now
-from app.platform.workbench import no_such
 
 logger = logging.getLogger("rackline.sessions")
 

@@ -18,7 +18,7 @@ import pytest
 from app.features.accounts import service as accounts
 from app.main import create_app, identity_of
 from app.platform.store.database import Store
-from app.platform.workbench import LOCAL_WORKSPACE
+from app.platform.workspace import LOCAL_WORKSPACE
 from app.settings import Settings
 from tests.windows import Seat, seat
 

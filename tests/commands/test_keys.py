@@ -14,7 +14,7 @@ from app.features.integrations.keys import FORM, principal_of
 from app.platform.store.database import Store
 from app.platform.store.queries import now
 from app.platform.store.trail import TrailFilter
-from app.platform.workbench import LOCAL_WORKSPACE
+from app.platform.workspace import LOCAL_WORKSPACE
 
 runner = CliRunner()
 

@@ -22,7 +22,7 @@ from app.platform.store.migrate import REVISIONS
 from app.platform.store.tables import EstimateRow
 from app.platform.store.trail import TrailFilter
 from app.platform.web.examples import GPT3
-from app.platform.workbench import LOCAL_WORKSPACE
+from app.platform.workspace import LOCAL_WORKSPACE
 from app.settings import Settings
 from tests.clocks import moved_clock
 from tests.serving import serving

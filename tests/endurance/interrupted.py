@@ -38,7 +38,7 @@ from app.platform.store.migrate import REVISIONS, database_faults, revision_of
 from app.platform.store.queries import now
 from app.platform.store.upload_bucket import FileBucket
 from app.platform.store.upload_files import NAME, FileStorage, UploadFiles
-from app.platform.workbench import LOCAL_WORKSPACE, Workbench
+from app.platform.workspace import LOCAL_WORKSPACE, Installation
 from tests.buckets import Bucket
 from tests.postgres import Cluster
 from tests.sizing.asking import sizing_context

@@ -44,7 +44,7 @@ from app.platform.web.examples import (
     STUDY,
     WEBHOOK,
 )
-from app.platform.workbench import LOCAL_WORKSPACE
+from app.platform.workspace import LOCAL_WORKSPACE
 from app.serving import settle
 from app.settings import Settings
 from tests.described import resolved

@@ -24,7 +24,7 @@ from app.platform.identity import Identity
 from app.platform.sealing import Sealer
 from app.platform.store.database import Store
 from app.platform.store.queries import now
-from app.platform.workbench import LOCAL_WORKSPACE
+from app.platform.workspace import LOCAL_WORKSPACE
 from app.settings import Settings
 from tests.loops import run
 from tests.store.conftest import migrated as migrated

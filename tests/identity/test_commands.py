@@ -29,7 +29,7 @@ from app.platform.store.account_queries import SEALED
 from app.platform.store.database import Store
 from app.platform.store.queries import now
 from app.platform.store.trail import TrailFilter
-from app.platform.workbench import LOCAL_WORKSPACE
+from app.platform.workspace import LOCAL_WORKSPACE
 from app.settings import Settings
 from tests.identity.conftest import PASSWORD, Browser
 

@@ -1,7 +1,7 @@
 """What is kept in memory: the same for the same key, bounded, one workspace apart from another."""
 
 from app.estimating.request import SystemInput
-from app.platform.workbench import LruCache, key_of
+from app.platform.caches import LruCache, key_of
 
 
 def test_what_was_asked_last_is_kept_and_no_more() -> None:

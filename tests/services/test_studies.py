@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from app.platform.workbench import EstimateCache, LruCache, Workbench
 
 from app.errors import AppError, Conflict, NotFound
 from app.estimating.documents import Estimate
@@ -26,8 +27,7 @@ from app.features.studies.model import (
 from app.platform.store.database import Store
 from app.platform.store.queries import now
 from app.platform.store.trail import TrailFilter
-from app.platform.workbench import LOCAL_WORKSPACE as HERE
-from app.platform.workbench import EstimateCache, LruCache, Workbench
+from app.platform.workspace import LOCAL_WORKSPACE as HERE
 from tests.sizing.asking import answer, asked, sizing_context
 
 CONTENT: dict[str, Any] = {

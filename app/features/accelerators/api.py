@@ -25,7 +25,7 @@ from app.platform.web.api import (
     read_tag,
     write_tag,
 )
-from app.platform.web.deps import ID, USUAL, BenchDep, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.deps import ID, USUAL, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.platform.web.examples import ACCELERATOR, ACCELERATOR_CHANGE
 from app.platform.web.needs import Right, needs
 
@@ -41,7 +41,6 @@ VersionQuery = Annotated[
 @router.post("", status_code=201, summary="Add an accelerator", responses=ASK)
 @needs(Right.MAKE)
 def create_accelerator(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     body: Annotated[AcceleratorRequest, Body(examples=[ACCELERATOR])],
     response: Response,
@@ -53,22 +52,21 @@ def create_accelerator(
     measured. Peaks are dense; one that looks like a peak with structured sparsity is refused until
     ``sparsity`` says which it is.
     """
-    accelerator = accelerators.create_accelerator(bench, workspace, body, key)
+    accelerator = accelerators.create_accelerator(workspace, body, key)
     response.headers["Location"] = f"/api/v1/accelerators/{accelerator.id}"
     return accelerator
 
 
 @router.get("", summary="List accelerators", responses=LIST)
 def list_accelerators(
-    bench: BenchDep, workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
+    workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
 ) -> Page[AcceleratorSummary]:
     """List identifiers, names and newest versions, newest first."""
-    return accelerators.list_accelerators(bench, workspace, limit, cursor)
+    return accelerators.list_accelerators(workspace, limit, cursor)
 
 
 @router.get("/{id}", summary="Retrieve an accelerator", responses=READ)
 def get_accelerator(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: AcceleratorId,
     response: Response,
@@ -78,7 +76,7 @@ def get_accelerator(
 
     One that was deleted is returned with ``deleted_at`` while something made with it is kept.
     """
-    accelerator = accelerators.get_accelerator(bench, workspace, identifier, version)
+    accelerator = accelerators.get_accelerator(workspace, identifier, version)
     response.headers["ETag"] = write_tag(accelerator.newest)
     return accelerator
 
@@ -86,7 +84,6 @@ def get_accelerator(
 @router.patch("/{id}", summary="Update an accelerator", responses={**ASK, **CHANGED})
 @needs(Right.MAKE)
 def change_accelerator(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: AcceleratorId,
     body: Annotated[AcceleratorPatch, Body(examples=[ACCELERATOR_CHANGE])],
@@ -94,16 +91,16 @@ def change_accelerator(
     tag: MatchHeader = None,
 ) -> Accelerator:
     """Change some figures, as a new version; stored estimates keep the figures they were made with."""
-    accelerator = accelerators.change_accelerator(bench, workspace, identifier, body, read_tag(tag))
+    accelerator = accelerators.change_accelerator(workspace, identifier, body, read_tag(tag))
     response.headers["ETag"] = write_tag(accelerator.newest)
     return accelerator
 
 
 @router.delete("/{id}", status_code=204, summary="Delete an accelerator", responses=CHANGE)
 @needs(Right.MAKE)
-def delete_accelerator(bench: BenchDep, workspace: WorkspaceDep, identifier: AcceleratorId) -> None:
+def delete_accelerator(workspace: WorkspaceDep, identifier: AcceleratorId) -> None:
     """Delete an accelerator; what was made with it can still be opened and computed again.
 
     It is offered nowhere any more. Its last figures stay while something is kept that names it.
     """
-    accelerators.delete_accelerator(bench, workspace, identifier)
+    accelerators.delete_accelerator(workspace, identifier)

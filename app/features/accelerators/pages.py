@@ -25,14 +25,14 @@ from app.features.catalogue.views import StatementView, statement_view
 from app.platform.listing import Page
 from app.platform.web import choices
 from app.platform.web.contexts import Choice, ChoiceGroup, Form
-from app.platform.web.deps import ALL, BenchDep, WorkspaceDep, workbench_of
+from app.platform.web.deps import ALL, WorkspaceDep, workspace_of
 from app.platform.web.forms import FormDep, checked, plain_number, typed, whole
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import FOR_GOOD, DeletePage, deleted, render
 from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 router = page_router()
 
@@ -91,8 +91,8 @@ class AcceleratorPage:
     """Kind of object → address of its pages."""
 
 
-def fabrics_of(bench: Workbench) -> list[Choice]:
-    fabrics = bench.catalogue.fabrics.documents.values()
+def fabrics_of(workspace: Workspace) -> list[Choice]:
+    fabrics = workspace.catalogue.fabrics.documents.values()
     return [Choice(fabric.id, fabric.name) for fabric in fabrics if fabric.id != "ipu-fabric"]
 
 
@@ -102,7 +102,7 @@ def accelerators_page(
     form: Form | None = None,
     message: Message | None = None,
 ) -> AcceleratorsPage:
-    bench = workbench_of(request)
+    bench = workspace_of(request)
     catalog = bench.published.catalog
     machines = set(gpus(catalog, "machine"))
     known = {name for name in catalog.names("system") if catalog.system(name).machine in machines}
@@ -147,8 +147,8 @@ def copied(catalog: Catalog, system: str) -> dict[str, list[str]]:
 
 
 @resource(router, "/accelerators", "accelerators/accelerators.html", accelerators_page)
-def show_accelerators(bench: BenchDep, workspace: WorkspaceDep) -> Page[AcceleratorSummary]:
-    return accelerators.list_accelerators(bench, workspace, ALL, None)
+def show_accelerators(workspace: WorkspaceDep) -> Page[AcceleratorSummary]:
+    return accelerators.list_accelerators(workspace, ALL, None)
 
 
 def stated(values: Mapping[str, Sequence[str]]) -> dict[str, str]:
@@ -159,15 +159,13 @@ def stated(values: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 @router.post("/accelerators", response_class=HTMLResponse)
 @needs(Right.MAKE)
-def add_accelerator(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
+def add_accelerator(request: Request, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Add an accelerator and go there; what is wrong stands beside its field."""
     values = typed(form)
     try:
-        accelerator = accelerators.create_accelerator(
-            bench, workspace, checked(AcceleratorRequest, stated(values))
-        )
+        accelerator = accelerators.create_accelerator(workspace, checked(AcceleratorRequest, stated(values)))
     except AppError as error:
-        listed = show_accelerators(bench, workspace)
+        listed = show_accelerators(workspace)
         page = accelerators_page(request, listed, Form(values, error.errors), error.message)
         return render(request, "accelerators/accelerators.html", page, status=error.status)
     return RedirectResponse(f"/accelerators/{accelerator.id}", 303)
@@ -187,7 +185,7 @@ def accelerator_page(
         accelerator=accelerator,
         form=form or Form(texts),
         message=message,
-        fabrics=fabrics_of(workbench_of(request)),
+        fabrics=fabrics_of(workspace_of(request)),
         editable=accelerator.version == accelerator.newest and accelerator.deleted_at is None,
         figures=[
             statement_view(figure, voice, figure.description)
@@ -200,18 +198,14 @@ def accelerator_page(
 
 
 @resource(router, "/accelerators/{identifier}", "accelerators/accelerator.html", accelerator_page)
-def show_accelerator(
-    bench: BenchDep, workspace: WorkspaceDep, identifier: str, version: int | None = None
-) -> Accelerator:
+def show_accelerator(workspace: WorkspaceDep, identifier: str, version: int | None = None) -> Accelerator:
     """Return an accelerator: the newest version to change, an earlier one to read."""
-    return accelerators.get_accelerator(bench, workspace, identifier, version)
+    return accelerators.get_accelerator(workspace, identifier, version)
 
 
 @router.post("/accelerators/{identifier}", response_class=HTMLResponse)
 @needs(Right.MAKE)
-def save_accelerator(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep
-) -> Response:
+def save_accelerator(request: Request, workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
     """Keep what was typed as a new version; what is wrong stands beside its field."""
     values = typed(form)
     try:
@@ -221,40 +215,34 @@ def save_accelerator(
         # An emptied field is omitted from now on.
         emptied = dict.fromkeys(AcceleratorRequest.model_fields)
         patch = checked(AcceleratorPatch, {**emptied, **stated(values)})
-        accelerators.change_accelerator(bench, workspace, identifier, patch, expected)
+        accelerators.change_accelerator(workspace, identifier, patch, expected)
     except AppError as error:
-        accelerator = show_accelerator(bench, workspace, identifier)
+        accelerator = show_accelerator(workspace, identifier)
         page = accelerator_page(request, accelerator, Form(values, error.errors), error.message)
         return render(request, "accelerators/accelerator.html", page, status=error.status)
     return RedirectResponse(f"/accelerators/{identifier}", 303)
 
 
 @router.get("/accelerators/{identifier}/delete", response_class=HTMLResponse)
-def ask_about_accelerator(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
-) -> Response:
+def ask_about_accelerator(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
     """Ask whether an accelerator is really to be deleted."""
-    return render(request, "delete.html", accelerator_question(bench, workspace, identifier))
+    return render(request, "delete.html", accelerator_question(workspace, identifier))
 
 
 @router.post("/accelerators/{identifier}/delete", response_class=HTMLResponse)
 @needs(Right.MAKE)
-def remove_accelerator(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
-) -> Response:
+def remove_accelerator(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
     """Delete an accelerator and go to the list."""
     return deleted(
         request,
-        lambda: accelerators.delete_accelerator(bench, workspace, identifier),
-        lambda error: accelerator_question(bench, workspace, identifier, error),
+        lambda: accelerators.delete_accelerator(workspace, identifier),
+        lambda error: accelerator_question(workspace, identifier, error),
         "/accelerators",
     )
 
 
-def accelerator_question(
-    bench: Workbench, workspace: str, identifier: str, error: AppError | None = None
-) -> DeletePage:
-    accelerator = accelerators.get_accelerator(bench, workspace, identifier)
+def accelerator_question(workspace: Workspace, identifier: str, error: AppError | None = None) -> DeletePage:
+    accelerator = accelerators.get_accelerator(workspace, identifier)
     consequences = [Message("It is offered for no new study any more.")]
     if accelerator.used_by:
         names = ", ".join(f"“{use.name[:80]}”" for use in accelerator.used_by[:5])

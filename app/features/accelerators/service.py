@@ -25,12 +25,13 @@ from app.platform.catalogue import figure
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.json_bodies import as_app_error
 from app.platform.listing import Page, filled, page_of
+from app.platform.references import existing
 from app.platform.store.document_queries import VersionTaken
 from app.platform.store.queries import new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import AcceleratorRecord, AcceleratorVersion
 from app.platform.store.trail import acting_name
-from app.platform.workbench import Workbench, accelerator, existing
+from app.platform.workspace import Workspace, accelerator
 
 MOST = 100
 """Most accelerators of one workspace, including deleted ones still in use."""
@@ -56,14 +57,14 @@ LIMITS: Mapping[str, tuple[float, float]] = {
 
 
 def create_accelerator(
-    bench: Workbench, workspace_id: str, request: AcceleratorRequest, key: str | None = None
+    workspace: Workspace, request: AcceleratorRequest, key: str | None = None
 ) -> Accelerator:
-    check(request, bench.published.catalog)
+    check(request, workspace.installation.sizing.catalog)
 
     def make() -> tuple[Accelerator, Save]:
         identifier, moment = new_id("own").replace("own_", PREFIX), now()
         record = AcceleratorRecord(
-            id=identifier, workspace_id=workspace_id, name=request.name, version=1, created_at=moment,
+            id=identifier, workspace_id=workspace.id, name=request.name, version=1, created_at=moment,
             updated_at=moment,
         )  # fmt: skip
         version = _version(identifier, 1, request)
@@ -75,15 +76,13 @@ def create_accelerator(
                 raise Conflict(Message(message, {"most": MOST}))
             repository.accelerators.add(record, version)
 
-        return _document(bench, record, [version], version, []), save
+        return _document(workspace, record, [version], version, []), save
 
-    return keep(bench, workspace_id, IdempotentCall.of("accelerators", key, request), Accelerator, make)
+    return keep(workspace, IdempotentCall.of("accelerators", key, request), Accelerator, make)
 
 
-def get_accelerator(
-    bench: Workbench, workspace_id: str, identifier: str, version: int | None = None
-) -> Accelerator:
-    with bench.store.transaction(workspace_id) as repository:
+def get_accelerator(workspace: Workspace, identifier: str, version: int | None = None) -> Accelerator:
+    with workspace.transaction() as repository:
         record = existing(repository, AcceleratorRecord, identifier, "accelerator")
         versions = repository.accelerators.versions(identifier)
         uses = repository.accelerators.users(identifier, MOST_USES)
@@ -91,13 +90,11 @@ def get_accelerator(
         selected = by_number.get(version or record.version)
         if selected is None:
             raise NotFound.named("version", str(version), map(str, by_number), "version")
-        return _document(bench, record, versions, selected, uses)
+        return _document(workspace, record, versions, selected, uses)
 
 
-def list_accelerators(
-    bench: Workbench, workspace_id: str, limit: int, cursor: str | None
-) -> Page[AcceleratorSummary]:
-    with bench.store.transaction(workspace_id) as repository:
+def list_accelerators(workspace: Workspace, limit: int, cursor: str | None) -> Page[AcceleratorSummary]:
+    with workspace.transaction() as repository:
         return page_of(
             repository,
             AcceleratorRecord,
@@ -109,12 +106,12 @@ def list_accelerators(
 
 
 def change_accelerator(
-    bench: Workbench, workspace_id: str, identifier: str, patch: AcceleratorPatch, expected: int | None
+    workspace: Workspace, identifier: str, patch: AcceleratorPatch, expected: int | None
 ) -> Accelerator:
     """Store a new version, if the newest one is still the expected one."""
     current = 0
     try:
-        with bench.store.transaction(workspace_id) as repository:
+        with workspace.transaction() as repository:
             record = existing(repository, AcceleratorRecord, identifier, "accelerator", held=True)
             current = record.version
             if record.deleted_at is not None:
@@ -127,18 +124,18 @@ def change_accelerator(
             before = repository.accelerators.find(identifier, current)
             assert before is not None, "an accelerator has its newest version"
             request = patched(before.document, patch)
-            check(request, bench.published.catalog)
+            check(request, workspace.installation.sizing.catalog)
             repository.accelerators.add_version(
                 record, request.name, _version(identifier, current + 1, request)
             )
     except VersionTaken:
         raise _changed_meanwhile(current + 1, current) from None
-    return get_accelerator(bench, workspace_id, identifier)
+    return get_accelerator(workspace, identifier)
 
 
-def delete_accelerator(bench: Workbench, workspace_id: str, identifier: str) -> None:
+def delete_accelerator(workspace: Workspace, identifier: str) -> None:
     """Delete an accelerator; its figures are kept for what was made with it."""
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         # Whoever keeps what is made with it holds the workspace.
         repository.hold()
         existing(repository, AcceleratorRecord, identifier, "accelerator", held=True)
@@ -217,14 +214,14 @@ def _version(identifier: str, version: int, request: AcceleratorRequest) -> Acce
 
 
 def _document(
-    bench: Workbench,
+    workspace: Workspace,
     record: AcceleratorRecord,
     versions: Sequence[AcceleratorVersion],
     selected: AcceleratorVersion,
     uses: Sequence[tuple[Any, str, str]],
 ) -> Accelerator:
     """Return an accelerator at a version, with the figures that estimates use; versions newest first."""
-    catalog = bench.published.catalog.with_own([accelerator(record, selected)])
+    catalog = workspace.installation.sizing.catalog.with_own([accelerator(record, selected)])
     entries = (catalog.chip(record.id), catalog.machine_entry(record.id), catalog.system(record.id))
     facts = {(fact.parameter, fact.condition): fact for entry in entries for fact in entry.figures}
     figures = (figure(catalog, fact) for fact in facts.values())

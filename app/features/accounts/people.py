@@ -13,10 +13,10 @@ from app.features.accounts.service import accept, check_room, no_link
 from app.platform.admission import Principal, Role
 from app.platform.identity import Identity, checked_email, checked_name, folded, new_token, token_hash
 from app.platform.listing import filled
+from app.platform.references import no_such
 from app.platform.store.account_tables import Invitation
 from app.platform.store.database import IdentityStore
 from app.platform.store.queries import new_id, now
-from app.platform.workbench import no_such
 
 INVITATION_WORKS = timedelta(days=7)
 

@@ -13,11 +13,11 @@ from pyotp.exceptions import OTPVerificationError
 from app.errors import BadInput, Conflict
 from app.platform.identity import Identity
 from app.platform.passwords import of_account, password_is_right, succeed
+from app.platform.references import no_such
 from app.platform.sealing import Unsealable
 from app.platform.store.account_tables import Account
 from app.platform.store.database import IdentityStore
 from app.platform.store.queries import now
-from app.platform.workbench import no_such
 
 ISSUER = "Rackline"
 

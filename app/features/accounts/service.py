@@ -34,7 +34,7 @@ from app.platform.store.account_tables import Account, Invitation, Membership, P
 from app.platform.store.database import IdentityStore
 from app.platform.store.queries import new_id, now
 from app.platform.store.tables import Workspace
-from app.platform.workbench import LOCAL_WORKSPACE
+from app.platform.workspace import LOCAL_WORKSPACE, Workspace
 
 LINK_WORKS = timedelta(days=2)
 MOST_MEMBERS = 1000

@@ -19,7 +19,7 @@ from app.features.accuracy.service import AccuracyFindings, allowed, choice_of, 
 from app.platform.catalogue import Catalogue
 from app.platform.listing import start_of
 from app.platform.web.contexts import Choice, FigureView
-from app.platform.web.deps import BenchDep, CursorQuery
+from app.platform.web.deps import CursorQuery, WorkspaceDep
 from app.platform.web.documents import WrittenDocument, document_page, written
 from app.platform.web.locale import voice_of
 from app.platform.web.rendering import render
@@ -306,8 +306,8 @@ def cursor_behind(start: int, count: int) -> str | None:
 
 
 @router.get(f"{ADDRESS}.json")
-def show_accuracy_data(bench: BenchDep, query: QueryDep) -> AccuracyData:
-    fields, report = dict(findings_of(query.choice, bench.sizing)), written("accuracy")
+def show_accuracy_data(workspace: WorkspaceDep, query: QueryDep) -> AccuracyData:
+    fields, report = dict(findings_of(query.choice, workspace.sizing)), written("accuracy")
     runs = fields["runs"]
     start = query.start_in([run.id for run in runs])
     fields |= {"runs": runs[start : start + RUNS], "next": cursor_behind(start, len(runs))}
@@ -315,15 +315,15 @@ def show_accuracy_data(bench: BenchDep, query: QueryDep) -> AccuracyData:
 
 
 @router.get(ADDRESS, response_class=HTMLResponse)
-def show_accuracy(request: Request, bench: BenchDep, query: QueryDep) -> Response:
+def show_accuracy(request: Request, workspace: WorkspaceDep, query: QueryDep) -> Response:
     speaker = voice_of(request)
 
     def build() -> AccuracyPage:
-        findings = findings_of(query.choice, bench.sizing)
-        return accuracy_page(findings, allowed(), bench.catalogue, speaker)
+        findings = findings_of(query.choice, workspace.sizing)
+        return accuracy_page(findings, allowed(), workspace.catalogue, speaker)
 
     # The page depends on nothing but the catalogue and the choice.
-    whole = bench.pages.get((ADDRESS, query.choice, speaker.language), build)
+    whole = workspace.installation.pages.get((ADDRESS, query.choice, speaker.language), build)
     start = query.start_in([view.run.id for view in whole.runs])
     page = replace(
         whole,
@@ -332,7 +332,7 @@ def show_accuracy(request: Request, bench: BenchDep, query: QueryDep) -> Respons
         earlier=(str(start - RUNS) if start > RUNS else "") if start else None,
         later=cursor_behind(start, len(whole.runs)),
     )
-    return render(request, "accuracy/accuracy.html", page, lasting=bench.pages)
+    return render(request, "accuracy/accuracy.html", page, lasting=workspace.installation.pages)
 
 
 @resource(router, REPORT, "document.html", lambda *_: document_page("accuracy"))

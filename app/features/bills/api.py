@@ -12,7 +12,7 @@ from app.features.bills import service as bills
 from app.features.bills.model import Bill, BillComparison, BillRequest, BillSummary, FabricPlan, FabricRequest
 from app.platform.listing import Page
 from app.platform.web.api import ASK, CHANGE, LIST, READ, api_router, file_answer
-from app.platform.web.deps import ID, BenchDep, FileVoiceDep, KeyHeader, ListDep, WorkspaceDep
+from app.platform.web.deps import ID, FileVoiceDep, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import BILL, BILL_OF_POD, FABRIC
 from app.platform.web.locale import CSV, VARIES, XLSX, attachment
 from app.platform.web.needs import Right, needs
@@ -45,7 +45,6 @@ def bill_file(bill: Bill, voice: Voice, name: str, encoding: str = "utf-8") -> R
 @router.post("", status_code=201, summary="Create a bill of materials", responses=ASK)
 @needs(Right.MAKE)
 def create_bill(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     body: Annotated[BillRequest, Body(examples=[BILL, BILL_OF_POD])],
     key: KeyHeader = None,
@@ -54,19 +53,19 @@ def create_bill(
 
     A part without a published price is listed without one, and the total is marked as a lower bound.
     """
-    return bills.create_bill(bench, workspace, body, key)
+    return bills.create_bill(workspace, body, key)
 
 
 @router.get("", summary="List bills of materials", responses=LIST)
-def list_bills(bench: BenchDep, workspace: WorkspaceDep, listed: ListDep) -> Page[BillSummary]:
+def list_bills(workspace: WorkspaceDep, listed: ListDep) -> Page[BillSummary]:
     """List identifiers and names, newest first."""
-    return bills.list_bills(bench, workspace, listed.limit, listed.cursor, wanted=listed.wanted)
+    return bills.list_bills(workspace, listed.limit, listed.cursor, wanted=listed.wanted)
 
 
 @router.get("/compare", summary="Compare two bills of materials", responses={**READ, **CHANGE})
-def compare_bills(bench: BenchDep, workspace: WorkspaceDep, ids: PairQuery) -> BillComparison:
+def compare_bills(workspace: WorkspaceDep, ids: PairQuery) -> BillComparison:
     """Compare price, power and height of two bills, and report where their bases differ."""
-    return bills.compare(bench, workspace, ids)
+    return bills.compare(workspace, ids)
 
 
 @router.get(
@@ -79,13 +78,11 @@ def compare_bills(bench: BenchDep, workspace: WorkspaceDep, ids: PairQuery) -> B
     ),
     response_class=Response,
 )
-def get_bill_csv(
-    bench: BenchDep, workspace: WorkspaceDep, voice: FileVoiceDep, identifier: BillId
-) -> Response:
+def get_bill_csv(workspace: WorkspaceDep, voice: FileVoiceDep, identifier: BillId) -> Response:
     """Return lines in English, or in the language asked for; text that looks like a formula is marked as
     text.
     """
-    return bill_file(bills.get_bill(bench, workspace, identifier), voice, f"{identifier}.csv")
+    return bill_file(bills.get_bill(workspace, identifier), voice, f"{identifier}.csv")
 
 
 @router.get(
@@ -94,24 +91,22 @@ def get_bill_csv(
     responses=file_answer(XLSX, "Workbook whose totals are formulas."),
     response_class=Response,
 )
-def get_bill_workbook(
-    bench: BenchDep, workspace: WorkspaceDep, voice: FileVoiceDep, identifier: BillId
-) -> Response:
+def get_bill_workbook(workspace: WorkspaceDep, voice: FileVoiceDep, identifier: BillId) -> Response:
     """Return lines and racks as a workbook; totals are formulas over quantity and unit price."""
-    return bill_file(bills.get_bill(bench, workspace, identifier), voice, f"{identifier}.xlsx")
+    return bill_file(bills.get_bill(workspace, identifier), voice, f"{identifier}.xlsx")
 
 
 @router.get("/{id}", summary="Retrieve a bill of materials", responses=READ)
-def get_bill(bench: BenchDep, workspace: WorkspaceDep, identifier: BillId) -> Bill:
+def get_bill(workspace: WorkspaceDep, identifier: BillId) -> Bill:
     """Return the bill as computed when it was created."""
-    return bills.get_bill(bench, workspace, identifier)
+    return bills.get_bill(workspace, identifier)
 
 
 @router.delete("/{id}", status_code=204, summary="Delete a bill of materials", responses=CHANGE)
 @needs(Right.MAKE)
-def delete_bill(bench: BenchDep, workspace: WorkspaceDep, identifier: BillId) -> None:
+def delete_bill(workspace: WorkspaceDep, identifier: BillId) -> None:
     """Delete a bill of materials; 409 if a proposal refers to it."""
-    bills.delete_bill(bench, workspace, identifier)
+    bills.delete_bill(workspace, identifier)
 
 
 fabrics_router = api_router("bills")

@@ -13,23 +13,23 @@ from app.features.bills.bill import make_bill
 from app.features.bills.model import Bill, BillRequest, OptionBill, OptionBillRequest
 from app.features.studies.frame import StudyQuestion, question_of
 from app.features.studies.model import StudyOption
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 SHARED = ("spare", "storage_tb", "rack_units", "rack_power_kw")
 """Fields of the form that apply to both bills of a comparison."""
 
 
-def has_bill(bench: Workbench, option: StudyOption) -> bool:
+def has_bill(workspace: Workspace, option: StudyOption) -> bool:
     """Tell whether an option is purchased, and so has a bill."""
     if option.system is None or option.assumptions.acquisition == "rent":
         return False
-    return bench.sizing.catalog.system(option.system.id).acquisition is Acquisition.OWN
+    return workspace.sizing.catalog.system(option.system.id).acquisition is Acquisition.OWN
 
 
 def asked_of(question: StudyQuestion) -> dict[str, Any]:
     """Return the fields of a bill's request that a study states."""
     assert question.request is not None, "only systems are billed"
-    return {**bills.asked_of(question.request, question.bench.sizing.catalog), "label": question.label}
+    return {**bills.asked_of(question.request, question.workspace.sizing.catalog), "label": question.label}
 
 
 def usual_bill(question: StudyQuestion) -> Mapping[str, str]:
@@ -41,7 +41,7 @@ def usual_bill(question: StudyQuestion) -> Mapping[str, str]:
 def bill_of(question: StudyQuestion, request: BillRequest) -> Bill:
     """Return the bill of an option at the prices of its study."""
     assert question.option.system is not None, "only systems are billed"
-    entry = question.bench.sizing.catalog.system(question.option.system.id)
+    entry = question.workspace.sizing.catalog.system(question.option.system.id)
     stated = bills.stated_inputs(request, entry.chip_kind)
     request = BillRequest.model_validate(
         {name: stated[name] for name in BillRequest.model_fields.keys() & stated}
@@ -60,18 +60,18 @@ def priced(question: StudyQuestion) -> SizingContext:
     stated = bills.StatedPrices(
         study.id, study.content.name, study.version, study.updated_at.date().isoformat(), ()
     )
-    return bills.at_prices_of(question.bench.context(question.workspace), request, stated, question.label)
+    return bills.at_prices_of(question.workspace.context(), request, stated, question.label)
 
 
 def answer_bill(question: StudyQuestion, request: OptionBillRequest) -> OptionBill:
     """Return the bill of an option, with a comparison if another option is named."""
     bill, comparison = bill_of(question, request), None
     if request.other:
-        others = [option.key for option in question.content.options if has_bill(question.bench, option)]
+        others = [option.key for option in question.content.options if has_bill(question.workspace, option)]
         if request.other not in others:
             raise NotFound.named("option", request.other, others, "other")
-        beside = question_of(question.bench, question.workspace, question.state, request.other)
+        beside = question_of(question.workspace, question.state, request.other)
         shared = request.model_dump(exclude_unset=True, include=set(SHARED))
         other = BillRequest.model_validate({**asked_of(beside), **shared})
-        comparison = bills.compare_bills(bill, bill_of(beside, other), question.bench.sizing.catalog)
+        comparison = bills.compare_bills(bill, bill_of(beside, other), question.workspace.sizing.catalog)
     return OptionBill.model_validate({**dict(bill), "comparison": comparison})

@@ -18,7 +18,7 @@ from app.features.studies.frame import OpenView, StudyFrame, study_view
 from app.features.studies.knobs import labels_of
 from app.platform.charts.svg import Drawing
 from app.platform.web.contexts import Choice, DrawingView
-from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.deps import WorkspaceDep
 from app.platform.web.locale import voice_of
 from app.platform.web.query_forms import Answered, QueryForm
 from app.platform.web.rights import page_router
@@ -51,7 +51,7 @@ def bill_page(request: Request, view: OpenView, result: Answered[OptionBill] | N
     """Return the page of a bill, or of the previous one if this one is refused."""
     voice = voice_of(request)
     bill = None if result is None else result.answer
-    system = None if bill is None else view.bench.sizing.catalog.system(bill.system)
+    system = None if bill is None else view.workspace.sizing.catalog.system(bill.system)
     fields = {**view.stored, **view.typed}
     return BillPage(
         frame=view.frame,
@@ -71,8 +71,8 @@ def bill_page(request: Request, view: OpenView, result: Answered[OptionBill] | N
 
 def other_options(view: OpenView) -> list[Choice]:
     """Return the other options of a study that have bills."""
-    keys = [option.key for option in view.state.content.options if has_bill(view.bench, option)]
-    labels = labels_of(view.state.content, view.bench.sizing.catalog)
+    keys = [option.key for option in view.state.content.options if has_bill(view.workspace, option)]
+    labels = labels_of(view.state.content, view.workspace.sizing.catalog)
     return [Choice(key, labels[key]) for key in keys if key != view.frame.option]
 
 
@@ -99,16 +99,16 @@ study_view(
 
 
 @router.get("/boms/{identifier}.json")
-def show_bill_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Bill:
+def show_bill_data(workspace: WorkspaceDep, identifier: str) -> Bill:
     """Return a stored bill."""
-    return bills.get_bill(bench, workspace, identifier)
+    return bills.get_bill(workspace, identifier)
 
 
 @router.get("/boms/{identifier}.csv")
 @router.get("/boms/{identifier}.xlsx")
-def save_bill(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+def save_bill(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
     """Return a stored bill as a file."""
-    bill = bills.get_bill(bench, workspace, identifier)
+    bill = bills.get_bill(workspace, identifier)
     return saved(request, bill, request.url.path.rpartition("/")[2])
 
 

@@ -35,11 +35,12 @@ from app.features.estimates.service import get_estimate_request
 from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, page_of
+from app.platform.references import existing, hold_named
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id
 from app.platform.store.repository import Repository
 from app.platform.store.tables import BillRow
 from app.platform.web.query_forms import QueryForm
-from app.platform.workbench import Workbench, existing, found, hold_named
+from app.platform.workspace import Workspace, found
 
 ROUNDING = 1e-9
 """Tolerance for a difference that is exactly the margin."""
@@ -137,12 +138,12 @@ def kilowatts(power: Quantity) -> float:
     return round(power.value / KILOWATT, 1)
 
 
-def create_bill(bench: Workbench, workspace_id: str, request: BillRequest, key: str | None = None) -> Bill:
+def create_bill(workspace: Workspace, request: BillRequest, key: str | None = None) -> Bill:
     """Create and store the bill of a system, or of an estimate's system."""
 
     def make() -> tuple[Bill, Save]:
-        completed = of_estimate(bench, workspace_id, request)
-        answer = make_bill(completed, bench.context(workspace_id), new_id("bom"), request.estimate_id)
+        completed = of_estimate(workspace, request)
+        answer = make_bill(completed, workspace.context(), new_id("bom"), request.estimate_id)
         stated, document = request.model_dump(mode="json", exclude_unset=True), answer.model_dump(mode="json")
 
         def save(repository: Repository) -> None:
@@ -151,16 +152,18 @@ def create_bill(bench: Workbench, workspace_id: str, request: BillRequest, key: 
 
         return answer, save
 
-    return keep(bench, workspace_id, IdempotentCall.of("boms", key, request), Bill, make)
+    return keep(workspace, IdempotentCall.of("boms", key, request), Bill, make)
 
 
-def of_estimate(bench: Workbench, workspace_id: str, request: BillRequest) -> BillRequest:
+def of_estimate(workspace: Workspace, request: BillRequest) -> BillRequest:
     """Return a request completed by the estimate it names, if any."""
     check_asked(request)
     if request.estimate_id is None:
         return request
-    estimate = found(partial(get_estimate_request, bench), workspace_id, "estimate_id", request.estimate_id)
-    own = asked_of(estimate, bench.sizing.catalog)
+    estimate = found(
+        partial(get_estimate_request, workspace), workspace.id, "estimate_id", request.estimate_id
+    )
+    own = asked_of(estimate, workspace.sizing.catalog)
     stated = request.model_fields_set
     missing = {name: value for name, value in own.items() if name not in stated}
     return request.model_copy(update={**missing, "estimate_id": None})
@@ -228,17 +231,17 @@ def kept_inputs(views: Mapping[str, Mapping[str, str]]) -> BillInputs:
     return kept.model_copy(update={name: BillInputs.model_fields[name].default for name in emptied})
 
 
-def get_bill(bench: Workbench, workspace_id: str, identifier: str) -> Bill:
-    with bench.store.transaction(workspace_id) as repository:
+def get_bill(workspace: Workspace, identifier: str) -> Bill:
+    with workspace.transaction() as repository:
         return Bill.model_validate(
             existing(repository, BillRow, identifier, "bill of materials").document, context=STORED
         )
 
 
 def list_bills(
-    bench: Workbench, workspace_id: str, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
+    workspace: Workspace, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
 ) -> Page[BillSummary]:
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         return page_of(
             repository,
             BillRow,
@@ -249,14 +252,14 @@ def list_bills(
         )
 
 
-def compare(bench: Workbench, workspace_id: str, ids: str) -> BillComparison:
+def compare(workspace: Workspace, ids: str) -> BillComparison:
     """Return two bills side by side; their identifiers are separated by a comma."""
     names = [name.strip() for name in ids.split(",") if name.strip()]
     if len(names) != 2:
         raise BadInput.at("ids", "enter the identifiers of two bills of materials, separated by a comma")
-    first, second = (get_bill(bench, workspace_id, name) for name in names)
-    return compare_bills(first, second, bench.sizing.catalog)
+    first, second = (get_bill(workspace, name) for name in names)
+    return compare_bills(first, second, workspace.sizing.catalog)
 
 
-def delete_bill(bench: Workbench, workspace_id: str, identifier: str) -> None:
-    delete(bench, workspace_id, BillRow, identifier)
+def delete_bill(workspace: Workspace, identifier: str) -> None:
+    delete(workspace, BillRow, identifier)

@@ -10,7 +10,7 @@ from app.features.break_even.deciding import decide
 from app.features.break_even.model import BreakEven, BreakEvenRequest
 from app.platform.rates import CostClass
 from app.platform.web.api import ASK, api_router
-from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.deps import WorkspaceDep
 from app.platform.web.examples import BREAK_EVEN, BREAK_EVEN_PRICED
 from app.platform.web.needs import Right, needs
 
@@ -20,7 +20,6 @@ router = api_router("planning")
 @router.post("/breakevens", summary="Compare owning with renting", responses=ASK)
 @needs(Right.ASK, CostClass.SEARCH)
 def find_break_even(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     body: Annotated[BreakEvenRequest, Body(examples=[BREAK_EVEN, BREAK_EVEN_PRICED])],
 ) -> BreakEven:
@@ -28,4 +27,4 @@ def find_break_even(
 
     Give amounts, or describe them to have them priced from the catalogue. Nothing is stored.
     """
-    return decide(body, bench.context(workspace))
+    return decide(body, workspace.context())

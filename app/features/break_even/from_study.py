@@ -28,7 +28,7 @@ from app.features.studies.frame import StudyQuestion
 from app.features.studies.knobs import labels_of
 from app.features.studies.model import StudyOption, free_keys
 from app.features.studies.service import estimates_of
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 RUNNING = ("power", "space", "staff", *YEARLY_SHARES)
 """Cost lines paid month by month; the others pay for the purchase."""
@@ -87,22 +87,22 @@ class OptionAmounts:
         return bill / self.cloud.monthly.value * self.utilisation
 
 
-def is_owned(bench: Workbench, option: StudyOption) -> bool:
+def is_owned(workspace: Workspace, option: StudyOption) -> bool:
     if option.system is None:
         return False
-    entry = bench.sizing.catalog.system(option.system.id)
+    entry = workspace.sizing.catalog.system(option.system.id)
     return (option.assumptions.acquisition or entry.acquisition.value) == Acquisition.OWN.value
 
 
 def amounts_of(question: StudyQuestion) -> OptionAmounts | None:
     """Return the amounts of an option; None where it has no price, or does not run."""
-    bench, content, own = question.bench, question.content, question.option
-    catalog = bench.context(question.workspace).priced(content.base.assumptions.price_book_id).catalog
+    bench, content, own = question.workspace, question.content, question.option
+    catalog = bench.context(question.workspace.id).priced(content.base.assumptions.price_book_id).catalog
     rented = [option for option in content.options if option.system and not is_owned(bench, option)]
     stand_ins = [] if rented else list(closest_clouds(catalog, own))
     for clouds in [[stand_in] for stand_in in stand_ins] or [rented]:
         compared = content.model_copy(update={"options": [own, *clouds]})
-        requests, estimates = estimates_of(bench, question.workspace, compared, {}, strict=False)
+        requests, estimates = estimates_of(bench, question.workspace.id, compared, {}, strict=False)
         entries = {
             key: ComparisonEntry(request, estimate)
             for key, request in requests.items()
@@ -110,7 +110,7 @@ def amounts_of(question: StudyQuestion) -> OptionAmounts | None:
         }
         if any(cloud.key in entries for cloud in clouds) or own.key not in entries:
             break
-    priced = costs_on_one_basis(entries, bench.context(question.workspace), BasisAsked())
+    priced = costs_on_one_basis(entries, bench.context(question.workspace.id), BasisAsked())
     purchase = None if priced is None else priced.purchases.get(own.key)
     if priced is None or purchase is None:
         return None
@@ -213,7 +213,7 @@ def peak_of(catalog: Catalog, entry: SystemEntry) -> float:
 def is_unpriced(question: StudyQuestion) -> bool:
     own = question.option
     alone = question.content.model_copy(update={"options": [own]})
-    estimate = estimates_of(question.bench, question.workspace, alone, {}, strict=False)[1][own.key]
+    estimate = estimates_of(question.workspace, alone, {}, strict=False)[1][own.key]
     return isinstance(estimate, Estimate) and estimate.fits and estimate.cost is None
 
 
@@ -242,7 +242,7 @@ def decide_of_study(question: StudyQuestion, request: BreakEvenRequest) -> Break
     """Return when owning an option is cheaper; amounts not stated come from the study."""
     amounts = amounts_of(question)
     body = completed_by(question, request, amounts)
-    answer = decide(body, question.bench.context(question.workspace))
+    answer = decide(body, question.workspace.context())
     warnings = [warning for warning in answer.warnings if warning.code != "capacity_not_checked"]
     more: dict[str, object] = {"warnings": [*capacity(question, body, answer, amounts), *warnings]}
     bill = study_bill(request, amounts)
@@ -273,7 +273,7 @@ def ways_of_bill(
         return
     bill = cloud.commitment.run.value * amounts.runs
     committed = {"cloud_monthly": bill, "utilisation": None, "ranges": None, "growth": None}
-    answer = decide(body.model_copy(update=committed), question.bench.context(question.workspace))
+    answer = decide(body.model_copy(update=committed), question.workspace.context())
     values = {
         "way": WAYS[cloud.commitment.rental or ""],
         "bill": money(bill, question.content.base.currency),
@@ -342,8 +342,8 @@ def running_of(question: StudyQuestion, request: BreakEvenRequest) -> RunningInp
     """Complete the components of the running cost with those that follow from the machines."""
     assert request.onprem is not None and question.request is not None
     system = question.request.system
-    entry = question.bench.sizing.catalog.system(system.id)
-    rates = question.bench.sizing.catalog.cost_defaults(entry.chip_kind)
+    entry = question.workspace.sizing.catalog.system(system.id)
+    rates = question.workspace.sizing.catalog.cost_defaults(entry.chip_kind)
     defaults = {
         "power_kw": entry.power_typical.value * system.count / KILOWATT,
         "staff": staff_posts(entry, system.count, rates),

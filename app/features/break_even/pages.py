@@ -116,7 +116,7 @@ def break_even_page(request: Request, opened: OpenView, result: Answered[BreakEv
         amounts=amounts,
         unpriced=amounts is None and opened.question is not None and is_unpriced(opened.question),
         kept=frozenset() if answer is None or amounts is None else kept_amounts(answer, amounts),
-        clouds=[group for group in system_names(opened.bench.catalogue) if group.name == RENTED],
+        clouds=[group for group in system_names(opened.workspace.catalogue) if group.name == RENTED],
         folds=open_folds(form),
     )
 

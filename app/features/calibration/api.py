@@ -11,7 +11,7 @@ from app.features.calibration.model import AnyCalibration, AnyCalibrationRequest
 from app.platform.listing import Page
 from app.platform.rates import CostClass
 from app.platform.web.api import ASK, LIST, READ, api_router
-from app.platform.web.deps import ID, BenchDep, KeyHeader, ListDep, WorkspaceDep
+from app.platform.web.deps import ID, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import CALIBRATION, FABRIC_GAIN
 from app.platform.web.needs import LARGE_BODY, Right, needs
 
@@ -21,7 +21,6 @@ router = api_router("calibrations", "/calibrations")
 @router.post("", status_code=201, summary="Calibrate with measured runs", responses=ASK)
 @needs(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
 def create_calibration(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     body: Annotated[AnyCalibrationRequest, Body(examples=[CALIBRATION, FABRIC_GAIN])],
     key: KeyHeader = None,
@@ -32,20 +31,19 @@ def create_calibration(
     ``reference`` and runs by label, nothing is fitted: the gain of the means is compared with
     ``threshold``.
     """
-    return calibrations.create_calibration(bench, workspace, body, key)
+    return calibrations.create_calibration(workspace, body, key)
 
 
 @router.get("", summary="List calibrations", responses=LIST)
-def list_calibrations(bench: BenchDep, workspace: WorkspaceDep, listed: ListDep) -> Page[CalibrationSummary]:
+def list_calibrations(workspace: WorkspaceDep, listed: ListDep) -> Page[CalibrationSummary]:
     """List identifiers and names, newest first."""
-    return calibrations.list_calibrations(bench, workspace, listed.limit, listed.cursor, wanted=listed.wanted)
+    return calibrations.list_calibrations(workspace, listed.limit, listed.cursor, wanted=listed.wanted)
 
 
 @router.get("/{id}", summary="Retrieve a calibration", responses=READ)
 def get_calibration(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: Annotated[str, Path(alias="id", description=ID, examples=["cal_a2b3c4d5e6f7g2h3"])],
 ) -> AnyCalibration:
     """Return the result as computed when the calibration was created."""
-    return calibrations.get_calibration(bench, workspace, identifier)
+    return calibrations.get_calibration(workspace, identifier)

@@ -32,7 +32,7 @@ from app.features.studies.knobs import labels_of
 from app.platform.charts.figures import time_scale
 from app.platform.rates import CostClass
 from app.platform.web.contexts import FigureView, Form
-from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.deps import WorkspaceDep
 from app.platform.web.examples import CALIBRATION
 from app.platform.web.forms import FormDep, nested, plain_number, refusal, refused, typed, whole
 from app.platform.web.locale import voice_of
@@ -97,7 +97,7 @@ def runs_page(request: Request, view: OpenView, form: Form, error: AppError | No
     rows, fit = row_count(form), answer if isinstance(answer, CalibrationAnswer) else None
     knobs = {} if fit is None else software_knobs(view, fit)
     outlook = [] if fit is None else charts.outlooks(fit, voice)
-    labels = labels_of(view.state.content, view.bench.sizing.catalog)
+    labels = labels_of(view.state.content, view.workspace.sizing.catalog)
     page = RunsPage(
         frame=frame,
         form=form,
@@ -118,11 +118,11 @@ def runs_page(request: Request, view: OpenView, form: Form, error: AppError | No
 
 def shown_in(request: Request, view: OpenView) -> CalibrationAnswer | GainAnswer | None:
     identifier = request.query_params.get("fit", "")
-    return get_calibration(view.bench, view.workspace, identifier) if identifier else None
+    return get_calibration(view.workspace, identifier) if identifier else None
 
 
 def calibrations_of(view: OpenView) -> Sequence[CalibrationSummary]:
-    return list_calibrations(view.bench, view.workspace, EARLIER, None, view.state.study.id).items
+    return list_calibrations(view.workspace, EARLIER, None, view.state.study.id).items
 
 
 def usual_row(view: OpenView) -> dict[str, str]:
@@ -136,7 +136,7 @@ def usual_row(view: OpenView) -> dict[str, str]:
 
 def software_knobs(view: OpenView, answer: CalibrationAnswer) -> dict[str, str]:
     """Return the knobs that give the fitted profile to the options with the measured accelerator."""
-    catalog = view.bench.sizing.catalog
+    catalog = view.workspace.sizing.catalog
     chip = catalog.system(answer.runs[0].system).chip
     return {
         f"software.{option.key}": answer.software
@@ -195,9 +195,9 @@ RUNS_PATH = f"/studies/{{identifier}}/{VIEW}"
 
 
 @router.get(f"{RUNS_PATH}.json")
-def show_runs_data(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> StudyRuns:
+def show_runs_data(request: Request, workspace: WorkspaceDep, identifier: str) -> StudyRuns:
     """Return the calibrations of a study, and the one that the address names."""
-    view = open_view(request, bench, workspace, identifier, VIEW)
+    view = open_view(request, workspace, identifier, VIEW)
     return StudyRuns(
         study=identifier,
         option=view.frame.option or None,
@@ -207,19 +207,17 @@ def show_runs_data(request: Request, bench: BenchDep, workspace: WorkspaceDep, i
 
 
 @router.get(RUNS_PATH, response_class=HTMLResponse)
-def show_runs(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+def show_runs(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show the form, filled with what the address names, and a calibration."""
-    view = open_view(request, bench, workspace, identifier, VIEW)
+    view = open_view(request, workspace, identifier, VIEW)
     return runs_page(request, view, Form(typed(request.query_params)))
 
 
 @router.post(RUNS_PATH, response_class=HTMLResponse)
 @needs(Right.MAKE, CostClass.SEARCH)
-def calibrate(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep
-) -> Response:
+def calibrate(request: Request, workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
     """Fit a profile to what was typed, or return the form with its errors beside the fields."""
-    view, values = open_view(request, bench, workspace, identifier, VIEW), typed(form)
+    view, values = open_view(request, workspace, identifier, VIEW), typed(form)
     if "more" in values:
         values["rows"] = [str(row_count(Form(values)) + ROWS)]
         return runs_page(request, view, Form(values))
@@ -237,7 +235,7 @@ def calibrate(
             "label": f"{view.state.content.name} · {view.frame.label}"[:200],
             "study_id": identifier,
         }
-        calibration = create_calibration(bench, workspace, CalibrationRequest.model_validate(body))
+        calibration = create_calibration(workspace, CalibrationRequest.model_validate(body))
     except (AppError, ValidationError) as error:
         wrong = refusal(error)
         return runs_page(request, view, at_rows(wrong, values, rows), wrong)
@@ -245,22 +243,20 @@ def calibrate(
 
 
 @router.get("/calibrations/{identifier}.json")
-def show_calibration_data(
-    bench: BenchDep, workspace: WorkspaceDep, identifier: str
-) -> CalibrationAnswer | GainAnswer:
+def show_calibration_data(workspace: WorkspaceDep, identifier: str) -> CalibrationAnswer | GainAnswer:
     """Return a stored calibration."""
-    return get_calibration(bench, workspace, identifier)
+    return get_calibration(workspace, identifier)
 
 
 @router.get("/calibrations/{identifier}", response_class=HTMLResponse)
 @needs(cost=CostClass.SEARCH)
-def show_calibration(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+def show_calibration(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
     """Go to the study of a stored calibration, or to one that asks what it asked."""
-    calibration = get_calibration(bench, workspace, identifier)
+    calibration = get_calibration(workspace, identifier)
     study, estimate = None, {**CALIBRATION["estimate"]}
     if isinstance(calibration, GainAnswer):
         estimate["system"] = {"id": calibration.system}
     else:
         study, estimate = calibration.study_id, calibration.estimate
     placed = study_of(EstimateRequest.model_validate(estimate), calibration.name), {"fit": identifier}
-    return led(request, bench, workspace, VIEW, "", placed, study)
+    return led(request, workspace, VIEW, "", placed, study)

@@ -21,15 +21,16 @@ from app.features.calibration.model import (
 from app.features.studies.service import get_study
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, page_of
+from app.platform.references import existing
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id
 from app.platform.store.tables import CalibrationRow
-from app.platform.workbench import Workbench, existing, found
+from app.platform.workspace import Workspace, found
 
 ANSWER: TypeAdapter[CalibrationAnswer | GainAnswer] = TypeAdapter(AnyCalibration)
 
 
 def create_calibration(
-    bench: Workbench, workspace_id: str, request: CalibrationRequest | GainRequest, key: str | None = None
+    workspace: Workspace, request: CalibrationRequest | GainRequest, key: str | None = None
 ) -> CalibrationAnswer | GainAnswer:
     """Fit a software profile to measured runs, or compare alternatives, and store the answer."""
     call = IdempotentCall.of("calibrations", key, request)
@@ -46,30 +47,29 @@ def create_calibration(
     if isinstance(request, GainRequest):
 
         def hold() -> tuple[GainAnswer, Save]:
-            answer = measured_gain(request, bench.sizing.catalog, new_id("cal"))
+            answer = measured_gain(request, workspace.sizing.catalog, new_id("cal"))
             return answer, saving(answer, None)
 
-        return keep(bench, workspace_id, call, GainAnswer, hold)
+        return keep(workspace, call, GainAnswer, hold)
 
     def fit() -> tuple[CalibrationAnswer, Save]:
         if request.study_id is not None:
-            found(partial(get_study, bench), workspace_id, "study_id", request.study_id)
-        calibration = calibrate(request, bench.context(workspace_id), new_id("cal"))
+            found(partial(get_study, workspace), workspace.id, "study_id", request.study_id)
+        calibration = calibrate(request, workspace.context(), new_id("cal"))
         return calibration.answer, saving(calibration.answer, profile_to_json(calibration.profile))
 
-    return keep(bench, workspace_id, call, CalibrationAnswer, fit)
+    return keep(workspace, call, CalibrationAnswer, fit)
 
 
-def get_calibration(bench: Workbench, workspace_id: str, identifier: str) -> CalibrationAnswer | GainAnswer:
-    with bench.store.transaction(workspace_id) as repository:
+def get_calibration(workspace: Workspace, identifier: str) -> CalibrationAnswer | GainAnswer:
+    with workspace.transaction() as repository:
         row = existing(repository, CalibrationRow, identifier, "calibration")
         # Calibrations of before 0.1.0 have their name in the column alone.
         return ANSWER.validate_python({"name": row.label, **row.document})
 
 
 def list_calibrations(
-    bench: Workbench,
-    workspace_id: str,
+    workspace: Workspace,
     limit: int,
     cursor: str | None,
     study: str | None = None,
@@ -85,5 +85,5 @@ def list_calibrations(
 
     study_id = col(CalibrationRow.request)["study_id"].as_string()
     narrowed = [] if study is None else [study_id == study]
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         return page_of(repository, CalibrationRow, summary, limit, cursor, *narrowed, wanted=wanted)

@@ -17,7 +17,7 @@ from app.features.claims.service import compare_estimates, compare_published, ge
 from app.features.comparisons.pages import PARAMETER, address, share_of
 from app.platform.rates import CostClass
 from app.platform.web.contexts import FigureView, Form, view
-from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.deps import WorkspaceDep
 from app.platform.web.forms import FormDep, checked, refused, typed
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
@@ -117,14 +117,14 @@ def placeholders(claims: VendorClaims, voice: Voice) -> Mapping[str, str]:
 
 @router.get("/claims.json")
 @needs(cost=CostClass.SEARCH)
-def show_claims_data(bench: BenchDep, workspace: WorkspaceDep, assumed: AssumedDep) -> VendorClaims:
+def show_claims_data(workspace: WorkspaceDep, assumed: AssumedDep) -> VendorClaims:
     """Return the claims of the page of the same address."""
-    return list_claims(bench, workspace, assumed)
+    return list_claims(workspace, assumed)
 
 
 @router.get("/claims", response_class=HTMLResponse)
 @needs(cost=CostClass.SEARCH)
-def show_claims(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
+def show_claims(request: Request, workspace: WorkspaceDep) -> Response:
     """Show the claims; an efficiency in percent is sent to the address that holds it as a share.
 
     Where the assumptions are refused, the claims under the catalogue's figures stand beside the errors.
@@ -132,9 +132,9 @@ def show_claims(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> R
     values = FIELDS.known(typed(request.query_params))
     try:
         body = assumptions(values)
-        claims = list_claims(bench, workspace, body)
+        claims = list_claims(workspace, body)
     except AppError as error:
-        claims = list_claims(bench, workspace, ClaimsRequest())
+        claims = list_claims(workspace, ClaimsRequest())
         page = claims_page(claims, refused(values, error, ()), "", voice_of(request))
         return render(request, "claims/claims.html", page, status=error.status)
     query = canonical(values, body)
@@ -161,26 +161,24 @@ def claim_page(request: Request, claim: VendorClaim) -> ClaimPage:
 
 
 @resource(router, "/claims/{identifier}", "claims/claim.html", claim_page, cost=CostClass.SEARCH)
-def show_claim(bench: BenchDep, workspace: WorkspaceDep, identifier: str, assumed: AssumedDep) -> VendorClaim:
-    return get_claim(bench, workspace, identifier, assumed)
+def show_claim(workspace: WorkspaceDep, identifier: str, assumed: AssumedDep) -> VendorClaim:
+    return get_claim(workspace, identifier, assumed)
 
 
 @router.post("/claims/{identifier}/comparison")
 @needs(Right.MAKE, CostClass.SEARCH)
-def open_comparison(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, phase: int = 0
-) -> Response:
+def open_comparison(request: Request, workspace: WorkspaceDep, identifier: str, phase: int = 0) -> Response:
     """Make the estimates of a claim, keep them side by side and go there."""
     language = voice_of(request).language
-    comparison = compare_estimates(bench, workspace, identifier, phase, "ko" if language == "ko" else "en")
+    comparison = compare_estimates(workspace, identifier, phase, "ko" if language == "ko" else "en")
     return RedirectResponse(f"/comparisons/{comparison.id}", 303)
 
 
 @router.post("/claims/published")
 @needs(Right.MAKE, CostClass.SEARCH)
-def open_published(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
+def open_published(request: Request, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Keep the published hours side by side and go there, at the scaling efficiency of the page."""
     share = share_of(str(form.get(PARAMETER, "")))
     language = voice_of(request).language
-    comparison = compare_published(bench, workspace, "ko" if language == "ko" else "en")
+    comparison = compare_published(workspace, "ko" if language == "ko" else "en")
     return RedirectResponse(address(comparison.id, share), 303)

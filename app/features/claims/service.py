@@ -11,37 +11,36 @@ from app.features.claims.estimates import Estimates
 from app.features.claims.model import ClaimsRequest, VendorClaim, VendorClaims
 from app.features.comparisons.model import Comparison, ComparisonRequest, PublishedFigure
 from app.features.comparisons.service import create_comparison
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 _ESTIMATING = threading.Lock()
 """Held while estimating, so that concurrent requests do not compute the same estimates."""
 
 
-def estimates(bench: Workbench) -> Estimates:
+def estimates(workspace: Workspace) -> Estimates:
     """Return the cached estimates of a version of the catalogue."""
-    cached: Estimates = bench.pages.get(
-        ("claims", bench.published.catalog.version), lambda: Estimates(bench.published)
+    cached: Estimates = workspace.installation.pages.get(
+        ("claims", workspace.installation.sizing.catalog.version),
+        lambda: Estimates(workspace.installation.sizing),
     )
     return cached
 
 
-def list_claims(bench: Workbench, workspace_id: str, assumptions: ClaimsRequest) -> VendorClaims:
-    context = bench.context(workspace_id).priced(assumptions.price_book_id)
+def list_claims(workspace: Workspace, assumptions: ClaimsRequest) -> VendorClaims:
+    context = workspace.context().priced(assumptions.price_book_id)
     with _ESTIMATING:
-        return claims_of(context.catalog, estimates(bench), assumptions)
+        return claims_of(context.catalog, estimates(workspace), assumptions)
 
 
-def get_claim(bench: Workbench, workspace_id: str, claim_id: str, assumptions: ClaimsRequest) -> VendorClaim:
-    context = bench.context(workspace_id).priced(assumptions.price_book_id)
+def get_claim(workspace: Workspace, claim_id: str, assumptions: ClaimsRequest) -> VendorClaim:
+    context = workspace.context().priced(assumptions.price_book_id)
     with _ESTIMATING:
-        return claim_of(claim_id, context.catalog, estimates(bench), assumptions)
+        return claim_of(claim_id, context.catalog, estimates(workspace), assumptions)
 
 
-def compare_estimates(
-    bench: Workbench, workspace_id: str, claim_id: str, phase: int, locale: Locale
-) -> Comparison:
+def compare_estimates(workspace: Workspace, claim_id: str, phase: int, locale: Locale) -> Comparison:
     """Store a comparison of the estimates of one phase of a claim, with the software of both eras."""
-    claim = get_claim(bench, workspace_id, claim_id, ClaimsRequest())
+    claim = get_claim(workspace, claim_id, ClaimsRequest())
     phases = len(claim.readings[0].claimed.phases) if claim.readings else 0
     if not 0 <= phase < phases:
         raise NotFound.named("phase", str(phase), map(str, range(phases)), "phase")
@@ -53,13 +52,13 @@ def compare_estimates(
             rows[label] = EstimateRequest.model_validate({**estimate.request, "label": label})
     title = f"{claim.model}, {claim.ratio:g}×, {claim.readings[0].claimed.phases[phase].phase}"
     return create_comparison(
-        bench, workspace_id, ComparisonRequest(title=title, locale=locale, rows=list(rows.values()))
+        workspace, ComparisonRequest(title=title, locale=locale, rows=list(rows.values()))
     )
 
 
-def compare_published(bench: Workbench, workspace_id: str, locale: Locale) -> Comparison:
+def compare_published(workspace: Workspace, locale: Locale) -> Comparison:
     """Store a comparison of the published times to train; scaled ones stay scaled."""
-    published = list_claims(bench, workspace_id, ClaimsRequest()).hours
+    published = list_claims(workspace, ClaimsRequest()).hours
     rows: list[EstimateRequest | PublishedFigure] = []
     for hours in published:
         base = next(
@@ -79,4 +78,4 @@ def compare_published(bench: Workbench, workspace_id: str, locale: Locale) -> Co
             label = f"{hours.label} (≤)" if hours.ceiling else hours.label
             rows.append(PublishedFigure(label=label, kind="vendor", hours=hours.hours, system=hours.system))
     title = "BERT-Large"
-    return create_comparison(bench, workspace_id, ComparisonRequest(title=title, locale=locale, rows=rows))
+    return create_comparison(workspace, ComparisonRequest(title=title, locale=locale, rows=rows))

@@ -32,7 +32,7 @@ from app.platform.web.api import (
     read_tag,
     write_tag,
 )
-from app.platform.web.deps import ID, BenchDep, KeyHeader, ListDep, WorkspaceDep
+from app.platform.web.deps import ID, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import HEAD_TO_HEAD, MODELLED, RENAMED
 from app.platform.web.needs import LARGE_BODY, Right, needs
 
@@ -99,25 +99,23 @@ TermYears = Annotated[
 @needs(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
 def create_comparison(
     request: Request,
-    bench: BenchDep,
     workspace: WorkspaceDep,
     body: Annotated[ComparisonRequest, Body(examples=[HEAD_TO_HEAD, MODELLED])],
     key: KeyHeader = None,
 ) -> Comparison:
     """Compute hours of each option and their ratios; rows are estimates to make or published figures."""
-    return answered(request, comparisons.create_comparison(bench, workspace, body, key))
+    return answered(request, comparisons.create_comparison(workspace, body, key))
 
 
 @router.get("", summary="List comparisons", responses=LIST)
-def list_comparisons(bench: BenchDep, workspace: WorkspaceDep, listed: ListDep) -> Page[ComparisonSummary]:
+def list_comparisons(workspace: WorkspaceDep, listed: ListDep) -> Page[ComparisonSummary]:
     """List identifiers and titles, newest first."""
-    return comparisons.list_comparisons(bench, workspace, listed.limit, listed.cursor, wanted=listed.wanted)
+    return comparisons.list_comparisons(workspace, listed.limit, listed.cursor, wanted=listed.wanted)
 
 
 @router.get("/{id}", summary="Retrieve a comparison", responses=READ, dependencies=NARROW)
 def get_comparison(
     request: Request,
-    bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: ComparisonId,
     response: Response,
@@ -127,7 +125,7 @@ def get_comparison(
 ) -> Comparison:
     """Return the options in their current state; use the ETag in If-Match to change them."""
     basis = BasisAsked(utilisation, term_years)
-    current = comparisons.get_comparison(bench, workspace, identifier, scaling_efficiency, basis)
+    current = comparisons.get_comparison(workspace, identifier, scaling_efficiency, basis)
     response.headers["ETag"] = write_tag(current.version)
     return answered(request, current.comparison)
 
@@ -136,7 +134,6 @@ def get_comparison(
 @needs(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
 def change_comparison(
     request: Request,
-    bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: ComparisonId,
     body: Annotated[ComparisonPatch, Body(examples=[RENAMED])],
@@ -144,15 +141,13 @@ def change_comparison(
     tag: MatchHeader = None,
 ) -> Comparison:
     """Change title, language, currency or rows. Omitted fields are unchanged."""
-    changed = comparisons.change_comparison(bench, workspace, identifier, body, read_tag(tag))
+    changed = comparisons.change_comparison(workspace, identifier, body, read_tag(tag))
     response.headers["ETag"] = write_tag(changed.version)
     return answered(request, changed.comparison)
 
 
 @router.delete("/{id}", status_code=204, summary="Delete a comparison", responses=DELETE)
 @needs(Right.MAKE)
-def delete_comparison(
-    bench: BenchDep, workspace: WorkspaceDep, identifier: ComparisonId, tag: MatchHeader = None
-) -> None:
+def delete_comparison(workspace: WorkspaceDep, identifier: ComparisonId, tag: MatchHeader = None) -> None:
     """Delete a comparison; 409 if a proposal was created from it. Its estimates are kept."""
-    comparisons.delete_comparison(bench, workspace, identifier, read_tag(tag))
+    comparisons.delete_comparison(workspace, identifier, read_tag(tag))

@@ -8,7 +8,7 @@ from app.errors import BadInput
 from app.features.comparisons.model import Comparison
 from app.features.comparisons.one_basis import BasisAsked
 from app.features.comparisons.service import get_comparison
-from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.deps import WorkspaceDep
 from app.platform.web.rights import page_router
 
 router = page_router()
@@ -49,7 +49,6 @@ def basis_of(utilisation: str, term_years: str) -> BasisAsked:
 
 @router.get("/comparisons/{identifier}.json")
 def show_comparison_data(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: str,
     scaling_efficiency: str = "",
@@ -57,4 +56,4 @@ def show_comparison_data(
     term_years: str = "",
 ) -> Comparison:
     basis = basis_of(utilisation, term_years)
-    return get_comparison(bench, workspace, identifier, share_of(scaling_efficiency), basis).comparison
+    return get_comparison(workspace, identifier, share_of(scaling_efficiency), basis).comparison

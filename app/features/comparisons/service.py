@@ -31,7 +31,7 @@ from app.platform.listing import Page, filled, read_cursor, write_cursor
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import ComparisonRecord, EstimateRow
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 USUAL_BASIS = BasisAsked()
 
@@ -52,29 +52,27 @@ class ComparisonHead:
     currency: str
 
 
-def create_comparison(
-    bench: Workbench, workspace_id: str, request: ComparisonRequest, key: str | None = None
-) -> Comparison:
+def create_comparison(workspace: Workspace, request: ComparisonRequest, key: str | None = None) -> Comparison:
     call = IdempotentCall.of("comparisons", key, request)
-    return keep_comparison(bench, workspace_id, lambda: request, call)
+    return keep_comparison(workspace, lambda: request, call)
 
 
 def keep_comparison(
-    bench: Workbench, workspace_id: str, asked: Callable[[], ComparisonRequest], once: IdempotentCall | None
+    workspace: Workspace, asked: Callable[[], ComparisonRequest], once: IdempotentCall | None
 ) -> Comparison:
     """Compare options and store the comparison, once per idempotent call."""
 
     def make() -> tuple[Comparison, Save]:
         request = asked()
         check_labels(request.rows)
-        options = make_options(bench, workspace_id, request.rows, request.currency)
+        options = make_options(workspace, request.rows, request.currency)
         head = ComparisonHead(new_id("cmp"), request.title, request.locale, request.currency)
-        answer = compared(bench, workspace_id, options, head)
+        answer = compared(workspace, options, head)
 
         def save(repository: Repository) -> None:
             record = ComparisonRecord(
                 id=answer.id,
-                workspace_id=workspace_id,
+                workspace_id=workspace.id,
                 title=answer.title,
                 locale=answer.locale,
                 currency=answer.currency,
@@ -85,22 +83,21 @@ def keep_comparison(
 
         return answer, save
 
-    return keep(bench, workspace_id, once, Comparison, make)
+    return keep(workspace, once, Comparison, make)
 
 
 def get_comparison(
-    bench: Workbench,
-    workspace_id: str,
+    workspace: Workspace,
     identifier: str,
     scaling_efficiency: float = 1.0,
     basis: BasisAsked = USUAL_BASIS,
 ) -> Versioned:
     """Return a comparison, recomputed for a scaling efficiency and a basis of costs."""
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         record = existing(repository, identifier)
         options = stored(repository, identifier)
     head = ComparisonHead(record.id, record.title, record.locale, record.currency)
-    comparison = compared(bench, workspace_id, options, head, scaling_efficiency, basis)
+    comparison = compared(workspace, options, head, scaling_efficiency, basis)
     return Versioned(comparison, record.version)
 
 
@@ -113,8 +110,8 @@ class AskedRows:
     rows: dict[str, EstimateRequest | PublishedFigure]
 
 
-def get_rows(bench: Workbench, workspace_id: str, identifier: str) -> AskedRows:
-    with bench.store.transaction(workspace_id) as repository:
+def get_rows(workspace: Workspace, identifier: str) -> AskedRows:
+    with workspace.transaction() as repository:
         record = existing(repository, identifier)
         options = stored(repository, identifier)
     rows = dict(zip(row_labels(options), (option.request for option in options), strict=True))
@@ -122,32 +119,32 @@ def get_rows(bench: Workbench, workspace_id: str, identifier: str) -> AskedRows:
 
 
 def change_comparison(
-    bench: Workbench, workspace_id: str, identifier: str, patch: ComparisonPatch, version: int | None = None
+    workspace: Workspace, identifier: str, patch: ComparisonPatch, version: int | None = None
 ) -> Versioned:
     """Change a comparison; with a version, only if nobody else has changed it since.
 
     Estimates are recomputed if the rows or the currency change.
     """
-    current = get_comparison(bench, workspace_id, identifier)
+    current = get_comparison(workspace, identifier)
     check_version(version, current.version)
     before = current.comparison
     currency = patch.currency or before.currency
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         options = stored(repository, identifier)
     check_labels(patch.rows or ())
     recomputed = patch.rows is not None or currency != before.currency
     if recomputed:
         requests = patch.rows if patch.rows is not None else [option.request for option in options]
-        options = make_options(bench, workspace_id, requests, currency)
+        options = make_options(workspace, requests, currency)
     head = ComparisonHead(identifier, patch.title or before.title, patch.locale or before.locale, currency)
-    after = compared(bench, workspace_id, options, head)
+    after = compared(workspace, options, head)
     values = {
         name: value
         for name in ("title", "locale", "currency")
         if (value := getattr(after, name)) != getattr(before, name)
     }
     values |= {"version": current.version + 1, "updated_at": now()}
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         if not repository.change_comparison(identifier, current.version, values):
             check_version(current.version, existing(repository, identifier).version)
         if recomputed:
@@ -157,9 +154,9 @@ def change_comparison(
 
 
 def list_comparisons(
-    bench: Workbench, workspace_id: str, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
+    workspace: Workspace, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
 ) -> Page[ComparisonSummary]:
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         listing = repository.page(ComparisonRecord, limit, read_cursor(cursor), wanted=wanted)
         labels = repository.shown.labels(row.id for row in listing.rows)
     items = [filled(ComparisonSummary, row, labels=labels.get(row.id, [])) for row in listing.rows]
@@ -178,17 +175,16 @@ def check_version(expected: int | None, current: int) -> None:
 
 
 def make_options(
-    bench: Workbench, workspace_id: str, requests: list[EstimateRequest | PublishedFigure], currency: str
+    workspace: Workspace, requests: list[EstimateRequest | PublishedFigure], currency: str
 ) -> list[ComparisonEntry]:
     def make(request: EstimateRequest) -> Estimate:
-        return standing(make_estimate(bench, workspace_id, request), request, now())
+        return standing(make_estimate(workspace, request), request, now())
 
     return estimated(requests, currency, make)
 
 
 def compared(
-    bench: Workbench,
-    workspace_id: str,
+    workspace: Workspace,
     options: list[ComparisonEntry],
     head: ComparisonHead,
     scaling_efficiency: float = 1.0,
@@ -197,13 +193,13 @@ def compared(
     """Return options side by side, with their costs on one basis."""
     comparison = compare(
         options,
-        catalog=bench.sizing.catalog,
+        catalog=workspace.sizing.catalog,
         scaling_efficiency=scaling_efficiency,
         title=head.title,
         locale=head.locale,
         currency=head.currency,
     )
-    priced = on_one_basis(comparison, options, bench.context(workspace_id), basis)
+    priced = on_one_basis(comparison, options, workspace.context(), basis)
     return priced.model_copy(update={"id": head.identifier})
 
 
@@ -243,7 +239,5 @@ def save_new_estimates(repository: Repository, options: list[ComparisonEntry]) -
             save_estimate(repository, option.request, option.estimate)
 
 
-def delete_comparison(
-    bench: Workbench, workspace_id: str, identifier: str, expected: int | None = None
-) -> None:
-    delete(bench, workspace_id, ComparisonRecord, identifier, expected)
+def delete_comparison(workspace: Workspace, identifier: str, expected: int | None = None) -> None:
+    delete(workspace, ComparisonRecord, identifier, expected)

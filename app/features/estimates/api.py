@@ -15,7 +15,7 @@ from app.features.estimates.standing import shown
 from app.platform.listing import Page
 from app.platform.web.api import ASK, CHANGE, LIST, READ, Narrowing, api_router
 from app.platform.web.auth import located_at
-from app.platform.web.deps import ID, BenchDep, KeyHeader, ListDep, ModelQuery, WorkspaceDep
+from app.platform.web.deps import ID, KeyHeader, ListDep, ModelQuery, WorkspaceDep
 from app.platform.web.examples import BARE_FIGURE, BERT_ON_IPUS, GPT3, OWN_MODEL, RESNET
 from app.platform.web.locale import wanted_language
 from app.platform.web.needs import LARGE_BODY, Right, needs
@@ -60,7 +60,6 @@ def answered(request: Request, estimate: Estimate) -> Estimate:
 @needs(Right.MAKE, body=LARGE_BODY)
 def create_estimate(
     request: Request,
-    bench: BenchDep,
     workspace: WorkspaceDep,
     body: Annotated[EstimateRequest, Body(examples=[GPT3, RESNET, OWN_MODEL, BERT_ON_IPUS, BARE_FIGURE])],
     key: KeyHeader = None,
@@ -70,24 +69,20 @@ def create_estimate(
     A model that does not fit is also a result: ``fits`` is false and the warning ``does_not_fit`` says
     what would fit.
     """
-    return answered(request, estimates.create_estimate(bench, workspace, body, key))
+    return answered(request, estimates.create_estimate(workspace, body, key))
 
 
 @router.get("", summary="List estimates", responses=LIST)
-def list_estimates(
-    bench: BenchDep, workspace: WorkspaceDep, listed: ListDep, model: ModelQuery = ""
-) -> Page[EstimateSummary]:
+def list_estimates(workspace: WorkspaceDep, listed: ListDep, model: ModelQuery = "") -> Page[EstimateSummary]:
     """List identifiers and names, newest first."""
     wanted = listed.of(model=model)
-    return estimates.list_estimates(bench, workspace, listed.limit, listed.cursor, wanted=wanted)
+    return estimates.list_estimates(workspace, listed.limit, listed.cursor, wanted=wanted)
 
 
 @router.get("/{id}", summary="Retrieve an estimate", responses=READ, dependencies=NARROW)
-def get_estimate(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: EstimateId
-) -> Estimate:
+def get_estimate(request: Request, workspace: WorkspaceDep, identifier: EstimateId) -> Estimate:
     """Return the result as computed when the estimate was created, with what was asked."""
-    return answered(request, estimates.get_estimate(bench, workspace, identifier))
+    return answered(request, estimates.get_estimate(workspace, identifier))
 
 
 @router.post(
@@ -95,14 +90,14 @@ def get_estimate(
 )
 @needs(Right.MAKE)
 def run_estimate(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: EstimateId, key: KeyHeader = None
+    request: Request, workspace: WorkspaceDep, identifier: EstimateId, key: KeyHeader = None
 ) -> Estimate:
     """Create an estimate from the request of this one, with the engine and catalogue of today."""
-    return answered(request, estimates.run_again(bench, workspace, identifier, key))
+    return answered(request, estimates.run_again(workspace, identifier, key))
 
 
 @router.delete("/{id}", status_code=204, summary="Delete an estimate", responses=CHANGE)
 @needs(Right.MAKE)
-def delete_estimate(bench: BenchDep, workspace: WorkspaceDep, identifier: EstimateId) -> None:
+def delete_estimate(workspace: WorkspaceDep, identifier: EstimateId) -> None:
     """Delete an estimate; 409 if a comparison, bill of materials or proposal refers to it."""
-    estimates.delete_estimate(bench, workspace, identifier)
+    estimates.delete_estimate(workspace, identifier)

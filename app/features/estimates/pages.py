@@ -27,7 +27,7 @@ from app.platform.web.contexts import (
     grouped,
     view,
 )
-from app.platform.web.deps import BenchDep, WorkspaceDep, workbench_of
+from app.platform.web.deps import WorkspaceDep, workspace_of
 from app.platform.web.locale import voice_of
 from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
@@ -99,7 +99,7 @@ SEARCHED = {"tensor", "pipeline", "data", "micro_batch", "recompute"}
 
 def estimate_page(request: Request, estimate: Estimate, frame: object | None = None) -> EstimatePage:
     """Return the page of an estimate; in a study with the software it can use instead."""
-    bench, voice = workbench_of(request), voice_of(request)
+    bench, voice = workspace_of(request), voice_of(request)
     fabric = bench.catalogue.fabrics.documents.get(estimate.system.fabric)
     system = bench.catalogue.systems.documents.get(estimate.system.id)
     softwares = choices.softwares(bench, voice, system.chip_kind) if system and estimate.software else []
@@ -136,8 +136,8 @@ def estimate_page(request: Request, estimate: Estimate, frame: object | None = N
 
 
 @resource(router, "/estimates/{identifier}", "estimates/estimate.html", estimate_page)
-def show_estimate(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Estimate:
-    return get_estimate(bench, workspace, identifier)
+def show_estimate(workspace: WorkspaceDep, identifier: str) -> Estimate:
+    return get_estimate(workspace, identifier)
 
 
 def estimate_figures(estimate: Estimate, voice: Voice) -> list[FigureView]:

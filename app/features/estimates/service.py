@@ -14,39 +14,36 @@ from app.features.estimates.standing import STANDING, standing
 from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, write_cursor
+from app.platform.references import no_such
 from app.platform.store.document_queries import EstimateSubject
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import EstimateRow
-from app.platform.workbench import Workbench, no_such
+from app.platform.workspace import Workspace
 from app.telemetry import ESTIMATES
 
 
-def create_estimate(
-    bench: Workbench, workspace_id: str, request: EstimateRequest, key: str | None = None
-) -> Estimate:
-    return _create(bench, workspace_id, request, IdempotentCall.of("estimates", key, request))
+def create_estimate(workspace: Workspace, request: EstimateRequest, key: str | None = None) -> Estimate:
+    return _create(workspace, request, IdempotentCall.of("estimates", key, request))
 
 
-def run_again(bench: Workbench, workspace_id: str, identifier: str, key: str | None = None) -> Estimate:
+def run_again(workspace: Workspace, identifier: str, key: str | None = None) -> Estimate:
     """Create a new estimate from the request of an existing one, with the current catalogue."""
-    request = get_estimate_request(bench, workspace_id, identifier)
-    return _create(bench, workspace_id, request, IdempotentCall.of(f"estimates/{identifier}/run", key, b""))
+    request = get_estimate_request(workspace, identifier)
+    return _create(workspace, request, IdempotentCall.of(f"estimates/{identifier}/run", key, b""))
 
 
-def _create(
-    bench: Workbench, workspace_id: str, request: EstimateRequest, call: IdempotentCall | None
-) -> Estimate:
+def _create(workspace: Workspace, request: EstimateRequest, call: IdempotentCall | None) -> Estimate:
     def make() -> tuple[Estimate, Save]:
-        answer = standing(make_estimate(bench, workspace_id, request), request, now())
+        answer = standing(make_estimate(workspace, request), request, now())
         return answer, lambda repository: save_estimate(repository, request, answer)
 
-    return keep(bench, workspace_id, call, Estimate, make)
+    return keep(workspace, call, Estimate, make)
 
 
-def make_estimate(bench: Workbench, workspace_id: str, request: EstimateRequest) -> Estimate:
+def make_estimate(workspace: Workspace, request: EstimateRequest) -> Estimate:
     """Compute an estimate with a new identifier, without storing it."""
-    answer = estimate(request, bench.context(workspace_id))
+    answer = estimate(request, workspace.context())
     ESTIMATES.inc()
     return answer.model_copy(update={"id": new_id("est")})
 
@@ -65,16 +62,16 @@ def save_estimate(repository: Repository, request: EstimateRequest, answer: Esti
     )
 
 
-def _row(bench: Workbench, workspace_id: str, identifier: str) -> EstimateRow:
-    with bench.store.transaction(workspace_id) as repository:
+def _row(workspace: Workspace, identifier: str) -> EstimateRow:
+    with workspace.transaction() as repository:
         row = repository.get(EstimateRow, identifier)
         if row is None:
             raise no_such("estimate", identifier)
         return row
 
 
-def get_estimate(bench: Workbench, workspace_id: str, identifier: str) -> Estimate:
-    return estimate_of(_row(bench, workspace_id, identifier))
+def get_estimate(workspace: Workspace, identifier: str) -> Estimate:
+    return estimate_of(_row(workspace, identifier))
 
 
 def estimate_of(row: EstimateRow) -> Estimate:
@@ -83,15 +80,15 @@ def estimate_of(row: EstimateRow) -> Estimate:
     return standing(Estimate.model_validate({"name": row.label, **row.document}), request, row.created_at)
 
 
-def get_estimate_request(bench: Workbench, workspace_id: str, identifier: str) -> EstimateRequest:
-    return EstimateRequest.model_validate(_row(bench, workspace_id, identifier).request, context=STORED)
+def get_estimate_request(workspace: Workspace, identifier: str) -> EstimateRequest:
+    return EstimateRequest.model_validate(_row(workspace, identifier).request, context=STORED)
 
 
 def priced_estimate(
-    bench: Workbench, workspace_id: str, identifier: str, terms: Mapping[str, object]
+    workspace: Workspace, identifier: str, terms: Mapping[str, object]
 ) -> tuple[EstimateRequest, Estimate]:
     """Compute an estimate on other terms without storing it; return its request as well."""
-    request = get_estimate_request(bench, workspace_id, identifier)
+    request = get_estimate_request(workspace, identifier)
     document = request.model_dump(mode="json", exclude_unset=True)
     currency = terms.get("currency", request.currency)
     stated = {name: value for name, value in terms.items() if name != "currency"}
@@ -104,7 +101,7 @@ def priced_estimate(
     document["currency"] = currency
     document["assumptions"] = {**document.get("assumptions", {}), **stated}
     changed = EstimateRequest.model_validate(document)
-    answer = estimate(changed, bench.context(workspace_id))
+    answer = estimate(changed, workspace.context())
     return changed, answer.model_copy(update={"id": identifier})
 
 
@@ -113,12 +110,12 @@ IN_CURRENCY = ("electricity_per_kwh", "system_price", "hourly_price")
 
 
 def list_estimates(
-    bench: Workbench, workspace_id: str, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
+    workspace: Workspace, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
 ) -> Page[EstimateSummary]:
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         listing = repository.page(EstimateRow, limit, read_cursor(cursor), wanted=wanted)
         subjects = repository.shown.subjects(row.id for row in listing.rows)
-    models, systems = bench.catalogue.models.documents, bench.catalogue.systems.documents
+    models, systems = workspace.catalogue.models.documents, workspace.catalogue.systems.documents
 
     def line(row: EstimateRow, subject: EstimateSubject) -> EstimateSummary:
         # What has left the catalogue is still known by its identifier.
@@ -137,17 +134,15 @@ def list_estimates(
     return Page(items=items, next=write_cursor(listing.next))
 
 
-def scale_estimate(
-    bench: Workbench, workspace_id: str, request: EstimateRequest, counts: list[int]
-) -> list[Estimate]:
+def scale_estimate(workspace: Workspace, request: EstimateRequest, counts: list[int]) -> list[Estimate]:
     """Return one estimate per number of systems, without storing them."""
-    context = bench.context(workspace_id)
+    context = workspace.context()
 
     def at(scaled: EstimateRequest) -> Estimate:
-        return bench.estimates.get(workspace_id, scaled, lambda: estimate(scaled, context))
+        return workspace.estimates.get(workspace.id, scaled, lambda: estimate(scaled, context))
 
     return [at(scaled) for scaled in scaled_requests(request, counts)]
 
 
-def delete_estimate(bench: Workbench, workspace_id: str, identifier: str) -> None:
-    delete(bench, workspace_id, EstimateRow, identifier)
+def delete_estimate(workspace: Workspace, identifier: str) -> None:
+    delete(workspace, EstimateRow, identifier)

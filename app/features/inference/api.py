@@ -10,7 +10,7 @@ from app.features.inference.answering import infer
 from app.features.inference.model import Inference, InferenceRequest
 from app.platform.rates import CostClass
 from app.platform.web.api import ASK, api_router
-from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.deps import WorkspaceDep
 from app.platform.web.examples import INFERENCE
 from app.platform.web.needs import LARGE_BODY, Right, needs
 
@@ -20,7 +20,7 @@ router = api_router("inference")
 @router.post("/inference", summary="Serve a model", responses=ASK)
 @needs(Right.ASK, CostClass.SEARCH, body=LARGE_BODY)
 def serve_model(
-    bench: BenchDep, workspace: WorkspaceDep, body: Annotated[InferenceRequest, Body(examples=[INFERENCE])]
+    workspace: WorkspaceDep, body: Annotated[InferenceRequest, Body(examples=[INFERENCE])]
 ) -> Inference:
     """Compute latency, throughput, memory, energy and cost of a decoder on several systems.
 
@@ -28,4 +28,4 @@ def serve_model(
     ``curve`` has every batch. No measured inference run is at hand, so every answer is unvalidated. Nothing
     is stored.
     """
-    return infer(body, bench.context(workspace))
+    return infer(body, workspace.context())

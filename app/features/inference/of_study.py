@@ -8,22 +8,22 @@ from app.features.inference.answering import infer
 from app.features.inference.model import Inference, InferenceRequest, ServingSystem, ServingTerms
 from app.features.studies.frame import StudyQuestion, question_of
 from app.features.studies.model import StudyOption, stated
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 USUAL = {"prompt_tokens": "2048", "output_tokens": "256", "cache_precision": "bf16"}
 """Default fields of the form."""
 
 
-def can_serve(bench: Workbench, option: StudyOption) -> bool:
+def can_serve(workspace: Workspace, option: StudyOption) -> bool:
     """Tell whether an option is a system whose inference is computed: accelerators other than IPUs."""
     if option.system is None:
         return False
-    return bench.sizing.catalog.system(option.system.id).chip_kind is not ChipKind.IPU
+    return workspace.sizing.catalog.system(option.system.id).chip_kind is not ChipKind.IPU
 
 
 def serve_study(question: StudyQuestion, terms: ServingTerms) -> Inference:
     """Compute how the systems of a study serve its model, in the order of its options."""
-    bench, state, workspace = question.bench, question.state, question.workspace
+    bench, state, workspace = question.workspace, question.state, question.workspace.id
     options = [
         question_of(bench, workspace, state, option.key)
         for option in question.content.options

@@ -50,7 +50,7 @@ class ServingPage:
 
 def serving_page(request: Request, opened: OpenView, result: Answered[Inference] | None) -> ServingPage:
     """Return the page of an answer, or of the previous one if this question is refused."""
-    bench, content = opened.bench, opened.state.content
+    bench, content = opened.workspace, opened.state.content
     form = Form() if result is None else result.form
     answer = None if result is None else result.answer
     labels = labels_of(content, bench.sizing.catalog).values()

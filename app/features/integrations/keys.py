@@ -24,12 +24,13 @@ from app.platform.admission import Admission, Credentials, Principal, Role, Scop
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.identity import checked_name, new_token, token_hash
 from app.platform.listing import Page, filled, page_of
+from app.platform.references import existing
 from app.platform.store.account_tables import ApiKeyRecord
 from app.platform.store.database import Store
 from app.platform.store.integration_queries import ends_at
 from app.platform.store.queries import new_id, now
 from app.platform.store.repository import Repository
-from app.platform.workbench import Workbench, existing
+from app.platform.workspace import Workspace
 
 logger = logging.getLogger("rackline.keys")
 
@@ -94,13 +95,11 @@ def note_use(store: Store, workspace_id: str, identifier: str, moment: datetime)
         logger.warning("the use of key %s could not be written down", identifier)
 
 
-def create_key(
-    bench: Workbench, workspace_id: str, request: KeyRequest, idempotency: str | None = None
-) -> NewApiKey:
+def create_key(workspace: Workspace, request: KeyRequest, idempotency: str | None = None) -> NewApiKey:
     """Create a key. Only the hash of its secret is stored: a repeated request gets the answer without it."""
     once = IdempotentCall.of("keys", idempotency, request)
     name = checked_name(request.name)
-    secret, record = new_key(bench.store, workspace_id, name, sorted(set(request.scopes)))
+    secret, record = new_key(workspace.installation.store, workspace.id, name, sorted(set(request.scopes)))
     if request.expires_in_days is not None:
         record.expires_at = record.created_at + timedelta(days=request.expires_in_days)
 
@@ -111,7 +110,7 @@ def create_key(
 
         return filled(NewApiKey, document_of(record, record.created_at), secret=None), save
 
-    answer = keep(bench, workspace_id, once, NewApiKey, make)
+    answer = keep(workspace, once, NewApiKey, make)
     return answer.model_copy(update={"secret": secret}) if answer.id == record.id else answer
 
 
@@ -145,31 +144,30 @@ def new_prefix() -> str:
     return MARK + "".join(secrets.choice(PREFIX_LETTERS) for _ in range(PREFIX_LENGTH))
 
 
-def list_keys(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[ApiKey]:
+def list_keys(workspace: Workspace, limit: int, cursor: str | None) -> Page[ApiKey]:
     """Return keys without their secrets, newest first."""
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         return page_of(repository, ApiKeyRecord, partial(document_of, moment=now()), limit, cursor)
 
 
-def get_key(bench: Workbench, workspace_id: str, identifier: str) -> ApiKey:
-    with bench.store.transaction(workspace_id) as repository:
+def get_key(workspace: Workspace, identifier: str) -> ApiKey:
+    with workspace.transaction() as repository:
         return document_of(existing(repository, ApiKeyRecord, identifier, "key"), now())
 
 
-def revoke_key(bench: Workbench, workspace_id: str, identifier: str) -> ApiKey:
+def revoke_key(workspace: Workspace, identifier: str) -> ApiKey:
     """Revoke a key at once and cancel its open jobs."""
     moment = now()
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         existing(repository, ApiKeyRecord, identifier, "key")
         repository.keys.revoke(identifier, moment)
         for job in repository.open_jobs_of("key", identifier):
             repository.of_job(job).move({"queued", "running"}, "cancelled", moment)
-    return get_key(bench, workspace_id, identifier)
+    return get_key(workspace, identifier)
 
 
 def rotate_key(
-    bench: Workbench,
-    workspace_id: str,
+    workspace: Workspace,
     identifier: str,
     request: RotationRequest,
     idempotency: str | None = None,
@@ -179,9 +177,9 @@ def rotate_key(
     The new key has the same scopes and validity period.
     """
     once = IdempotentCall.of(f"keys/{identifier}/rotate", idempotency, request)
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         before = existing(repository, ApiKeyRecord, identifier, "key")
-    secret, record = new_key(bench.store, workspace_id, before.name, before.scopes)  # type: ignore[arg-type]
+    secret, record = new_key(workspace.installation.store, workspace.id, before.name, before.scopes)  # type: ignore[arg-type]
     moment = record.created_at
     if before.expires_at is not None:
         record.expires_at = moment + (before.expires_at - before.created_at)
@@ -201,7 +199,7 @@ def rotate_key(
 
         return filled(NewApiKey, document_of(record, moment), secret=None), save
 
-    answer = keep(bench, workspace_id, once, NewApiKey, make)
+    answer = keep(workspace, once, NewApiKey, make)
     return answer.model_copy(update={"secret": secret}) if answer.id == record.id else answer
 
 

@@ -27,7 +27,7 @@ from app.features.integrations.model import (
 )
 from app.platform.listing import Page
 from app.platform.web.contexts import Choice, Form
-from app.platform.web.deps import ALL, USUAL, BenchDep, CursorQuery, WorkspaceDep, workbench_of, workspace_of
+from app.platform.web.deps import ALL, USUAL, CursorQuery, WorkspaceDep, workspace_of
 from app.platform.web.documents import older
 from app.platform.web.forms import FormDep, checked, typed
 from app.platform.web.locale import voice_of
@@ -35,7 +35,7 @@ from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 router = page_router()
 
@@ -85,8 +85,7 @@ class KeysPage:
 
 def keys_page(
     request: Request,
-    bench: Workbench,
-    workspace: str,
+    workspace: Workspace,
     *,
     cursor: str | None = None,
     made: NewApiKey | None = None,
@@ -94,7 +93,7 @@ def keys_page(
     error: AppError | None = None,
 ) -> Response:
     voice = voice_of(request)
-    listed = keys.list_keys(bench, workspace, USUAL, cursor)
+    listed = keys.list_keys(workspace, USUAL, cursor)
     scopes: Sequence[str] = get_args(KeyScope)
     page = KeysPage(
         keys=listed.items,
@@ -110,47 +109,45 @@ def keys_page(
 
 @router.get("/keys.json")
 @needs(Right.MANAGE)
-def show_keys_data(bench: BenchDep, workspace: WorkspaceDep, cursor: CursorQuery = None) -> Page[ApiKey]:
-    return keys.list_keys(bench, workspace, ALL, cursor)
+def show_keys_data(workspace: WorkspaceDep, cursor: CursorQuery = None) -> Page[ApiKey]:
+    return keys.list_keys(workspace, ALL, cursor)
 
 
 @router.get("/keys", response_class=HTMLResponse)
 @needs(Right.MANAGE)
-def show_keys(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, cursor: CursorQuery = None
-) -> Response:
-    return keys_page(request, bench, workspace, cursor=cursor)
+def show_keys(request: Request, workspace: WorkspaceDep, cursor: CursorQuery = None) -> Response:
+    return keys_page(request, workspace, cursor=cursor)
 
 
 @router.post("/keys", response_class=HTMLResponse)
 @needs(Right.MANAGE)
-def make_key(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
+def make_key(request: Request, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Make a key and show it, this once."""
     values = typed(form)
     # An emptied field means that the key does not expire.
     fields: dict[str, Sequence[str | None]] = {"name": [""], "expires_in_days": [None], **values}
     try:
-        created = keys.create_key(bench, workspace, request_of(KeyRequest, fields, "scopes"))
+        created = keys.create_key(workspace, request_of(KeyRequest, fields, "scopes"))
     except AppError as error:
-        return keys_page(request, bench, workspace, values=values, error=error)
-    return keys_page(request, bench, workspace, made=created)
+        return keys_page(request, workspace, values=values, error=error)
+    return keys_page(request, workspace, made=created)
 
 
 @router.post("/keys/{identifier}/rotate", response_class=HTMLResponse)
 @needs(Right.MANAGE)
-def replace_key(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+def replace_key(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
     """Make a key in the place of another one and show it, this once."""
     try:
-        created = keys.rotate_key(bench, workspace, identifier, RotationRequest())
+        created = keys.rotate_key(workspace, identifier, RotationRequest())
     except AppError as error:
-        return keys_page(request, bench, workspace, error=error)
-    return keys_page(request, bench, workspace, made=created)
+        return keys_page(request, workspace, error=error)
+    return keys_page(request, workspace, made=created)
 
 
 @router.post("/keys/{identifier}/revoke")
 @needs(Right.MANAGE)
-def revoke_key(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    keys.revoke_key(bench, workspace, identifier)
+def revoke_key(workspace: WorkspaceDep, identifier: str) -> Response:
+    keys.revoke_key(workspace, identifier)
     return RedirectResponse("/keys", 303)
 
 
@@ -205,7 +202,7 @@ def webhook_page(
 ) -> WebhookPage:
     """Return the page of a webhook with the page of its log that the address names."""
     cursor = request.query_params.get("cursor") if request.method == "GET" else None
-    log = webhooks.list_deliveries(workbench_of(request), workspace_of(request), webhook.id, USUAL, cursor)
+    log = webhooks.list_deliveries(workspace_of(request), webhook.id, USUAL, cursor)
     usual = {"name": [webhook.name], "url": [webhook.url], "events": webhook.events}
     return WebhookPage(
         webhook=webhook,
@@ -217,13 +214,13 @@ def webhook_page(
 
 
 @resource(router, "/webhooks", WEBHOOKS, webhooks_page, right=Right.MANAGE)
-def show_webhooks(bench: BenchDep, workspace: WorkspaceDep) -> Page[Webhook]:
-    return webhooks.list_webhooks(bench, workspace, ALL, None)
+def show_webhooks(workspace: WorkspaceDep) -> Page[Webhook]:
+    return webhooks.list_webhooks(workspace, ALL, None)
 
 
 @resource(router, "/webhooks/{identifier}", WEBHOOK, webhook_page, right=Right.MANAGE)
-def show_webhook(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Webhook:
-    return webhooks.get_webhook(bench, workspace, identifier)
+def show_webhook(workspace: WorkspaceDep, identifier: str) -> Webhook:
+    return webhooks.get_webhook(workspace, identifier)
 
 
 def with_secret(request: Request, webhook: Webhook, secret: str | None) -> Response:
@@ -234,20 +231,20 @@ def with_secret(request: Request, webhook: Webhook, secret: str | None) -> Respo
 
 @router.post("/webhooks", response_class=HTMLResponse)
 @needs(Right.MANAGE)
-def make_webhook(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
+def make_webhook(request: Request, workspace: WorkspaceDep, form: FormDep) -> Response:
     values = typed(form)
     try:
-        created = webhooks.create_webhook(bench, workspace, request_of(WebhookRequest, values, "events"))
+        created = webhooks.create_webhook(workspace, request_of(WebhookRequest, values, "events"))
     except AppError as error:
-        page = webhooks_page(request, show_webhooks(bench, workspace), values, error)
+        page = webhooks_page(request, show_webhooks(workspace), values, error)
         return render(request, WEBHOOKS, page, status=error.status)
     return with_secret(request, created, created.secret)
 
 
 @router.post("/webhooks/{identifier}/rotate", response_class=HTMLResponse)
 @needs(Right.MANAGE)
-def replace_secret(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    rotated = webhooks.rotate_secret(bench, workspace, identifier, RotationRequest())
+def replace_secret(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
+    rotated = webhooks.rotate_secret(workspace, identifier, RotationRequest())
     return with_secret(request, rotated, rotated.secret)
 
 
@@ -260,7 +257,7 @@ def answered(
     values: Typed | None = None,
 ) -> Response:
     """Do something with a webhook and go back to a part of its page, or show there why it was refused."""
-    own = workbench_of(request), workspace_of(request), identifier
+    own = workspace_of(request), identifier
     try:
         do(*own)
     except AppError as error:
@@ -274,9 +271,9 @@ def answered(
 def change_webhook(request: Request, form: FormDep, identifier: str) -> Response:
     values = typed(form)
 
-    def change(bench: Workbench, workspace: str, identifier: str) -> None:
+    def change(workspace: Workspace, identifier: str) -> None:
         patch = request_of(WebhookPatch, {"name": [""], "url": [""], **values}, "events")
-        webhooks.change_webhook(bench, workspace, identifier, patch)
+        webhooks.change_webhook(workspace, identifier, patch)
 
     return answered(request, identifier, change, values=values)
 
@@ -302,6 +299,6 @@ def resend_message(request: Request, identifier: str, message_id: str) -> Respon
 
 @router.post("/webhooks/{identifier}/remove")
 @needs(Right.MANAGE)
-def remove_webhook(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    webhooks.remove_webhook(bench, workspace, identifier)
+def remove_webhook(workspace: WorkspaceDep, identifier: str) -> Response:
+    webhooks.remove_webhook(workspace, identifier)
     return RedirectResponse("/webhooks", 303)

@@ -29,12 +29,13 @@ from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.identity import checked_name
 from app.platform.listing import Page, filled, page_of
 from app.platform.outgoing import Reply
+from app.platform.references import existing, no_such
 from app.platform.sealing import Unsealable
 from app.platform.store.account_tables import WebhookDelivery, WebhookRecord
 from app.platform.store.integration_queries import WAITING, new_message
 from app.platform.store.queries import new_id, now
 from app.platform.store.repository import Repository
-from app.platform.workbench import Workbench, existing, no_such
+from app.platform.workspace import Workspace
 
 logger = logging.getLogger("rackline.webhooks")
 
@@ -82,19 +83,19 @@ def found(repository: Repository, identifier: str) -> WebhookRecord:
 
 
 def create_webhook(
-    bench: Workbench, workspace_id: str, request: WebhookRequest, idempotency: str | None = None
+    workspace: Workspace, request: WebhookRequest, idempotency: str | None = None
 ) -> NewWebhook:
     """Create a webhook; its secret is sealed, and a repeated request gets the answer without it."""
     once = IdempotentCall.of("webhooks", idempotency, request)
-    url = bench.sender.checked("url", request.url)
+    url = workspace.installation.sender.checked("url", request.url)
     identifier, secret, moment = new_id("whk"), new_secret(), now()
     record = WebhookRecord(
         id=identifier,
-        workspace_id=workspace_id,
+        workspace_id=workspace.id,
         name=checked_name(request.name) if request.name.strip() else url.host[:100],
         url=str(url),
         events=sorted(set(request.events)),
-        sealed_secret=bench.sealer.seal(purpose(identifier), secret),
+        sealed_secret=workspace.installation.sealer.seal(purpose(identifier), secret),
         active=True,
         created_at=moment,
         updated_at=moment,
@@ -107,50 +108,49 @@ def create_webhook(
         repository.add(record)
 
     made = document_of(record, NewWebhook, secret=None)
-    answer = keep(bench, workspace_id, once, NewWebhook, lambda: (made, save))
+    answer = keep(workspace, once, NewWebhook, lambda: (made, save))
     return answer.model_copy(update={"secret": secret}) if answer is made else answer
 
 
-def list_webhooks(bench: Workbench, workspace_id: str, limit: int, cursor: str | None) -> Page[Webhook]:
-    with bench.store.transaction(workspace_id) as repository:
+def list_webhooks(workspace: Workspace, limit: int, cursor: str | None) -> Page[Webhook]:
+    with workspace.transaction() as repository:
         return page_of(repository, WebhookRecord, partial(document_of, kind=Webhook), limit, cursor)
 
 
-def get_webhook(bench: Workbench, workspace_id: str, identifier: str) -> Webhook:
-    with bench.store.transaction(workspace_id) as repository:
+def get_webhook(workspace: Workspace, identifier: str) -> Webhook:
+    with workspace.transaction() as repository:
         return document_of(found(repository, identifier), Webhook)
 
 
-def change_webhook(bench: Workbench, workspace_id: str, identifier: str, patch: WebhookPatch) -> Webhook:
+def change_webhook(workspace: Workspace, identifier: str, patch: WebhookPatch) -> Webhook:
     """Change a webhook; switching it off drops its waiting messages."""
     values = patch.model_dump(exclude_none=True)
     if patch.url is not None:
-        values["url"] = str(bench.sender.checked("url", patch.url))
+        values["url"] = str(workspace.installation.sender.checked("url", patch.url))
     if patch.events is not None:
         values["events"] = sorted(set(patch.events))
     if patch.name is not None:
         values["name"] = checked_name(patch.name) if patch.name.strip() else ""
     if patch.active is not None:
         values["disabled"] = None
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         record = found(repository, identifier)
         if values.get("name") == "":
             values["name"] = httpx.URL(values.get("url", record.url)).host[:100]
         repository.hooks.change(identifier, {**values, "updated_at": now()})
         if patch.active is False:
             repository.hooks.drop(identifier)
-    return get_webhook(bench, workspace_id, identifier)
+    return get_webhook(workspace, identifier)
 
 
-def remove_webhook(bench: Workbench, workspace_id: str, identifier: str) -> None:
-    with bench.store.transaction(workspace_id) as repository:
+def remove_webhook(workspace: Workspace, identifier: str) -> None:
+    with workspace.transaction() as repository:
         if not repository.hooks.remove(identifier):
             raise no_such("webhook", identifier)
 
 
 def rotate_secret(
-    bench: Workbench,
-    workspace_id: str,
+    workspace: Workspace,
     identifier: str,
     request: RotationRequest,
     idempotency: str | None = None,
@@ -159,10 +159,10 @@ def rotate_secret(
     once = IdempotentCall.of(f"webhooks/{identifier}/rotate", idempotency, request)
     secret, moment = new_secret(), now()
     grace = moment + timedelta(hours=request.grace_hours) if request.grace_hours else None
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         before = found(repository, identifier)
     values = {
-        "sealed_secret": bench.sealer.seal(purpose(identifier), secret),
+        "sealed_secret": workspace.installation.sealer.seal(purpose(identifier), secret),
         "previous_sealed": before.sealed_secret if grace else None,
         "previous_until": grace,
         "updated_at": moment,
@@ -175,13 +175,11 @@ def rotate_secret(
             )
 
     made = document_of(before, NewWebhook, old_secret_until=grace, updated_at=moment, secret=None)
-    answer = keep(bench, workspace_id, once, NewWebhook, lambda: (made, save))
+    answer = keep(workspace, once, NewWebhook, lambda: (made, save))
     return answer.model_copy(update={"secret": secret}) if answer is made else answer
 
 
-def send_test(
-    bench: Workbench, workspace_id: str, identifier: str, idempotency: str | None = None
-) -> Delivery:
+def send_test(workspace: Workspace, identifier: str, idempotency: str | None = None) -> Delivery:
     """Have a test message sent."""
     once = IdempotentCall.of(f"webhooks/{identifier}/test", idempotency, b"")
 
@@ -194,7 +192,7 @@ def send_test(
 
         return filled(Delivery, message), save
 
-    return keep(bench, workspace_id, once, Delivery, make)
+    return keep(workspace, once, Delivery, make)
 
 
 def hold_active(repository: Repository, identifier: str) -> None:
@@ -204,18 +202,16 @@ def hold_active(repository: Repository, identifier: str) -> None:
         raise Conflict.at("active", "the webhook is off; turn it on first")
 
 
-def list_deliveries(
-    bench: Workbench, workspace_id: str, identifier: str, limit: int, cursor: str | None
-) -> Page[Delivery]:
+def list_deliveries(workspace: Workspace, identifier: str, limit: int, cursor: str | None) -> Page[Delivery]:
     of_webhook = col(WebhookDelivery.webhook_id) == identifier
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         found(repository, identifier)
         return page_of(repository, WebhookDelivery, partial(filled, Delivery), limit, cursor, of_webhook)
 
 
-def send_again(bench: Workbench, workspace_id: str, identifier: str, message_id: str) -> Delivery:
+def send_again(workspace: Workspace, identifier: str, message_id: str) -> Delivery:
     """Have a completed message sent again, from the first attempt; a waiting one is unchanged."""
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         hold_active(repository, identifier)
         message = repository.hooks.first(WebhookDelivery, webhook_id=identifier, id=message_id)
         if message is None:
@@ -225,15 +221,15 @@ def send_again(bench: Workbench, workspace_id: str, identifier: str, message_id:
         return filled(Delivery, message)
 
 
-def deliver(bench: Workbench, message: WebhookDelivery) -> None:
+def deliver(workspace: Workspace, message: WebhookDelivery) -> None:
     """Send a claimed message once and record the outcome; disable a webhook that can no longer be reached."""
     moment = message.tried_at or now()
-    with bench.store.transaction(message.workspace_id) as repository:
+    with workspace.installation.store.transaction(message.workspace_id) as repository:
         webhook = repository.get(WebhookRecord, message.webhook_id)
         if webhook is None or not webhook.active:
             repository.hooks.drop(message.webhook_id)
             return
-    reply = attempt(bench, webhook, message, moment)
+    reply = attempt(workspace, webhook, message, moment)
     again = reply.reason is not None and reply.status != GONE and message.attempts <= len(DELAYS)
     status = "delivered" if reply.reason is None else WAITING if again else "failed"
     outcome = {
@@ -245,7 +241,7 @@ def deliver(bench: Workbench, message: WebhookDelivery) -> None:
     }
     # Of a message that was taken over, dropped or sent again meanwhile the outcome counts no longer.
     mine = {"id": message.id, "attempts": message.attempts, "status": WAITING}
-    with bench.store.transaction(message.workspace_id) as repository:
+    with workspace.installation.store.transaction(message.workspace_id) as repository:
         repository.hooks.hold(webhook.id)
         recorded = repository.hooks.record(outcome, **mine)
         if recorded and status == "delivered":
@@ -257,13 +253,17 @@ def deliver(bench: Workbench, message: WebhookDelivery) -> None:
             repository.hooks.drop(webhook.id)
 
 
-def attempt(bench: Workbench, webhook: WebhookRecord, message: WebhookDelivery, moment: datetime) -> Reply:
+def attempt(
+    workspace: Workspace, webhook: WebhookRecord, message: WebhookDelivery, moment: datetime
+) -> Reply:
     """Send a message, signed with the secret and during the grace period with the one before it."""
     sealed = [webhook.sealed_secret]
     if webhook.previous_sealed and webhook.previous_until and webhook.previous_until > moment:
         sealed.append(webhook.previous_sealed)
     try:
-        signers = [Signer(bench.sealer.open(purpose(webhook.id), secret)) for secret in sealed]
+        signers = [
+            Signer(workspace.installation.sealer.open(purpose(webhook.id), secret)) for secret in sealed
+        ]
         headers = {
             "Content-Type": "application/json",
             "User-Agent": f"Rackline/{__version__}",
@@ -271,7 +271,7 @@ def attempt(bench: Workbench, webhook: WebhookRecord, message: WebhookDelivery, 
             "webhook-timestamp": str(int(moment.timestamp())),
             "webhook-signature": " ".join(one.sign(message.id, moment, message.body) for one in signers),
         }
-        return bench.sender.send(webhook.url, headers, message.body.encode())
+        return workspace.installation.sender.send(webhook.url, headers, message.body.encode())
     except Unsealable:
         reason = "the webhook secret cannot be read with the secret of this server; create a new one"
         return Reply(reason=Message(reason))

@@ -44,7 +44,8 @@ from app.features.networks.options import (
     usual_networks,
 )
 from app.features.networks.timing import Cluster, same_plans, timed
-from app.platform.workbench import Workbench, key_of
+from app.platform.caches import key_of
+from app.platform.workspace import Workspace
 
 
 def choose_fabric(request: FabricChoiceRequest, context: SizingContext) -> FabricChoice:
@@ -275,25 +276,27 @@ def _turning(evaluation: Evaluation) -> Turning:
     return turning_of(cluster, evaluation.own.timing, rungs, evaluation.threshold, fabrics)
 
 
-def weigh_fabrics(bench: Workbench, workspace_id: str, request: FabricChoiceRequest) -> FabricChoice:
+def weigh_fabrics(workspace: Workspace, request: FabricChoiceRequest) -> FabricChoice:
     """Return gain and cost of every network, and the advice; nothing is stored."""
 
     def choose() -> FabricChoice:
-        return choose_fabric(request, bench.context(workspace_id))
+        return choose_fabric(request, workspace.context())
 
     books = (request.price_book_id, request.estimate.assumptions.price_book_id)
     # Price books change under their identifier.
     if any(book is not None for book in books):
         return choose()
-    choice: FabricChoice = bench.choices.get(key_of(workspace_id, request), choose)
+    choice: FabricChoice = workspace.choices.get(key_of(workspace.id, request), choose)
     return choice
 
 
-def usual_options(bench: Workbench, estimate: EstimateRequest) -> list[tuple[str, str]]:
+def usual_options(workspace: Workspace, estimate: EstimateRequest) -> list[tuple[str, str]]:
     """Return identifier and label of the networks that are compared by default."""
     system = estimate.system
     try:
-        hardware = bench.sizing.hardware.system(system.id, system.count, system.fabric, system.ports_per_node)
+        hardware = workspace.sizing.hardware.system(
+            system.id, system.count, system.fabric, system.ports_per_node
+        )
     except AppError:
         return []
-    return [(network.id, network.label) for network in usual_networks(hardware, bench.sizing.catalog)]
+    return [(network.id, network.label) for network in usual_networks(hardware, workspace.sizing.catalog)]

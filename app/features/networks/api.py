@@ -10,7 +10,7 @@ from app.features.networks.answering import weigh_fabrics
 from app.features.networks.model import FabricChoice, FabricChoiceRequest
 from app.platform.rates import CostClass
 from app.platform.web.api import ASK, api_router
-from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.deps import WorkspaceDep
 from app.platform.web.examples import FABRIC_CHOICE, FABRICS_MEASURED
 from app.platform.web.needs import LARGE_BODY, Right, needs
 
@@ -20,7 +20,6 @@ router = api_router("fabric choices")
 @router.post("/fabric-choices", summary="Choose a network", responses=ASK)
 @needs(Right.ASK, CostClass.SEARCH, body=LARGE_BODY)
 def choose_fabric(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     body: Annotated[FabricChoiceRequest, Body(examples=[FABRIC_CHOICE, FABRICS_MEASURED])],
 ) -> FabricChoice:
@@ -29,4 +28,4 @@ def choose_fabric(
     A dearer network is recommended only if its gain over the cheaper one reaches the threshold.
     Measured runs by label replace those of the model. Nothing is stored.
     """
-    return weigh_fabrics(bench, workspace, body)
+    return weigh_fabrics(workspace, body)

@@ -37,21 +37,21 @@ from app.platform.web.locale import voice_of
 from app.platform.web.query_forms import Answered, QueryForm
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 router = page_router()
 
 
-def switched(bench: Workbench, option: StudyOption) -> bool:
+def switched(workspace: Workspace, option: StudyOption) -> bool:
     """Tell whether the network of an option is purchased; those of pods and clouds are built in."""
-    system = bench.catalogue.systems.documents.get(option.system.id) if option.system else None
+    system = workspace.catalogue.systems.documents.get(option.system.id) if option.system else None
     return system is not None and system.chip_kind == "gpu" and system.acquisition == "own"
 
 
 def weigh(question: StudyQuestion, terms: NetworkTerms) -> FabricChoice:
     """Weigh networks; errors name the fields of the form."""
     try:
-        return weigh_fabrics(question.bench, question.workspace, choice_request(question, terms))
+        return weigh_fabrics(question.workspace, choice_request(question, terms))
     except AppError as error:
         raise placed(error) from None
 
@@ -138,12 +138,14 @@ def network_page(
     choice = None if result is None else result.answer
     networks = {option.id: option.label for option in choice.options} if choice else {}
     if not networks and question is not None and question.request is not None:
-        networks = dict(usual_options(view.bench, question.request))
+        networks = dict(usual_options(view.workspace, question.request))
     fields = {*SHOWN, *(f"{RUNS}{network}" for network in networks)}
     values = form.firsts
-    systems = view.bench.catalogue.systems.documents
+    systems = view.workspace.catalogue.systems.documents
     options = [
-        option for option in view.state.content.options if option.system and not switched(view.bench, option)
+        option
+        for option in view.state.content.options
+        if option.system and not switched(view.workspace, option)
     ]
     return NetworkPage(
         frame=frame,
@@ -221,8 +223,8 @@ def proposal_url(view: OpenView, choice: FabricChoice) -> str:
     if taken is not None and not is_own(taken, choice.system):
         knobs = {**state.turned.knobs, **network_knobs(taken, frame)}
         study = state.study
-        turned = state_of(view.bench, view.workspace, study.id, knobs, study.version, state.views)
-        query = state_query(view.bench, view.workspace, turned, plain=False)
+        turned = state_of(view.workspace, study.id, knobs, study.version, state.views)
+        query = state_query(view.workspace, turned, plain=False)
     return view_address(state.study.id, "proposal", [*query, ("network_of", frame.option)])
 
 
@@ -286,8 +288,8 @@ SWITCH_FORM = QueryForm(FabricRequest)
 def usual_switches(question: StudyQuestion) -> dict[str, str]:
     """Return the nodes and ports of an option, and the ports of its switch."""
     assert question.request is not None, "a stated figure has no network"
-    system, catalog = question.request.system, question.bench.sizing.catalog
-    hardware = question.bench.sizing.hardware.system(
+    system, catalog = question.request.system, question.workspace.sizing.catalog
+    hardware = question.workspace.sizing.hardware.system(
         system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
     )
     return {

@@ -20,11 +20,11 @@ from app.features.operation.chores import jobs_in_states
 from app.features.operation.readiness import NEEDED, Readiness
 from app.platform.web.api import problems
 from app.platform.web.auth import BEARER
-from app.platform.web.deps import BenchDep
+from app.platform.web.deps import WorkspaceDep
 from app.platform.web.problems import NotAllowed
 from app.platform.web.rights import name_of
 from app.platform.web.security import FORWARDED
-from app.platform.workbench import Workbench
+from app.platform.workspace import Installation
 from app.profiles.presets import beside
 from app.telemetry import exposition
 
@@ -73,11 +73,11 @@ def ready(request: Request) -> dict[str, str]:
 
 
 @router.get("/metrics", include_in_schema=False)
-def metrics(request: Request, bench: BenchDep) -> Response:
+def metrics(request: Request, workspace: WorkspaceDep) -> Response:
     """Give every figure in the text format of Prometheus."""
     admit(request, request.app.state.metrics_token)
     parts = parts_ready(request.app.state.readiness.look())
-    text = exposition(lambda: [parts, *waiting_work(bench)])
+    text = exposition(lambda: [parts, *waiting_work(workspace)])
     return Response(text, media_type=CONTENT_TYPE_LATEST)
 
 
@@ -109,10 +109,10 @@ def parts_ready(readiness: Readiness) -> Metric:
     return ready
 
 
-def waiting_work(bench: Workbench) -> Iterator[Metric]:
+def waiting_work(installation: Installation) -> Iterator[Metric]:
     """Yield how many jobs wait, and count and age of unfinished jobs."""
     try:
-        states = jobs_in_states(bench)
+        states = jobs_in_states(installation)
     except Unavailable:
         # Reported by the readiness of the database; the other metrics are still served.
         return

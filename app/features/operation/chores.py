@@ -16,7 +16,7 @@ from app.platform import sessions
 from app.platform.retention import KINDS
 from app.platform.store.queries import now
 from app.platform.store.upload_files import KeptFile, UploadFiles
-from app.platform.workbench import LOCAL_WORKSPACE, Workbench, nobody_uploads, remove_files
+from app.platform.workspace import LOCAL_WORKSPACE, Installation, Workspace
 from app.telemetry import CHORES
 
 AT_ONCE = 200
@@ -38,63 +38,65 @@ class Purged:
     """Workspaces in which nothing was deleted because the clock is not trusted yet."""
 
 
-def purge(bench: Workbench, moment: datetime, *, dry_run: bool = False, at_once: bool = False) -> Purged:
+def purge(
+    installation: Installation, moment: datetime, *, dry_run: bool = False, at_once: bool = False
+) -> Purged:
     """Delete expired data of every workspace, and files without a reference."""
     purged = Purged()
-    for workspace in bench.store.workspaces():
-        with bench.store.transaction(workspace) as repository:
+    for workspace in installation.store.workspaces():
+        with installation.store.transaction(workspace) as repository:
             trusted = dry_run or at_once or repository.retention.steady(moment, LONGEST_SILENCE) >= STEADY
         if not trusted:
             purged.waiting += 1
             continue
         for kind in KINDS:
-            before = bench.retention.before(kind, moment)
+            before = installation.retention.before(kind, moment)
             if before is not None:
-                purged.counts[kind] += PURGES[kind](bench, workspace, before, dry_run)
-    purged.counts["files"] = purge_files(bench, dry_run)
+                purged.counts[kind] += PURGES[kind](installation, workspace, before, dry_run)
+    purged.counts["files"] = purge_files(installation, dry_run)
     return purged
 
 
-def purge_estimates(bench: Workbench, workspace: str, before: datetime, dry_run: bool) -> int:
-    with bench.store.transaction(workspace) as repository:
+def purge_estimates(workspace: Workspace, before: datetime, dry_run: bool) -> int:
+    with workspace.transaction() as repository:
         chosen = repository.retention.estimates_before(before)
     if dry_run:
         return len(chosen)
     deleted = 0
     for start in range(0, len(chosen), AT_ONCE):
-        with bench.store.transaction(workspace) as repository:
+        with workspace.transaction() as repository:
             deleted += repository.retention.delete_estimates(chosen[start : start + AT_ONCE])
     return deleted
 
 
-def purge_sweeps(bench: Workbench, workspace: str, before: datetime, dry_run: bool) -> int:
-    with bench.store.transaction(workspace) as repository:
+def purge_sweeps(workspace: Workspace, before: datetime, dry_run: bool) -> int:
+    with workspace.transaction() as repository:
         chosen = repository.retention.sweeps_before(before)
     if dry_run:
         return len(chosen)
     deleted = 0
     for identifier in chosen:
-        with bench.store.transaction(workspace) as repository:
+        with workspace.transaction() as repository:
             deleted += repository.retention.delete_sweep(identifier)
     return deleted
 
 
-def purge_unsaved(bench: Workbench, workspace: str, before: datetime, dry_run: bool) -> int:
-    with bench.store.transaction(workspace) as repository:
+def purge_unsaved(workspace: Workspace, before: datetime, dry_run: bool) -> int:
+    with workspace.transaction() as repository:
         chosen = repository.retention.unsaved_before(before)
     if not dry_run:
         for identifier in chosen:
-            drop_unsaved(bench, workspace, identifier)
+            drop_unsaved(workspace, identifier)
     return len(chosen)
 
 
-def purge_keys(bench: Workbench, workspace: str, before: datetime, dry_run: bool) -> int:
-    with bench.store.transaction(workspace) as repository:
+def purge_keys(workspace: Workspace, before: datetime, dry_run: bool) -> int:
+    with workspace.transaction() as repository:
         return repository.retention.keys(before, dry_run)
 
 
-def purge_shares(bench: Workbench, workspace: str, before: datetime, dry_run: bool) -> int:
-    with bench.store.transaction(workspace) as repository:
+def purge_shares(workspace: Workspace, before: datetime, dry_run: bool) -> int:
+    with workspace.transaction() as repository:
         return repository.retention.shares(before, dry_run)
 
 
@@ -107,38 +109,38 @@ PURGES: dict[str, Callable[[Workbench, str, datetime, bool], int]] = {
 }
 
 
-def purge_files(bench: Workbench, dry_run: bool) -> int:
+def purge_files(installation: Installation, dry_run: bool) -> int:
     """Delete files without an upload, and leftovers of interrupted uploads."""
-    files = bench.files
+    files = installation.files
     if files is None:
         return 0
-    unreferenced = unreferenced_files(bench, files)
+    unreferenced = unreferenced_files(installation, files)
     if dry_run:
         return len(unreferenced) + len(list(files.strays()))
     # Each is checked again while no upload is running: one under way has its row by then.
-    removed = sum(remove_files(bench, file.workspace_id, [file.sha256]) for file in unreferenced)
-    with nobody_uploads(bench, LOCAL_WORKSPACE) as (alone, _):
+    removed = sum(remove_files(installation, file.workspace_id, [file.sha256]) for file in unreferenced)
+    with nobody_uploads(installation, LOCAL_WORKSPACE) as (alone, _):
         for stray in list(files.strays()) if alone else ():
             files.storage.delete(stray)
             removed += 1
     return removed
 
 
-def unreferenced_files(bench: Workbench, files: UploadFiles) -> list[KeptFile]:
+def unreferenced_files(installation: Installation, files: UploadFiles) -> list[KeptFile]:
     """Return the stored files that no upload refers to."""
     referenced = {}
-    for workspace in bench.store.workspaces():
-        with bench.store.transaction(workspace) as repository:
+    for workspace in installation.store.workspaces():
+        with installation.store.transaction(workspace) as repository:
             referenced[workspace] = repository.uploads.addresses()
     return [file for file in files.each() if file.sha256 not in referenced.get(file.workspace_id, set())]
 
 
-def tidy_integration(bench: Workbench) -> None:
+def tidy_integration(installation: Installation) -> None:
     """Record expired proposals, delete old rate counts and messages."""
     moment = now()
-    note_expired(bench, moment)
-    bench.store.purge_rates(moment)
-    bench.store.purge_messages(moment - KEPT)
+    note_expired(installation, moment)
+    installation.store.purge_rates(moment)
+    installation.store.purge_messages(moment - KEPT)
 
 
 logger = logging.getLogger("rackline.chores")
@@ -152,10 +154,10 @@ class Chore:
     every: timedelta
     run: Callable[[Workbench], object]
 
-    def due(self, bench: Workbench) -> bool:
+    def due(self, installation: Installation) -> bool:
         """Claim a turn; false if it is not due or another server has claimed it."""
         moment = now()
-        return bench.store.take_turn(self.name, moment, moment - self.every)
+        return installation.store.take_turn(self.name, moment, moment - self.every)
 
 
 HOUSEKEEPING: tuple[Chore, ...] = (
@@ -167,13 +169,13 @@ HOUSEKEEPING: tuple[Chore, ...] = (
 """Every recurring chore of the server, in one place."""
 
 
-def run_due_chores(bench: Workbench) -> None:
+def run_due_chores(installation: Installation) -> None:
     """Run the chores that are due; a failure is logged."""
     for chore in HOUSEKEEPING:
-        if chore.due(bench):
+        if chore.due(installation):
             started = time.monotonic()
             try:
-                chore.run(bench)
+                chore.run(installation)
             except Unavailable:
                 # The store has logged it.
                 CHORES.labels(chore.name, "failed").inc()
@@ -197,11 +199,11 @@ class JobsInState:
     """Age of the oldest one. [s]"""
 
 
-def jobs_in_states(bench: Workbench) -> list[JobsInState]:
+def jobs_in_states(installation: Installation) -> list[JobsInState]:
     """Return the jobs of every workspace that have not ended, by kind and status."""
     moment = now()
     return [
         # The clock may have been set back.
         JobsInState(kind, status, count, max(0.0, (moment - oldest).total_seconds()))
-        for kind, status, count, oldest in bench.store.jobs_by_state()
+        for kind, status, count, oldest in installation.store.jobs_by_state()
     ]

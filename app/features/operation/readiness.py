@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from app.compiled import state
 from app.errors import AppError, Message
-from app.platform.workbench import Workbench
+from app.platform.workspace import Installation
 
 logger = logging.getLogger("rackline.readiness")
 
@@ -43,8 +43,8 @@ class Readiness:
 class ReadinessCheck:
     """Checks the parts of one server. Its messages name no address and no secret."""
 
-    def __init__(self, bench: Workbench, stopping: threading.Event) -> None:
-        self._bench = bench
+    def __init__(self, installation: Installation, stopping: threading.Event) -> None:
+        self._bench = installation
         self._stopping = stopping
         self._uploads_seen: tuple[float, Message | None] | None = None
 

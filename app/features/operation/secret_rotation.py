@@ -10,7 +10,7 @@ from app.features.integrations import webhooks
 from app.platform.sealing import Unsealable
 from app.platform.store.account_queries import SealedValue
 from app.platform.store.queries import now
-from app.platform.workbench import Workbench
+from app.platform.workspace import Installation
 
 PURPOSES: Mapping[str, Callable[[str], str]] = {
     "account.totp_sealed": second_factor.purpose,
@@ -31,18 +31,18 @@ class SecretRotation:
     """Values that no secret opens."""
 
 
-def rotate_secret(bench: Workbench, *, dry_run: bool = False) -> SecretRotation:
+def rotate_secret(installation: Installation, *, dry_run: bool = False) -> SecretRotation:
     """Seal again what a fallback secret has sealed; servers may be running."""
     done = SecretRotation()
-    for value in bench.store.sealed_values(now()):
+    for value in installation.store.sealed_values(now()):
         try:
-            sealed = bench.sealer.resealed(PURPOSES[value.column](value.id), value.sealed)
+            sealed = installation.sealer.resealed(PURPOSES[value.column](value.id), value.sealed)
         except Unsealable:
             done.lost.append(value)
             continue
         if sealed == value.sealed:
             done.current += 1
         # A value replaced meanwhile is not counted; the next run finds it if it needs to.
-        elif dry_run or bench.store.replace_sealed(value, sealed):
+        elif dry_run or installation.store.replace_sealed(value, sealed):
             done.resealed += 1
     return done

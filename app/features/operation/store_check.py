@@ -16,7 +16,7 @@ from app.features.proposals.model import ProposalContent
 from app.platform.store.failures import DAMAGED
 from app.platform.store.migrate import RESTORE, database_faults
 from app.platform.store.tables import ProposalRecord
-from app.platform.workbench import Workbench
+from app.platform.workspace import Installation, Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +33,18 @@ class Fault:
         return self.kind == "stray"
 
 
-def check_store(bench: Workbench) -> Iterator[Fault]:
+def check_store(installation: Installation) -> Iterator[Fault]:
     """Yield the faults; nothing is changed."""
-    faults = [Fault("database", Message(*fault)) for fault in database_faults(bench.store.engine)]
+    faults = [Fault("database", Message(*fault)) for fault in database_faults(installation.store.engine)]
     yield from faults
     try:
-        if not bench.store.is_ready():
+        if not installation.store.is_ready():
             # Already reported; tables of another version cannot be read.
             return
-        for workspace in bench.store.workspaces():
-            yield from check_proposals(bench, workspace)
-            yield from check_files(bench, workspace)
-        yield from check_strays(bench)
+        for workspace in installation.store.workspaces():
+            yield from check_proposals(installation, workspace)
+            yield from check_files(installation, workspace)
+        yield from check_strays(installation)
     except Unavailable as error:
         if error.message is not DAMAGED:
             raise
@@ -52,15 +52,15 @@ def check_store(bench: Workbench) -> Iterator[Fault]:
             yield Fault("database", Message(RESTORE))
 
 
-def check_proposals(bench: Workbench, workspace: str) -> Iterator[Fault]:
+def check_proposals(workspace: Workspace) -> Iterator[Fault]:
     """Compare frozen proposals and their documents with their hashes."""
-    with bench.store.transaction(workspace) as repository:
+    with workspace.transaction() as repository:
         frozen = repository.values(
             ProposalRecord, ProposalRecord.id, col(ProposalRecord.frozen_at).is_not(None)
         )
     for identifier in frozen:
         # One at a time: each may hold a megabyte.
-        with bench.store.transaction(workspace) as repository:
+        with workspace.transaction() as repository:
             record = repository.get(ProposalRecord, identifier)
             artifacts = repository.of_proposal(identifier).artifacts()
         if record is None:
@@ -82,14 +82,14 @@ def check_proposals(bench: Workbench, workspace: str) -> Iterator[Fault]:
             yield Fault("proposal", Message("the frozen proposal {id} has no document", values))
 
 
-def check_files(bench: Workbench, workspace: str) -> Iterator[Fault]:
-    if bench.files is None:
+def check_files(workspace: Workspace) -> Iterator[Fault]:
+    if workspace.installation.files is None:
         return
-    with bench.store.transaction(workspace) as repository:
+    with workspace.transaction() as repository:
         addresses = repository.uploads.addresses()
     for sha256 in sorted(addresses):
-        values = {"path": bench.files.place(workspace, sha256)}
-        whole = bench.files.is_whole(workspace, sha256)
+        values = {"path": workspace.installation.files.place(workspace.id, sha256)}
+        whole = workspace.installation.files.is_whole(workspace.id, sha256)
         if whole is None:
             yield Fault("file", Message("an uploaded file is missing: {path}", values))
         elif not whole:
@@ -97,11 +97,11 @@ def check_files(bench: Workbench, workspace: str) -> Iterator[Fault]:
             yield Fault("file", Message(template, values))
 
 
-def check_strays(bench: Workbench) -> Iterator[Fault]:
-    files = bench.files
+def check_strays(installation: Installation) -> Iterator[Fault]:
+    files = installation.files
     if files is None:
         return
-    paths = [files.place(file.workspace_id, file.sha256) for file in unreferenced_files(bench, files)]
+    paths = [files.place(file.workspace_id, file.sha256) for file in unreferenced_files(installation, files)]
     for path in [*paths, *map(files.storage.place, files.strays())]:
         template = "no upload refers to the file {path}; the next purge deletes it"
         yield Fault("stray", Message(template, {"path": path}))

@@ -17,7 +17,7 @@ from app.features.plans.model import (
 )
 from app.platform.rates import CostClass
 from app.platform.web.api import ASK, api_router
-from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.deps import WorkspaceDep
 from app.platform.web.examples import CHECK, MAPPING, MIXTURE_SEARCH, SEARCH
 from app.platform.web.needs import LARGE_BODY, Right, needs
 
@@ -27,7 +27,6 @@ router = api_router("searches", "/searches")
 @router.post("", summary="Search for the best plans", responses=ASK)
 @needs(Right.ASK, CostClass.SEARCH, body=LARGE_BODY)
 def run_search(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     body: Annotated[SearchRequest, Body(examples=[SEARCH, MIXTURE_SEARCH])],
 ) -> Search:
@@ -36,7 +35,7 @@ def run_search(
     Plans are ranked by an upper quantile of their time, so that a kind of plan that was never measured
     must be faster by a larger margin. Nothing is stored.
     """
-    return mapping.run_search(bench, workspace, body)
+    return mapping.run_search(workspace, body)
 
 
 planning_router = api_router("planning")
@@ -44,11 +43,13 @@ planning_router = api_router("planning")
 
 @planning_router.post("/mappings", summary="Map a model onto IPUs", responses=ASK)
 @needs(Right.ASK)
-def map_model(bench: BenchDep, body: Annotated[MappingRequest, Body(examples=[MAPPING])]) -> ModelMapping:
+def map_model(
+    workspace: WorkspaceDep, body: Annotated[MappingRequest, Body(examples=[MAPPING])]
+) -> ModelMapping:
     """Compute IPUs, global batch, weights per IPU and phases of a mapping; 409 if the pod is too
     small.
     """
-    return mapping.map_onto_ipus(bench, body)
+    return mapping.map_onto_ipus(workspace, body)
 
 
 @planning_router.post("/checks", summary="Check a plan", responses=ASK)

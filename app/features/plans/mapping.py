@@ -22,7 +22,8 @@ from app.features.plans.model import (
     SearchRequest,
 )
 from app.features.plans.searching import timed_search
-from app.platform.workbench import Workbench, key_of
+from app.platform.caches import key_of
+from app.platform.workspace import Workspace
 from app.telemetry import SEARCHES
 
 
@@ -195,16 +196,16 @@ def mapping_warnings(request: MappingRequest, minimum: int, planned: float) -> l
     return warnings
 
 
-def run_search(bench: Workbench, workspace_id: str, request: SearchRequest) -> Search:
-    answer = timed_search(request, bench.context(workspace_id))
+def run_search(workspace: Workspace, request: SearchRequest) -> Search:
+    answer = timed_search(request, workspace.context())
     SEARCHES.labels("plans").inc()
     return answer
 
 
-def kept_search(bench: Workbench, workspace_id: str, request: SearchRequest) -> Search:
+def kept_search(workspace: Workspace, request: SearchRequest) -> Search:
     """Return the best plans of a model on a system, cached by request."""
-    key = key_of(workspace_id, request)
-    answer: Search = bench.searches.get(key, lambda: run_search(bench, workspace_id, request))
+    key = key_of(workspace.id, request)
+    answer: Search = workspace.searches.get(key, lambda: run_search(workspace, request))
     return answer
 
 
@@ -212,6 +213,6 @@ IPU_SOFTWARE = "ipu-base"
 """Base profile of every IPU stack; SDK and framework do not change the memory of a mapping."""
 
 
-def map_onto_ipus(bench: Workbench, request: MappingRequest) -> ModelMapping:
-    software = bench.sizing.software.profile(IPU_SOFTWARE).ipu()
-    return map_model(request, bench.sizing.catalog, software)
+def map_onto_ipus(workspace: Workspace, request: MappingRequest) -> ModelMapping:
+    software = workspace.sizing.software.profile(IPU_SOFTWARE).ipu()
+    return map_model(request, workspace.sizing.catalog, software)

@@ -33,14 +33,14 @@ from app.platform.web.contexts import REFUSAL, Form, grouped
 from app.platform.web.locale import voice_of
 from app.platform.web.query_forms import Answered, QueryForm
 from app.platform.web.rights import page_router
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 router = page_router()
 
 
 def estimate_of(question: StudyQuestion) -> Estimate:
     assert question.request is not None, "a stated figure has no plan"
-    return estimate_option(question.bench, question.workspace, question.request)
+    return estimate_option(question.workspace, question.request)
 
 
 def search_plans(question: StudyQuestion, terms: PlanQuestion) -> Search:
@@ -48,7 +48,7 @@ def search_plans(question: StudyQuestion, terms: PlanQuestion) -> Search:
     estimate = estimate_of(question)
     try:
         request = search_request(question, estimate, terms)
-        search = kept_search(question.bench, question.workspace, request)
+        search = kept_search(question.workspace, request)
     except AppError as error:
         raise at_filters(error) from None
     compared_with(terms, search, own_rank(search, estimate.plan))
@@ -58,7 +58,7 @@ def search_plans(question: StudyQuestion, terms: PlanQuestion) -> Search:
 def map_cells(question: StudyQuestion, terms: PlanQuestion, search: Search) -> Sequence[MapCell]:
     """Return the map of all degrees, even if the search is constrained to some."""
     wider = map_request(search_request(question, estimate_of(question), terms), search)
-    return search.map if wider is None else kept_search(question.bench, question.workspace, wider).map
+    return search.map if wider is None else kept_search(question.workspace, wider).map
 
 
 def plans_page(
@@ -106,7 +106,7 @@ def plan_view(request: Request, view: OpenView, result: Answered[Search] | None)
     question = view.question
     mapped = (
         question is not None
-        and on_ipus(view.bench, question.option)
+        and on_ipus(view.workspace, question.option)
         and estimate_of(question).plan is not None
     )
     return plans_page(request, view, result, MAPPED(view) if mapped else None)
@@ -134,8 +134,8 @@ def mapping_part(frame: StudyFrame, result: Answered[ModelMapping]) -> MappingPa
     )
 
 
-def on_ipus(bench: Workbench, option: StudyOption) -> bool:
-    system = bench.catalogue.systems.documents.get(option.system.id) if option.system else None
+def on_ipus(workspace: Workspace, option: StudyOption) -> bool:
+    system = workspace.catalogue.systems.documents.get(option.system.id) if option.system else None
     return system is not None and system.chip_kind == "ipu"
 
 
@@ -159,7 +159,7 @@ MAPPED = study_view(
     QueryForm(MappingRequest),
     ModelMapping,
     usual=lambda question: mapping_of(estimate_of(question)),
-    answer=lambda question, request: map_onto_ipus(question.bench, request),
+    answer=lambda question, request: map_onto_ipus(question.workspace, request),
     page=mapping_view,
     suits=on_ipus,
     cost=CostClass.SEARCH,

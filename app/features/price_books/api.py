@@ -31,7 +31,7 @@ from app.platform.web.api import (
     read_upload_or_json,
     write_tag,
 )
-from app.platform.web.deps import ID, BenchDep, KeyHeader, ListDep, WorkspaceDep
+from app.platform.web.deps import ID, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import BOOK, BOOK_CHANGE
 from app.platform.web.forms import checked
 from app.platform.web.locale import CSV, attachment
@@ -69,7 +69,7 @@ async def book_body(request: Request) -> Upload[BookFields] | Any:
 @router.post("", status_code=201, summary="Create a price book", responses=ASK, openapi_extra=BOOK_BODY)
 @needs(Right.MAKE, body=LARGE_BODY)
 def create_price_book(
-    bench: BenchDep, workspace: WorkspaceDep, body: Annotated[Any, Depends(book_body)], key: KeyHeader = None
+    workspace: WorkspaceDep, body: Annotated[Any, Depends(book_body)], key: KeyHeader = None
 ) -> PriceBookDocument:
     """Store your own prices, discounts and rates, for use in estimates as ``assumptions.price_book_id``.
 
@@ -77,14 +77,14 @@ def create_price_book(
     """
     if isinstance(body, Upload):
         name = body.fields.name or body.name.removesuffix(".csv")
-        return price_books.read_book(bench, workspace, name, body.content, key)
-    return price_books.create_book(bench, workspace, checked(PriceBookRequest, body), key)
+        return price_books.read_book(workspace, name, body.content, key)
+    return price_books.create_book(workspace, checked(PriceBookRequest, body), key)
 
 
 @router.get("", summary="List price books", responses=LIST)
-def list_price_books(bench: BenchDep, workspace: WorkspaceDep, listed: ListDep) -> Page[PriceBookSummary]:
+def list_price_books(workspace: WorkspaceDep, listed: ListDep) -> Page[PriceBookSummary]:
     """List identifiers, names and newest versions, newest book first."""
-    return price_books.list_books(bench, workspace, listed.limit, listed.cursor, wanted=listed.wanted)
+    return price_books.list_books(workspace, listed.limit, listed.cursor, wanted=listed.wanted)
 
 
 @router.get(
@@ -97,29 +97,26 @@ def list_price_books(bench: BenchDep, workspace: WorkspaceDep, listed: ListDep) 
     ),
     response_class=Response,
 )
-def get_price_book_csv(
-    bench: BenchDep, workspace: WorkspaceDep, identifier: BookId, version: VersionQuery = None
-) -> Response:
+def get_price_book_csv(workspace: WorkspaceDep, identifier: BookId, version: VersionQuery = None) -> Response:
     """Return the rows as a file that can be edited and sent back.
 
     Text that a spreadsheet would interpret as a formula is prefixed with an apostrophe, which is
     removed when the file is read again.
     """
-    text = price_books.book_csv(bench, workspace, identifier, version)
+    text = price_books.book_csv(workspace, identifier, version)
     name = "".join(letter for letter in identifier if letter.isalnum() or letter in "_-")
     return attachment(text.encode(), CSV, f"{name}.csv")
 
 
 @router.get("/{id}", summary="Retrieve a price book", responses=READ)
 def get_price_book(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: BookId,
     response: Response,
     version: VersionQuery = None,
 ) -> PriceBookDocument:
     """Return the rows with the catalogue's figures, and the versions; use the ETag in If-Match."""
-    book = price_books.get_book(bench, workspace, identifier, version)
+    book = price_books.get_book(workspace, identifier, version)
     response.headers["ETag"] = write_tag(book.newest)
     return book
 
@@ -127,7 +124,6 @@ def get_price_book(
 @router.put("/{id}", summary="Replace price book rows", responses={**ASK, **CHANGED})
 @needs(Right.MAKE, body=LARGE_BODY)
 def replace_price_book(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: BookId,
     body: Annotated[PriceBookRequest, Body(examples=[BOOK])],
@@ -135,7 +131,7 @@ def replace_price_book(
     tag: MatchHeader = None,
 ) -> PriceBookDocument:
     """Store other rows as a new version; estimates made with an earlier version are unchanged."""
-    book = price_books.replace_book(bench, workspace, identifier, body, read_tag(tag))
+    book = price_books.replace_book(workspace, identifier, body, read_tag(tag))
     response.headers["ETag"] = write_tag(book.newest)
     return book
 
@@ -143,7 +139,6 @@ def replace_price_book(
 @router.patch("/{id}", summary="Update price book rows", responses={**ASK, **CHANGED})
 @needs(Right.MAKE, body=LARGE_BODY)
 def change_price_book(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: BookId,
     body: Annotated[PriceBookPatch, Body(examples=[BOOK_CHANGE])],
@@ -151,18 +146,16 @@ def change_price_book(
     tag: MatchHeader = None,
 ) -> PriceBookDocument:
     """Add, replace or remove some rows, as a new version."""
-    book = price_books.change_book(bench, workspace, identifier, body, read_tag(tag))
+    book = price_books.change_book(workspace, identifier, body, read_tag(tag))
     response.headers["ETag"] = write_tag(book.newest)
     return book
 
 
 @router.delete("/{id}", status_code=204, summary="Delete a price book", responses=DELETE)
 @needs(Right.MAKE)
-def delete_price_book(
-    bench: BenchDep, workspace: WorkspaceDep, identifier: BookId, tag: MatchHeader = None
-) -> None:
+def delete_price_book(workspace: WorkspaceDep, identifier: BookId, tag: MatchHeader = None) -> None:
     """Delete a price book with all its versions; 409 if a study, proposal or running sweep uses it.
 
     Stored results keep the prices they were made with.
     """
-    price_books.delete_price_book(bench, workspace, identifier, read_tag(tag))
+    price_books.delete_price_book(workspace, identifier, read_tag(tag))

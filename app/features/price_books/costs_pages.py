@@ -19,14 +19,14 @@ from app.features.estimates.service import create_estimate, get_estimate, priced
 from app.features.price_books.service import list_books
 from app.platform.json_bodies import from_validation
 from app.platform.web.contexts import REFUSAL, Choice, Form, WarningGroup, grouped
-from app.platform.web.deps import ALL, BenchDep, WorkspaceDep, workbench_of, workspace_of
+from app.platform.web.deps import ALL, WorkspaceDep, workspace_of
 from app.platform.web.forms import plain_number, refused, typed
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 router = page_router()
 
@@ -81,10 +81,10 @@ def asked_terms(values: Mapping[str, Sequence[str]]) -> dict[str, Any]:
 
 
 def priced(
-    bench: Workbench, workspace: str, identifier: str, values: Mapping[str, Sequence[str]]
+    workspace: Workspace, identifier: str, values: Mapping[str, Sequence[str]]
 ) -> tuple[EstimateRequest, Estimate]:
     try:
-        return priced_estimate(bench, workspace, identifier, asked_terms(values))
+        return priced_estimate(workspace, identifier, asked_terms(values))
     except ValidationError as error:
         raise from_validation(error.errors(include_url=False)) from None
 
@@ -95,18 +95,18 @@ def terms_in(request: Request) -> dict[str, list[str]]:
 
 
 @router.get("/estimates/{identifier}/costs.json")
-def show_costs_data(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Estimate:
+def show_costs_data(request: Request, workspace: WorkspaceDep, identifier: str) -> Estimate:
     """Return the estimate of the page of the same address."""
-    return priced(bench, workspace, identifier, terms_in(request))[1]
+    return priced(workspace, identifier, terms_in(request))[1]
 
 
 @router.get("/estimates/{identifier}/costs", response_class=HTMLResponse)
-def show_costs(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+def show_costs(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show what an estimate costs on the terms of the address; refused ones beside the kept estimate."""
     values = terms_in(request)
-    stored = get_estimate(bench, workspace, identifier)
+    stored = get_estimate(workspace, identifier)
     try:
-        estimate = priced(bench, workspace, identifier, values)[1]
+        estimate = priced(workspace, identifier, values)[1]
     except AppError as error:
         form = at_fields(refused(values, error, ()))
         page = costs_page(request, stored, form, stale=True)
@@ -116,10 +116,10 @@ def show_costs(request: Request, bench: BenchDep, workspace: WorkspaceDep, ident
 
 @router.post("/estimates/{identifier}/costs")
 @needs(Right.MAKE)
-def keep_costs(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+def keep_costs(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
     """Keep the estimate on the terms of the address as one of its own, and go there."""
-    body, _ = priced(bench, workspace, identifier, terms_in(request))
-    return RedirectResponse(f"/estimates/{create_estimate(bench, workspace, body).id}", 303)
+    body, _ = priced(workspace, identifier, terms_in(request))
+    return RedirectResponse(f"/estimates/{create_estimate(workspace, body).id}", 303)
 
 
 def at_fields(form: Form) -> Form:
@@ -129,7 +129,7 @@ def at_fields(form: Form) -> Form:
 
 
 def costs_page(request: Request, estimate: Estimate, form: Form, *, stale: bool) -> CostsPage:
-    bench, voice = workbench_of(request), voice_of(request)
+    bench, voice = workspace_of(request), voice_of(request)
     basis = estimate.cost.basis if estimate.cost else {}
     region = form.get("region") or str(basis.get("region", "korea"))
     tiers = bench.sizing.catalog.tariffs(region) if region in ("korea", "us", "eu") else ()

@@ -26,7 +26,7 @@ from app.features.price_books.model import (
 )
 from app.platform.listing import Page
 from app.platform.web.contexts import Choice, Form
-from app.platform.web.deps import ALL, BenchDep, WorkspaceDep, workbench_of, workspace_of
+from app.platform.web.deps import ALL, WorkspaceDep, workspace_of
 from app.platform.web.forms import in_utf8, plain_number, refusal, whole
 from app.platform.web.locale import CSV, attachment
 from app.platform.web.needs import Right, needs
@@ -116,26 +116,24 @@ def books_page(
 
 
 @resource(router, "/price-books", "price_books/price_books.html", books_page)
-def show_books(bench: BenchDep, workspace: WorkspaceDep) -> Page[PriceBookSummary]:
-    return price_books.list_books(bench, workspace, ALL, None)
+def show_books(workspace: WorkspaceDep) -> Page[PriceBookSummary]:
+    return price_books.list_books(workspace, ALL, None)
 
 
 @router.post("/price-books", response_class=HTMLResponse)
 @needs(Right.MAKE)
-def make_book(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, form: RowsForm, file: FileDep
-) -> Response:
+def make_book(request: Request, workspace: WorkspaceDep, form: RowsForm, file: FileDep) -> Response:
     """Make a price book, empty or of a file, and go there."""
     name = text_of(form, "name")
     try:
         if file is not None:
-            book = price_books.read_book(bench, workspace, name or file[0], file[1])
+            book = price_books.read_book(workspace, name or file[0], file[1])
         else:
-            book = price_books.create_book(bench, workspace, request_of(name, "", []))
+            book = price_books.create_book(workspace, request_of(name, "", []))
     except (AppError, ValidationError) as error:
         refused = refusal(error)
         typed = Form({"name": [name]}, refused.errors)
-        page = books_page(request, show_books(bench, workspace), typed, refused.message)
+        page = books_page(request, show_books(workspace), typed, refused.message)
         return render(request, "price_books/price_books.html", page, status=refused.status)
     return RedirectResponse(f"/price-books/{book.id}", 303)
 
@@ -177,7 +175,7 @@ def book_page(
     rows: Sequence[TypedRow] | None = None,
 ) -> PriceBookPage:
     """Return the page of a price book; ``rows`` are those typed, if they were refused."""
-    bench, workspace = workbench_of(request), workspace_of(request)
+    bench, workspace = workspace_of(request)
     catalog = bench.sizing.catalog
     editable = book.version == book.newest and len(book.rows) <= EDITED
     makers = sorted({item.maker for item in catalog.items.values()} - {""})
@@ -225,38 +223,34 @@ def typed_row(row: BookRowDocument) -> TypedRow:
 
 
 @router.get("/price-books/{identifier}.csv")
-def show_book_csv(
-    bench: BenchDep, workspace: WorkspaceDep, identifier: str, version: int | None = None
-) -> Response:
+def show_book_csv(workspace: WorkspaceDep, identifier: str, version: int | None = None) -> Response:
     """Return the rows as a file."""
-    text = price_books.book_csv(bench, workspace, identifier, version)
+    text = price_books.book_csv(workspace, identifier, version)
     return attachment(text.encode(), CSV, "price-book.csv")
 
 
 @resource(router, "/price-books/{identifier}", "price_books/price_book.html", book_page)
-def show_book(
-    bench: BenchDep, workspace: WorkspaceDep, identifier: str, version: int | None = None
-) -> PriceBookDocument:
+def show_book(workspace: WorkspaceDep, identifier: str, version: int | None = None) -> PriceBookDocument:
     """Return a price book: the newest version to edit, an earlier one to read."""
-    return price_books.get_book(bench, workspace, identifier, version)
+    return price_books.get_book(workspace, identifier, version)
 
 
 @router.post("/price-books/{identifier}", response_class=HTMLResponse)
 @needs(Right.MAKE)
 def save_book(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: RowsForm, file: FileDep
+    request: Request, workspace: WorkspaceDep, identifier: str, form: RowsForm, file: FileDep
 ) -> Response:
     """Keep the table, or a file in its place, as a new version; what is wrong stands beside its row."""
     rows, comment = rows_of(form), text_of(form, "comment")
     try:
         expected = version_of(form)
         if file is not None:
-            price_books.replace_from_file(bench, workspace, identifier, file[1], expected, comment)
+            price_books.replace_from_file(workspace, identifier, file[1], expected, comment)
         else:
             body = request_of(text_of(form, "name"), comment, rows)
-            price_books.replace_book(bench, workspace, identifier, body, expected)
+            price_books.replace_book(workspace, identifier, body, expected)
     except (AppError, ValidationError) as error:
-        refused, book = refusal(error), show_book(bench, workspace, identifier)
+        refused, book = refusal(error), show_book(workspace, identifier)
         typed = Form({"name": [text_of(form, "name")], "comment": [comment]}, refused.errors)
         page = book_page(request, book, typed, refused.message, rows if file is None else None)
         return render(request, "price_books/price_book.html", page, status=refused.status)

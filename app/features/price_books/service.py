@@ -27,10 +27,11 @@ from app.features.price_books.sheets import (
 from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, page_of
+from app.platform.references import existing, no_such
 from app.platform.store.document_queries import VersionTaken
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.tables import PriceBookRecord, PriceBookVersion
-from app.platform.workbench import Workbench, existing, no_such
+from app.platform.workspace import Workspace
 
 MOST_VERSIONS = 1000
 """Most versions of a book."""
@@ -39,34 +40,28 @@ LISTED = 20
 """Newest versions that are listed with their changes."""
 
 
-def create_book(
-    bench: Workbench, workspace_id: str, request: PriceBookRequest, key: str | None = None
-) -> PriceBookDocument:
+def create_book(workspace: Workspace, request: PriceBookRequest, key: str | None = None) -> PriceBookDocument:
     def make() -> tuple[PriceBookDocument, Save]:
         name, comment = request.name.strip(), printable("comment", request.comment)
-        rows, moment, identifier = checked(request.rows, bench.sizing.catalog), now(), new_id("pbk")
+        rows, moment, identifier = checked(request.rows, workspace.sizing.catalog), now(), new_id("pbk")
         record = PriceBookRecord(
-            id=identifier, workspace_id=workspace_id, name=name, version=1, row_count=len(rows),
+            id=identifier, workspace_id=workspace.id, name=name, version=1, row_count=len(rows),
             created_at=moment, updated_at=moment,
         )  # fmt: skip
         version = _version(identifier, 1, name, comment, rows)
-        answer = _document(bench, identifier, [version], version)
+        answer = _document(workspace, identifier, [version], version)
         return answer, lambda repository: repository.book_versions.add(record, version)
 
-    return keep(bench, workspace_id, IdempotentCall.of("price-books", key, request), PriceBookDocument, make)
+    return keep(workspace, IdempotentCall.of("price-books", key, request), PriceBookDocument, make)
 
 
-def read_book(
-    bench: Workbench, workspace_id: str, name: str, content: bytes, key: str | None = None
-) -> PriceBookDocument:
+def read_book(workspace: Workspace, name: str, content: bytes, key: str | None = None) -> PriceBookDocument:
     request = PriceBookRequest(name=printable("name", (name.strip() or "CSV")[:200]), rows=read_rows(content))
-    return create_book(bench, workspace_id, request, key)
+    return create_book(workspace, request, key)
 
 
-def get_book(
-    bench: Workbench, workspace_id: str, identifier: str, version: int | None = None
-) -> PriceBookDocument:
-    with bench.store.transaction(workspace_id) as repository:
+def get_book(workspace: Workspace, identifier: str, version: int | None = None) -> PriceBookDocument:
+    with workspace.transaction() as repository:
         versions = repository.book_versions.all(identifier, LISTED + 1)
         if not versions:
             raise no_such("price book", identifier)
@@ -74,23 +69,22 @@ def get_book(
         selected = newest if version is None else repository.book_versions.find(identifier, version)
         if selected is None:
             raise NotFound.named("version", str(version), map(str, range(1, newest.version + 1)), "version")
-    return _document(bench, identifier, versions, selected)
+    return _document(workspace, identifier, versions, selected)
 
 
 def replace_book(
-    bench: Workbench, workspace_id: str, identifier: str, request: PriceBookRequest, expected: int | None
+    workspace: Workspace, identifier: str, request: PriceBookRequest, expected: int | None
 ) -> PriceBookDocument:
-    rows = checked(request.rows, bench.sizing.catalog)
-    return _change(bench, workspace_id, identifier, expected, lambda _: rows, request.name, request.comment)
+    rows = checked(request.rows, workspace.sizing.catalog)
+    return _change(workspace, identifier, expected, lambda _: rows, request.name, request.comment)
 
 
 def change_book(
-    bench: Workbench, workspace_id: str, identifier: str, patch: PriceBookPatch, expected: int | None
+    workspace: Workspace, identifier: str, patch: PriceBookPatch, expected: int | None
 ) -> PriceBookDocument:
-    rows_put = checked(patch.rows, bench.sizing.catalog)
+    rows_put = checked(patch.rows, workspace.sizing.catalog)
     return _change(
-        bench,
-        workspace_id,
+        workspace,
         identifier,
         expected,
         lambda rows: checked_size(edited(rows, rows_put, patch.remove)),
@@ -100,24 +94,24 @@ def change_book(
 
 
 def replace_from_file(
-    bench: Workbench, workspace_id: str, identifier: str, content: bytes, expected: int | None, comment: str
+    workspace: Workspace, identifier: str, content: bytes, expected: int | None, comment: str
 ) -> PriceBookDocument:
-    rows = checked(read_rows(content), bench.sizing.catalog)
-    return _change(bench, workspace_id, identifier, expected, lambda _: rows, None, comment)
+    rows = checked(read_rows(content), workspace.sizing.catalog)
+    return _change(workspace, identifier, expected, lambda _: rows, None, comment)
 
 
-def book_csv(bench: Workbench, workspace_id: str, identifier: str, version: int | None = None) -> str:
-    number = get_book(bench, workspace_id, identifier, version).version
-    return write_rows(bench.book_version(workspace_id, identifier, number).rows)
+def book_csv(workspace: Workspace, identifier: str, version: int | None = None) -> str:
+    number = get_book(workspace, identifier, version).version
+    return write_rows(workspace.book_version(identifier, number).rows)
 
 
 def list_books(
-    bench: Workbench, workspace_id: str, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
+    workspace: Workspace, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
 ) -> Page[PriceBookSummary]:
     def summary(row: PriceBookRecord) -> PriceBookSummary:
         return filled(PriceBookSummary, row, rows=row.row_count)
 
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         return page_of(repository, PriceBookRecord, summary, limit, cursor, wanted=wanted)
 
 
@@ -137,8 +131,7 @@ def checked_size(rows: tuple[BookRow, ...]) -> tuple[BookRow, ...]:
 
 
 def _change(
-    bench: Workbench,
-    workspace_id: str,
+    workspace: Workspace,
     identifier: str,
     expected: int | None,
     edit: Callable[[Sequence[BookRow]], tuple[BookRow, ...]],
@@ -150,7 +143,7 @@ def _change(
     new_name = None if name is None else name.strip()
     current = 0
     try:
-        with bench.store.transaction(workspace_id) as repository:
+        with workspace.transaction() as repository:
             record = existing(repository, PriceBookRecord, identifier, "price book", held=True)
             current = record.version
             if expected is not None and expected != current:
@@ -167,8 +160,8 @@ def _change(
             version = _version(identifier, current + 1, new_name or record.name, comment, rows)
             repository.book_versions.add_version(record, version, now())
     except VersionTaken:
-        raise _changed_meanwhile(get_book(bench, workspace_id, identifier).newest, current) from None
-    return get_book(bench, workspace_id, identifier)
+        raise _changed_meanwhile(get_book(workspace, identifier).newest, current) from None
+    return get_book(workspace, identifier)
 
 
 def _changed_meanwhile(current: int, expected: int) -> Overtaken:
@@ -195,10 +188,10 @@ def _version(
 
 
 def _document(
-    bench: Workbench, identifier: str, versions: Sequence[PriceBookVersion], selected: PriceBookVersion
+    workspace: Workspace, identifier: str, versions: Sequence[PriceBookVersion], selected: PriceBookVersion
 ) -> PriceBookDocument:
     """Return a book; ``versions`` newest first, one more than are listed."""
-    catalog = bench.sizing.catalog
+    catalog = workspace.sizing.catalog
     rows = {entry.version: [BookRow(**row) for row in entry.rows] for entry in (*versions, selected)}
     listed = []
     for entry in versions[:LISTED]:
@@ -222,7 +215,5 @@ def _document(
     )
 
 
-def delete_price_book(
-    bench: Workbench, workspace_id: str, identifier: str, expected: int | None = None
-) -> None:
-    delete(bench, workspace_id, PriceBookRecord, identifier, expected)
+def delete_price_book(workspace: Workspace, identifier: str, expected: int | None = None) -> None:
+    delete(workspace, PriceBookRecord, identifier, expected)

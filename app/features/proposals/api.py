@@ -41,7 +41,7 @@ from app.platform.web.api import (
     write_tag,
 )
 from app.platform.web.auth import IdentityDep, located_at
-from app.platform.web.deps import ID, BenchDep, CustomerQuery, KeyHeader, ListDep, WorkspaceDep
+from app.platform.web.deps import ID, CustomerQuery, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import PROPOSAL, PROPOSAL_CHANGED, REVIEW, SHARE
 from app.platform.web.locale import CSV, PDF, XLSX
 from app.platform.web.needs import LARGE_BODY, Right, needs
@@ -61,18 +61,16 @@ USUAL_SHARE = ShareRequest()
 @router.post("", status_code=201, summary="Create a proposal", responses=ASK)
 @needs(Right.PROPOSE, CostClass.SEARCH, body=LARGE_BODY)
 def create_proposal(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     body: Annotated[ProposalRequest, Body(examples=[PROPOSAL])],
     key: KeyHeader = None,
 ) -> Proposal:
     """Compile a comparison for a customer: recommendation, parts, costs, warnings and sources."""
-    return proposals.create_proposal(bench, workspace, body, key)
+    return proposals.create_proposal(workspace, body, key)
 
 
 @router.get("", summary="List proposals", responses=LIST)
 def list_proposals(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     listed: ListDep,
     customer: CustomerQuery = "",
@@ -88,7 +86,7 @@ def list_proposals(
     """List identifiers, customers and statuses, newest first."""
     list_filter = listed.of(customer=customer)
     return proposals.list_proposals(
-        bench, workspace, listed.limit, listed.cursor, status, review, wanted=list_filter
+        workspace, listed.limit, listed.cursor, status, review, wanted=list_filter
     )
 
 
@@ -99,9 +97,9 @@ def list_proposals(
     response_class=Response,
 )
 @needs(cost=CostClass.SEARCH)
-def proposal_pdf(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> Response:
+def proposal_pdf(workspace: WorkspaceDep, identifier: ProposalId) -> Response:
     """Return the document; for a frozen proposal, the stored one, with the same bytes every time."""
-    return file_of(bench, workspace, proposals.get_proposal(bench, workspace, identifier), "pdf")
+    return file_of(workspace, proposals.get_proposal(workspace, identifier), "pdf")
 
 
 @router.get(
@@ -112,10 +110,10 @@ def proposal_pdf(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalI
 )
 @needs(cost=CostClass.SEARCH)
 def proposal_workbook(
-    bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId, lang: ProposalLanguage = None
+    workspace: WorkspaceDep, identifier: ProposalId, lang: ProposalLanguage = None
 ) -> Response:
     """Return the tables; totals are formulas, so that other quantities and terms can be tried."""
-    return file_of(bench, workspace, proposals.get_proposal(bench, workspace, identifier), "xlsx", lang)
+    return file_of(workspace, proposals.get_proposal(workspace, identifier), "xlsx", lang)
 
 
 @router.get(
@@ -128,27 +126,23 @@ def proposal_workbook(
     ),
     response_class=Response,
 )
-def proposal_csv(
-    bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId, lang: ProposalLanguage = None
-) -> Response:
+def proposal_csv(workspace: WorkspaceDep, identifier: ProposalId, lang: ProposalLanguage = None) -> Response:
     """Return all lines; text that a spreadsheet would read as a formula is prefixed with an
     apostrophe.
     """
-    return file_of(bench, workspace, proposals.get_proposal(bench, workspace, identifier), "csv", lang)
+    return file_of(workspace, proposals.get_proposal(workspace, identifier), "csv", lang)
 
 
 @router.get("/{id}.json", summary="Export a proposal as JSON", responses=READ)
-def proposal_json(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> Proposal:
+def proposal_json(workspace: WorkspaceDep, identifier: ProposalId) -> Proposal:
     """Return the proposal with the hash of the canonical form (RFC 8785) of its content."""
-    return proposals.get_proposal(bench, workspace, identifier)
+    return proposals.get_proposal(workspace, identifier)
 
 
 @router.get("/{id}", summary="Retrieve a proposal", responses=READ)
-def get_proposal(
-    bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId, response: Response
-) -> Proposal:
+def get_proposal(workspace: WorkspaceDep, identifier: ProposalId, response: Response) -> Proposal:
     """Return the proposal in its current state; use the ETag in If-Match to change it."""
-    proposal = proposals.get_proposal(bench, workspace, identifier)
+    proposal = proposals.get_proposal(workspace, identifier)
     response.headers["ETag"] = write_tag(proposal.version)
     return proposal
 
@@ -156,7 +150,6 @@ def get_proposal(
 @router.patch("/{id}", summary="Update a draft", responses={**ASK, **CHANGED})
 @needs(Right.PROPOSE, CostClass.SEARCH, body=LARGE_BODY)
 def change_proposal(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: ProposalId,
     body: Annotated[ProposalPatch, Body(examples=[PROPOSAL_CHANGED])],
@@ -164,23 +157,22 @@ def change_proposal(
     tag: MatchHeader = None,
 ) -> Proposal:
     """Change the given fields and recompute the figures; returns 409 for frozen proposals."""
-    proposal = proposals.change_proposal(bench, workspace, identifier, body, read_tag(tag))
+    proposal = proposals.change_proposal(workspace, identifier, body, read_tag(tag))
     response.headers["ETag"] = write_tag(proposal.version)
     return proposal
 
 
 @router.post("/{id}/freeze", summary="Freeze a draft", responses=CHANGE)
 @needs(Right.PROPOSE, CostClass.SEARCH)
-def freeze_proposal(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> Frozen:
+def freeze_proposal(workspace: WorkspaceDep, identifier: ProposalId) -> Frozen:
     """Hash the content, render the document and store both permanently; repeating it changes nothing."""
-    return proposals.freeze_proposal(bench, workspace, identifier)
+    return proposals.freeze_proposal(workspace, identifier)
 
 
 @router.post("/{id}/review", summary="Take a step of review", responses=ASK)
 @needs(Right.PROPOSE, CostClass.SEARCH)
 def review_proposal(
     request: Request,
-    bench: BenchDep,
     workspace: WorkspaceDep,
     identity: IdentityDep,
     identifier: ProposalId,
@@ -192,22 +184,20 @@ def review_proposal(
     Only the steps listed in “steps” of the proposal are allowed; others return 409. The step “send” with an
     address e-mails the customer a new link, if a mail server is configured.
     """
-    return take_step(bench, workspace, identifier, body, Mailer(identity, str(request.base_url)), key)
+    return take_step(workspace, identifier, body, Mailer(identity, str(request.base_url)), key)
 
 
 @router.post("/{id}/replay", summary="Replay a proposal", responses=CHANGE)
 @needs(Right.PROPOSE, CostClass.SEARCH)
-def replay_proposal(
-    bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId, key: KeyHeader = None
-) -> Replay:
+def replay_proposal(workspace: WorkspaceDep, identifier: ProposalId, key: KeyHeader = None) -> Replay:
     """Recompute the proposal and list the lines that changed; the proposal itself is unchanged."""
-    return proposals.replay_proposal(bench, workspace, identifier, key)
+    return proposals.replay_proposal(workspace, identifier, key)
 
 
 @router.get("/{id}/events", summary="List events of a proposal", responses=READ)
-def list_events(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> ProposalEvents:
+def list_events(workspace: WorkspaceDep, identifier: ProposalId) -> ProposalEvents:
     """List events in the order they happened, each with who caused it: created, submitted, frozen, sent …"""
-    return proposals.list_events(bench, workspace, identifier)
+    return proposals.list_events(workspace, identifier)
 
 
 @router.post("/{id}/share", status_code=201, summary="Share a frozen proposal", responses=ASK)
@@ -215,7 +205,6 @@ def list_events(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId
 def share_proposal(
     request: Request,
     response: Response,
-    bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: ProposalId,
     body: Annotated[ShareRequest, Body(examples=[SHARE])] = USUAL_SHARE,
@@ -225,7 +214,7 @@ def share_proposal(
 
     The token is returned only once and not stored: a response repeated for its key omits it.
     """
-    created = sharing.create_share(bench, workspace, identifier, body, key)
+    created = sharing.create_share(workspace, identifier, body, key)
     if created.path is not None:
         url = response.headers["Location"] = located_at(request, created.path)
         created = created.model_copy(update={"url": url})
@@ -234,15 +223,13 @@ def share_proposal(
 
 @router.delete("/{id}/share", status_code=204, summary="Revoke a share link", responses=READ)
 @needs(Right.PROPOSE)
-def revoke_share(bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId) -> None:
+def revoke_share(workspace: WorkspaceDep, identifier: ProposalId) -> None:
     """Revoke the link immediately."""
-    sharing.revoke_share(bench, workspace, identifier)
+    sharing.revoke_share(workspace, identifier)
 
 
 @router.delete("/{id}", status_code=204, summary="Delete a draft", responses=DELETE)
 @needs(Right.PROPOSE)
-def delete_proposal(
-    bench: BenchDep, workspace: WorkspaceDep, identifier: ProposalId, tag: MatchHeader = None
-) -> None:
+def delete_proposal(workspace: WorkspaceDep, identifier: ProposalId, tag: MatchHeader = None) -> None:
     """Delete a draft with its history; 409 for a frozen proposal. Its number is not used again."""
-    proposals.delete_proposal(bench, workspace, identifier, read_tag(tag))
+    proposals.delete_proposal(workspace, identifier, read_tag(tag))

@@ -27,7 +27,7 @@ from app.features.proposals.model import (
     Reasoned,
     WeighedOption,
 )
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 UNDER = "Not recommended: {against} gains {gain} % over {taken}, below the threshold of {threshold} %"
 
@@ -198,19 +198,19 @@ def evidence_warnings(
     return warnings
 
 
-def named_answers(bench: Workbench, workspace_id: str, request: ProposalRequest) -> NamedAnswers:
+def named_answers(workspace: Workspace, request: ProposalRequest) -> NamedAnswers:
     """Return the answers named by a request, with networks in its currency and at its prices."""
     calibration, networks = None, None
     if request.calibration_id is not None:
         with at_field("calibration_id"):
-            calibration = get_calibration(bench, workspace_id, request.calibration_id)
+            calibration = get_calibration(workspace, request.calibration_id)
     if request.fabric_choice is not None:
         choice = request.fabric_choice
         estimate = choice.estimate.model_copy(update={"currency": request.currency})
         book = choice.price_book_id if request.price_book_id is None else request.price_book_id
         choice = choice.model_copy(update={"estimate": estimate, "price_book_id": book})
         with at_field("fabric_choice", inside=True):
-            networks = weigh_fabrics(bench, workspace_id, choice)
+            networks = weigh_fabrics(workspace, choice)
     return NamedAnswers(calibration, networks)
 
 

@@ -11,7 +11,7 @@ from fastapi import Response
 from app.features.proposals.model import Proposal
 from app.features.proposals.service import pdf_of
 from app.platform.web.locale import CSV, PDF, XLSX, attachment
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 FileKind = Literal["pdf", "xlsx", "csv"]
 
@@ -24,7 +24,7 @@ MOST_LETTERS = 60
 
 
 def file_of(
-    bench: Workbench, workspace_id: str, proposal: Proposal, kind: FileKind, language: str | None = None
+    workspace: Workspace, proposal: Proposal, kind: FileKind, language: str | None = None
 ) -> Response:
     """Return a file of a proposal, by default in the language of the proposal."""
     # Loading the workbook library takes half a second, and few requests need it.
@@ -32,7 +32,7 @@ def file_of(
 
     name = file_name(proposal, kind)
     if kind == "pdf":
-        return attachment(pdf_of(bench, workspace_id, proposal), PDF, name)
+        return attachment(pdf_of(workspace, proposal), PDF, name)
     if kind == "csv":
         return attachment(proposal_csv(proposal, language).encode(), CSV, name)
     return attachment(proposal_workbook(proposal, language), XLSX, name)

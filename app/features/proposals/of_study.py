@@ -28,13 +28,13 @@ from app.features.studies.states import save_state
 from app.platform.listing import Page
 from app.platform.rates import CostClass
 from app.platform.web.contexts import Choice, Form
-from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.deps import WorkspaceDep
 from app.platform.web.forms import FormDep, refusal, refused, typed
 from app.platform.web.locale import language_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 router = page_router()
 
@@ -70,7 +70,7 @@ class StudyProposalPage:
 def render_view(
     request: Request, view: OpenView, form: Form, message: Message | None = None, status: int = 200
 ) -> Response:
-    bench, workspace, content = view.bench, view.workspace, view.state.content
+    bench, workspace, content = view.workspace, view.workspace.id, view.state.content
     labels = labels_of(content, bench.sizing.catalog)
     page = StudyProposalPage(
         frame=view.frame,
@@ -88,7 +88,7 @@ def render_view(
 
 
 def offered_runs(view: OpenView, requested: str) -> list[Choice]:
-    bench, workspace = view.bench, view.workspace
+    bench, workspace = view.workspace, view.workspace.id
     runs = list_calibrations(bench, workspace, LISTED, None, view.state.study.id).items
     offered = {run.id: run.name for run in runs}
     if requested and requested not in offered:
@@ -101,7 +101,7 @@ def offered_runs(view: OpenView, requested: str) -> list[Choice]:
 def initial_values(request: Request, view: OpenView) -> dict[str, Sequence[str]]:
     """Return the initial form: the values of the study, and the sender of the last proposal."""
     content = view.state.content
-    sender = proposals.latest_sender(view.bench, view.workspace)
+    sender = proposals.latest_sender(view.workspace)
     return {
         "locale": [language_of(request)],
         "valid_until": [proposals.default_end().isoformat()],
@@ -109,52 +109,48 @@ def initial_values(request: Request, view: OpenView) -> dict[str, Sequence[str]]
         "customer": [content.customer],
         "title": [content.name],
         "currency": [content.base.currency],
-        "options": list(labels_of(content, view.bench.sizing.catalog).values()),
+        "options": list(labels_of(content, view.workspace.sizing.catalog).values()),
         **{name: [value] for name, value in sender.items()},
     }
 
 
 @router.get(f"{PATH}.json")
-def show_proposals_data(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
-) -> Page[ProposalSummary]:
-    view = open_view(request, bench, workspace, identifier, VIEW, None)
-    return proposals.list_proposals(bench, workspace, LISTED, None, study=view.state.study.id)
+def show_proposals_data(request: Request, workspace: WorkspaceDep, identifier: str) -> Page[ProposalSummary]:
+    view = open_view(request, workspace, identifier, VIEW, None)
+    return proposals.list_proposals(workspace, LISTED, None, study=view.state.study.id)
 
 
 @router.get(PATH, response_class=HTMLResponse)
-def show_view(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    view = open_view(request, bench, workspace, identifier, VIEW, None)
+def show_view(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
+    view = open_view(request, workspace, identifier, VIEW, None)
     return render_view(request, view, Form({**initial_values(request, view), **typed(request.query_params)}))
 
 
 @router.post(PATH, response_class=HTMLResponse)
 @needs(Right.PROPOSE, CostClass.SEARCH)
-def make_proposal(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep
-) -> Response:
+def make_proposal(request: Request, workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
     """Save the current state of the study and create a draft from it, or return the form with errors."""
-    view = open_view(request, bench, workspace, identifier, VIEW, None)
+    view = open_view(request, workspace, identifier, VIEW, None)
     try:
-        proposal = create_draft(bench, workspace, view, form)
+        proposal = create_draft(workspace, view, form)
     except (AppError, ValidationError) as error:
         problem = refusal(error)
         return render_view(request, view, refused(typed(form), problem, ()), problem.message, problem.status)
     return RedirectResponse(f"/proposals/{proposal.id}", 303)
 
 
-def create_draft(bench: Workbench, workspace: str, view: OpenView, form: FormData) -> Proposal:
+def create_draft(workspace: Workspace, view: OpenView, form: FormData) -> Proposal:
     """Return a draft of a study in its current state, which becomes a version of the study."""
     fields = {name: values[0] for name, values in typed(form).items()}
     body = without_nulls({**request_body(form), **study_fields(view, fields)})
     request = ProposalRequest.model_validate({**body, "study_id": view.state.study.id})
     study = view.state.study
     state = StateRequest(knobs=dict(view.state.turned.knobs), version=study.version)
-    check_edit(bench, workspace, study, None)
-    proposal = proposals.create_proposal(bench, workspace, request, state=state)
+    check_edit(workspace, study, None)
+    proposal = proposals.create_proposal(workspace, request, state=state)
     # Last, so that a refused form leaves the study unchanged.
     heading = {} if view.state.content.customer else {"customer": request.customer}
-    save_state(bench, workspace, view.state, heading)
+    save_state(workspace, view.state, heading)
     return proposal
 
 
@@ -169,9 +165,9 @@ def study_fields(view: OpenView, fields: Mapping[str, str]) -> dict[str, Any]:
         "bill": kept_inputs(content.views).model_dump(mode="json", exclude_unset=True),
     }
     if key := fields.get(NETWORK_OF):
-        keys = [option.key for option in content.options if switched(view.bench, option)]
+        keys = [option.key for option in content.options if switched(view.workspace, option)]
         if key not in keys:
             raise NotFound.named("option", key, keys, NETWORK_OF)
-        choice = choice_request(question_of(view.bench, view.workspace, view.state, key))
+        choice = choice_request(question_of(view.workspace, view.state, key))
         known["fabric_choice"] = choice.model_dump(mode="json", exclude_unset=True)
     return known

@@ -44,14 +44,14 @@ from app.platform.listing import Page
 from app.platform.rates import CostClass
 from app.platform.web.auth import IdentityDep, located_at
 from app.platform.web.contexts import Choice, Form
-from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.deps import WorkspaceDep
 from app.platform.web.forms import FormDep, refusal, refused, typed
 from app.platform.web.locale import asked_for
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 router = page_router()
 
@@ -76,13 +76,12 @@ def proposals_page(request: Request, page: Page[ProposalSummary]) -> ProposalsPa
 
 @resource(router, "/proposals", "proposals/proposals.html", proposals_page)
 def show_proposals(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     cursor: str | None = None,
     status: Standing | None = None,
     review: Review | None = None,
 ) -> Page[ProposalSummary]:
-    return proposals.list_proposals(bench, workspace, LISTED, cursor, status, review)
+    return proposals.list_proposals(workspace, LISTED, cursor, status, review)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,16 +101,15 @@ class ProposalFormPage:
 
 def render_form(
     request: Request,
-    bench: Workbench,
-    workspace: str,
+    workspace: Workspace,
     draft: Proposal,
     form: Form | None = None,
     error: AppError | None = None,
 ) -> Response:
-    rows = get_comparison(bench, workspace, draft.comparison_id).comparison.rows
+    rows = get_comparison(workspace, draft.comparison_id).comparison.rows
     labels = [row.label for row in rows]
-    books = list_books(bench, workspace, LISTED, None).items
-    runs = list_calibrations(bench, workspace, LISTED, None).items
+    books = list_books(workspace, LISTED, None).items
+    runs = list_calibrations(workspace, LISTED, None).items
     page = ProposalFormPage(
         form=form or Form(form_values(draft, labels)),
         message=None if error is None else error.message,
@@ -127,35 +125,33 @@ def render_form(
 
 
 @router.get("/proposals/new", response_class=HTMLResponse)
-def show_form(bench: BenchDep, workspace: WorkspaceDep, comparison: str = "", study: str = "") -> Response:
+def show_form(workspace: WorkspaceDep, comparison: str = "", study: str = "") -> Response:
     """Go to the proposal view of a study, or of the study made from a comparison."""
     if comparison:
-        study = study_of_comparison(bench, workspace, comparison).id
-    path = f"/studies/{get_study(bench, workspace, study).id}/proposal" if study else "/proposals"
+        study = study_of_comparison(workspace, comparison).id
+    path = f"/studies/{get_study(workspace, study).id}/proposal" if study else "/proposals"
     return RedirectResponse(path, 303)
 
 
 @router.get("/proposals/{identifier}/edit", response_class=HTMLResponse)
-def show_edit(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    return render_form(request, bench, workspace, proposals.get_proposal(bench, workspace, identifier))
+def show_edit(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
+    return render_form(request, workspace, proposals.get_proposal(workspace, identifier))
 
 
 @router.post("/proposals/{identifier}/edit", response_class=HTMLResponse)
 @needs(Right.PROPOSE, CostClass.SEARCH)
-def change_proposal(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep, identifier: str
-) -> Response:
+def change_proposal(request: Request, workspace: WorkspaceDep, form: FormDep, identifier: str) -> Response:
     """Change a draft, or return the form with its errors."""
     values = typed(form)
     try:
         body = request_body(form)
         # In the API null leaves the customer as it is; an emptied field is a mistake.
         patch = ProposalPatch.model_validate({**body, "customer": body["customer"] or ""})
-        proposals.change_proposal(bench, workspace, identifier, patch, version_of(values))
+        proposals.change_proposal(workspace, identifier, patch, version_of(values))
     except REFUSED as error:
         # After a conflict the form shows the newer version, which only sending it again overwrites.
-        draft = proposals.get_proposal(bench, workspace, identifier)
-        return render_form(request, bench, workspace, draft, refused(values, error, ()), refusal(error))
+        draft = proposals.get_proposal(workspace, identifier)
+        return render_form(request, workspace, draft, refused(values, error, ()), refusal(error))
     return RedirectResponse(f"/proposals/{identifier}", 303)
 
 
@@ -173,17 +169,15 @@ def render_again(
 
 @router.post("/proposals/{identifier}/sections", response_class=HTMLResponse)
 @needs(Right.PROPOSE, CostClass.SEARCH)
-def change_sections(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep, identifier: str
-) -> Response:
+def change_sections(request: Request, workspace: WorkspaceDep, form: FormDep, identifier: str) -> Response:
     """Save the texts of all sections as they were sent, and move or leave out one of them."""
     values, texts = typed(form), section_texts(form)
     move = values.get("move", [""])[0]
-    draft = proposals.get_proposal(bench, workspace, identifier)
+    draft = proposals.get_proposal(workspace, identifier)
     try:
         sections = edited_sections(draft, texts, move, visible_sections(draft))
         patch = ProposalPatch.model_validate({"sections": sections})
-        proposals.change_proposal(bench, workspace, identifier, patch, version_of(values))
+        proposals.change_proposal(workspace, identifier, patch, version_of(values))
     except REFUSED as error:
         return render_again(request, with_texts(draft, texts), values, error)
     moved = move.rpartition(" ")[2]
@@ -191,9 +185,9 @@ def change_sections(
 
 
 def file_route(kind: FileKind) -> Callable[..., Response]:
-    def give_file(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-        proposal = proposals.get_proposal(bench, workspace, identifier)
-        return file_of(bench, workspace, proposal, kind, asked_for(request))
+    def give_file(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
+        proposal = proposals.get_proposal(workspace, identifier)
+        return file_of(workspace, proposal, kind, asked_for(request))
 
     return needs(cost=None if kind == "csv" else CostClass.SEARCH)(give_file)
 
@@ -204,15 +198,14 @@ for file_kind in FILE_KINDS:
 
 # After the files: its path takes them too.
 @resource(router, "/proposals/{identifier}", "proposals/proposal.html", proposal_page)
-def show_proposal(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Proposal:
-    return proposals.get_proposal(bench, workspace, identifier)
+def show_proposal(workspace: WorkspaceDep, identifier: str) -> Proposal:
+    return proposals.get_proposal(workspace, identifier)
 
 
 @router.post("/proposals/{identifier}/review", response_class=HTMLResponse)
 @needs(Right.PROPOSE, CostClass.SEARCH)
 def review(
     request: Request,
-    bench: BenchDep,
     workspace: WorkspaceDep,
     identity: IdentityDep,
     form: FormDep,
@@ -225,39 +218,37 @@ def review(
     step_fields = {"step": "send", "to": first.get("to", "")} if step == "mail" else {"step": step}
     try:
         review_request = ReviewRequest.model_validate({**step_fields, "note": first.get("note")})
-        take_step(bench, workspace, identifier, review_request, Mailer(identity, str(request.base_url)))
+        take_step(workspace, identifier, review_request, Mailer(identity, str(request.base_url)))
     except REFUSED as error:
-        return render_again(request, proposals.get_proposal(bench, workspace, identifier), values, error)
+        return render_again(request, proposals.get_proposal(workspace, identifier), values, error)
     return RedirectResponse(f"/proposals/{identifier}", 303)
 
 
 @router.post("/proposals/{identifier}/share", response_class=HTMLResponse)
 @needs(Right.PROPOSE)
-def share(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep, identifier: str
-) -> Response:
+def share(request: Request, workspace: WorkspaceDep, form: FormDep, identifier: str) -> Response:
     values = typed(form)
     try:
         share_request = ShareRequest.model_validate({name: texts[0] for name, texts in values.items()})
-        created = sharing.create_share(bench, workspace, identifier, share_request)
+        created = sharing.create_share(workspace, identifier, share_request)
     except REFUSED as error:
         values.pop("passphrase", None)
-        return render_again(request, proposals.get_proposal(bench, workspace, identifier), values, error)
+        return render_again(request, proposals.get_proposal(workspace, identifier), values, error)
     link = located_at(request, created.path or "")
-    page = proposal_page(request, proposals.get_proposal(bench, workspace, identifier), link=link)
+    page = proposal_page(request, proposals.get_proposal(workspace, identifier), link=link)
     return render(request, "proposals/proposal.html", page)
 
 
 @router.post("/proposals/{identifier}/unshare")
 @needs(Right.PROPOSE)
-def unshare(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    sharing.revoke_share(bench, workspace, identifier)
+def unshare(workspace: WorkspaceDep, identifier: str) -> Response:
+    sharing.revoke_share(workspace, identifier)
     return RedirectResponse(f"/proposals/{identifier}", 303)
 
 
 @resource(
     router, "/proposals/{identifier}/replay", "proposals/replay.html", replay_page, cost=CostClass.SEARCH
 )
-def show_replay(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Replay:
+def show_replay(workspace: WorkspaceDep, identifier: str) -> Replay:
     """Show what differs with today's catalogue, without recording an event."""
-    return proposals.replay_proposal(bench, workspace, identifier, note=False)
+    return proposals.replay_proposal(workspace, identifier, note=False)

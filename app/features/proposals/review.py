@@ -16,7 +16,7 @@ from app.platform.idempotency import IdempotentCall, Save, claimed, free, keep
 from app.platform.identity import Identity, checked_email
 from app.platform.store.queries import now
 from app.platform.store.repository import Repository
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 EVENTS: dict[Step, str] = {
     "submit": "submitted",
@@ -37,8 +37,7 @@ class Mailer:
 
 
 def take_step(
-    bench: Workbench,
-    workspace_id: str,
+    workspace: Workspace,
     identifier: str,
     request: ReviewRequest,
     mailer: Mailer,
@@ -48,13 +47,13 @@ def take_step(
     call = IdempotentCall.of(f"proposals/{identifier}/review", key, request)
 
     def make() -> tuple[Proposal, Save]:
-        with bench.store.transaction(workspace_id) as repository:
+        with workspace.transaction() as repository:
             record = existing(repository, identifier)
         before = review_of(record)
         after = next_state(before, request.step)
         if request.step == "approve":
-            freeze_proposal(bench, workspace_id, identifier)
-            return get_proposal(bench, workspace_id, identifier), lambda _: None
+            freeze_proposal(workspace, identifier)
+            return get_proposal(workspace, identifier), lambda _: None
         move = partial(move_on, identifier, before, after)
         detail: dict[str, Any] = {"note": request.note} if request.note else {}
         if request.step == "send" and request.to is not None:
@@ -62,8 +61,8 @@ def take_step(
             # Key and state come before the mail, so that of several at once only one sends it; the event,
             # of which webhooks are told, comes after it.
             undo = partial(move_back, identifier, before, after)
-            with claimed(bench, workspace_id, call, move, undo):
-                send_link(bench, workspace_id, identifier, request, mailer)
+            with claimed(workspace, call, move, undo):
+                send_link(workspace, identifier, request, mailer)
 
         def save(repository: Repository) -> None:
             if "to" in detail:
@@ -73,9 +72,9 @@ def take_step(
             repository.of_proposal(identifier).add_event(EVENTS[request.step], now(), detail)
 
         moved = {"review": after, "steps": list(STEPS.get(after, ()))}
-        return get_proposal(bench, workspace_id, identifier).model_copy(update=moved), save
+        return get_proposal(workspace, identifier).model_copy(update=moved), save
 
-    return keep(bench, workspace_id, call, Proposal, make)
+    return keep(workspace, call, Proposal, make)
 
 
 def move_on(identifier: str, before: Review, after: Review, repository: Repository) -> None:
@@ -106,15 +105,13 @@ def next_state(before: Review, step: Step) -> Review:
     )
 
 
-def send_link(
-    bench: Workbench, workspace_id: str, identifier: str, request: ReviewRequest, mailer: Mailer
-) -> None:
+def send_link(workspace: Workspace, identifier: str, request: ReviewRequest, mailer: Mailer) -> None:
     """Send the customer a new link, in the language of the proposal."""
     if mailer.identity.mail is None:
         raise Conflict.at("to", "no mail server is configured; create a link and send it yourself")
     share_request = ShareRequest(expires_in_days=request.expires_in_days)
-    share = create_share(bench, workspace_id, identifier, share_request)
-    content = get_proposal(bench, workspace_id, identifier).content
+    share = create_share(workspace, identifier, share_request)
+    content = get_proposal(workspace, identifier).content
     about = {"title": content.title, "number": content.number or identifier}
     sender = content.sender.organization if content.sender else None
     until = (now() + timedelta(days=request.expires_in_days)).date().isoformat()

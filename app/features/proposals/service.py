@@ -53,7 +53,7 @@ from app.platform.store.proposal_queries import ANSWERED, EXPIRED
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import ProposalRecord, ProposalShare
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 from app.telemetry import RENDERINGS
 
 Standing = Literal["draft", "frozen", "expired"]
@@ -70,8 +70,7 @@ ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(RowRequest)
 
 
 def create_proposal(
-    bench: Workbench,
-    workspace_id: str,
+    workspace: Workspace,
     request: ProposalRequest,
     key: str | None = None,
     state: StateRequest | None = None,
@@ -81,16 +80,16 @@ def create_proposal(
     def make() -> tuple[Proposal, Save]:
         check_day(request.valid_until)
         moment = now()
-        resolved = with_comparison(bench, workspace_id, request, state)
+        resolved = with_comparison(workspace, request, state)
         logos = {name: read_logo_at(name, getattr(request.branding, name)) for name in LOGOS}
-        content = compile_content(bench, workspace_id, resolved, logos)
+        content = compile_content(workspace, resolved, logos)
         # Last, so that a request that is refused takes no number.
-        with bench.store.transaction(workspace_id) as repository:
+        with workspace.transaction() as repository:
             number = repository.next_proposal_number(moment.year)
         columns = columns_of(resolved, content.model_copy(update={"number": number}))
         record = ProposalRecord(
             id=new_id("prp"),
-            workspace_id=workspace_id,
+            workspace_id=workspace.id,
             version=1,
             sha256=None,
             frozen_at=None,
@@ -108,7 +107,7 @@ def create_proposal(
 
         return answered(record), save
 
-    return keep(bench, workspace_id, IdempotentCall.of("proposals", key, request), Proposal, make)
+    return keep(workspace, IdempotentCall.of("proposals", key, request), Proposal, make)
 
 
 def columns_of(request: ProposalRequest, content: ProposalContent) -> dict[str, Any]:
@@ -137,7 +136,7 @@ def amount_of(content: ProposalContent) -> float | None:
 
 
 def with_comparison(
-    bench: Workbench, workspace_id: str, request: ProposalRequest, state: StateRequest | None = None
+    workspace: Workspace, request: ProposalRequest, state: StateRequest | None = None
 ) -> ProposalRequest:
     """Return a request with its comparison; the options of a study are stored as one first."""
     if request.comparison_id is None and request.study_id is None:
@@ -154,8 +153,8 @@ def with_comparison(
         version=state.version,
     )
     with at_field("study_id"):
-        comparison = comparison_of_state(bench, workspace_id, request.study_id, comparison_request)
-        current = state_of(bench, workspace_id, request.study_id, state.knobs, state.version)
+        comparison = comparison_of_state(workspace, request.study_id, comparison_request)
+        current = state_of(workspace, request.study_id, state.knobs, state.version)
         bill = request.bill or kept_inputs(current.content.views)
     return request.model_copy(update={"comparison_id": comparison.id, "bill": bill})
 
@@ -180,18 +179,18 @@ def check_day(day: date | None) -> None:
 
 
 def compile_content(
-    bench: Workbench, workspace_id: str, request: ProposalRequest, logos: Logos, number: str | None = None
+    workspace: Workspace, request: ProposalRequest, logos: Logos, number: str | None = None
 ) -> ProposalContent:
     """Return the content of a proposal from the stored rows of its comparison."""
     assert request.comparison_id is not None, "a study was made into a comparison before"
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         with at_field("comparison_id"):
             record = existing_comparison(repository, request.comparison_id)
         options = stored(repository, request.comparison_id)
-    context = bench.context(workspace_id).priced(request.price_book_id)
+    context = workspace.context().priced(request.price_book_id)
     if request.currency != record.currency or request.price_book_id is not None:
         requests = [at_prices_of(request.price_book_id, option.request) for option in options]
-        options = make_options(bench, workspace_id, requests, request.currency)
+        options = make_options(workspace, requests, request.currency)
     return build_content(
         request,
         options,
@@ -200,7 +199,7 @@ def compile_content(
         today=now().date(),
         **logos,
         number=number,
-        answers=named_answers(bench, workspace_id, request),
+        answers=named_answers(workspace, request),
     )
 
 
@@ -212,9 +211,9 @@ def default_end() -> date:
     return now().date() + VALIDITY
 
 
-def latest_sender(bench: Workbench, workspace_id: str) -> dict[str, str]:
+def latest_sender(workspace: Workspace) -> dict[str, str]:
     """Return the sender of the newest proposal of a workspace that names one, by form field."""
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         rows = repository.page(ProposalRecord, MOST_LOOKED_AT, None).rows
         records = (repository.get(ProposalRecord, row.id) for row in rows)
         senders = (record.request.get("sender") for record in records if record is not None)
@@ -232,8 +231,8 @@ def at_prices_of(
     return request.model_copy(update={"assumptions": assumptions})
 
 
-def get_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Proposal:
-    with bench.store.transaction(workspace_id) as repository:
+def get_proposal(workspace: Workspace, identifier: str) -> Proposal:
+    with workspace.transaction() as repository:
         record = existing(repository, identifier)
         return answered(record, repository.of_proposal(identifier).share(now()))
 
@@ -269,8 +268,7 @@ def review_of(record: ProposalRecord) -> Review:
 
 
 def list_proposals(
-    bench: Workbench,
-    workspace_id: str,
+    workspace: Workspace,
     limit: int,
     cursor: str | None,
     status: Standing | None = None,
@@ -279,7 +277,7 @@ def list_proposals(
     wanted: ListFilter = EVERYTHING,
 ) -> Page[ProposalSummary]:
     """Return proposals, newest first, optionally only those with a status or a state of review today."""
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         today = now().date().isoformat()
         listing = repository.proposals(limit, read_cursor(cursor), status, today, review, study, wanted)
     items = [
@@ -290,21 +288,21 @@ def list_proposals(
 
 
 def change_proposal(
-    bench: Workbench, workspace_id: str, identifier: str, patch: ProposalPatch, version: int | None = None
+    workspace: Workspace, identifier: str, patch: ProposalPatch, version: int | None = None
 ) -> Proposal:
     """Change a draft; its figures are computed again from the comparison."""
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         record = existing(repository, identifier)
     check_draft(record)
     if version is not None and version != record.version:
         raise changed_meanwhile(record.version, version)
     if not patch.model_fields_set:
-        return get_proposal(bench, workspace_id, identifier)
+        return get_proposal(workspace, identifier)
     check_day(patch.valid_until)
     before = ProposalContent.model_validate(record.content)
     request = patched(record.request, patch)
     if patch.study_id is not None:
-        request = with_comparison(bench, workspace_id, request)
+        request = with_comparison(workspace, request)
     if patch.model_fields_set == {"sections"} and before.sections:
         # Words alone: the figures stay as they were compiled.
         sections = sections_of(request.sections, before.locale, request.reason)
@@ -313,7 +311,7 @@ def change_proposal(
     else:
         compiled_from = request.model_dump(include={"comparison_id", "price_book_id"})
         logos = {name: logo_after(patch, name, getattr(before.branding, name)) for name in LOGOS}
-        content = compile_content(bench, workspace_id, request, logos, record.number)
+        content = compile_content(workspace, request, logos, record.number)
     moment = now()
     # Reviewers have not seen the new content.
     values = {
@@ -322,7 +320,7 @@ def change_proposal(
         "updated_at": moment,
         "review": "draft",
     }
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         workbench.hold_named(repository, compiled_from)
         queries = repository.of_proposal(identifier)
         if not queries.change(record.version, values):
@@ -330,7 +328,7 @@ def change_proposal(
             check_draft(overtaker)
             raise changed_meanwhile(overtaker.version, record.version)
         queries.add_event("changed", moment, {"fields": sorted(patch.model_fields_set)})
-    return get_proposal(bench, workspace_id, identifier)
+    return get_proposal(workspace, identifier)
 
 
 def patched(request: Mapping[str, Any], patch: ProposalPatch) -> ProposalRequest:
@@ -389,8 +387,8 @@ def changed_meanwhile(current: int, expected: int) -> Overtaken:
     )
 
 
-def list_events(bench: Workbench, workspace_id: str, identifier: str) -> ProposalEvents:
-    with bench.store.transaction(workspace_id) as repository:
+def list_events(workspace: Workspace, identifier: str) -> ProposalEvents:
+    with workspace.transaction() as repository:
         existing(repository, identifier)
         rows = repository.of_proposal(identifier).events()
     items = [ProposalEvent.model_validate({**dict(row), "by": row.detail.get("by")}) for row in rows]
@@ -401,12 +399,12 @@ def existing(repository: Repository, identifier: str) -> ProposalRecord:
     return workbench.existing(repository, ProposalRecord, identifier, "proposal")
 
 
-def freeze_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Frozen:
+def freeze_proposal(workspace: Workspace, identifier: str) -> Frozen:
     """Freeze a draft: hash its content, render its PDF, and keep both for good.
 
     Freezing a frozen proposal returns the same answer.
     """
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         record = existing(repository, identifier)
     if record.frozen_at is None:
         if status_of(record) == "expired":
@@ -428,30 +426,30 @@ def freeze_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Fro
             "review": "approved",
             "content": content.model_dump(mode="json"),
         }
-        with bench.store.transaction(workspace_id) as repository:
+        with workspace.transaction() as repository:
             queries = repository.of_proposal(identifier)
             if queries.change(record.version, values):
                 queries.add_artifact(PDF, hashlib.sha256(pdf).hexdigest(), pdf)
                 queries.add_event("frozen", moment, {"sha256": sha256})
             elif existing(repository, identifier).frozen_at is None:
                 raise changed_meanwhile(existing(repository, identifier).version, record.version)
-        with bench.store.transaction(workspace_id) as repository:
+        with workspace.transaction() as repository:
             record = existing(repository, identifier)
     return Frozen.model_validate({**dict(record), "status": status_of(record)})
 
 
-def pdf_of(bench: Workbench, workspace_id: str, proposal: Proposal) -> bytes:
+def pdf_of(workspace: Workspace, proposal: Proposal) -> bytes:
     """Return the PDF of a proposal: the one kept when it was frozen, or a rendering of the draft."""
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         stored_pdf = repository.of_proposal(proposal.id).artifact(PDF)
     return proposal_pdf(proposal) if stored_pdf is None else stored_pdf
 
 
-def note_expired(bench: Workbench, moment: datetime) -> int:
+def note_expired(workspace: Workspace, moment: datetime) -> int:
     """Record that the last day of frozen proposals is over; return how many were recorded."""
     noted = 0
-    for row in bench.store.ended_proposals(moment.date(), MOST_NOTED):
-        with bench.store.transaction(row.workspace_id) as repository:
+    for row in workspace.installation.store.ended_proposals(moment.date(), MOST_NOTED):
+        with workspace.installation.store.transaction(row.workspace_id) as repository:
             queries = repository.of_proposal(row.proposal_id)
             queries.hold()
             # Another server may have recorded it already.
@@ -463,7 +461,7 @@ def note_expired(bench: Workbench, moment: datetime) -> int:
 
 
 def replay_proposal(
-    bench: Workbench, workspace_id: str, identifier: str, key: str | None = None, *, note: bool = True
+    workspace: Workspace, identifier: str, key: str | None = None, *, note: bool = True
 ) -> Replay:
     """Return what differs with today's catalogue; the proposal is unchanged.
 
@@ -471,7 +469,7 @@ def replay_proposal(
     """
 
     def make() -> tuple[Replay, Save]:
-        answer = make_replay(bench, workspace_id, identifier)
+        answer = make_replay(workspace, identifier)
 
         def save(repository: Repository) -> None:
             detail = {"changes": len(answer.changes), "refused": len(answer.refused)}
@@ -480,27 +478,27 @@ def replay_proposal(
         return answer, save
 
     if not note:
-        return make_replay(bench, workspace_id, identifier)
+        return make_replay(workspace, identifier)
     call = IdempotentCall.of(f"proposals/{identifier}/replay", key, b"")
-    return keep(bench, workspace_id, call, Replay, make)
+    return keep(workspace, call, Replay, make)
 
 
-def make_replay(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
-    with bench.store.transaction(workspace_id) as repository:
+def make_replay(workspace: Workspace, identifier: str) -> Replay:
+    with workspace.transaction() as repository:
         record = existing(repository, identifier)
     then = ProposalContent.model_validate(record.content)
     request = ProposalRequest.model_validate(record.request, context=STORED)
-    context = bench.context(workspace_id).priced(request.price_book_id)
+    context = workspace.context().priced(request.price_book_id)
     options: list[ComparisonEntry] = []
     refused: list[Refused] = []
     for entry in then.requests:
         try:
-            options += make_options(bench, workspace_id, [ROW.validate_python(entry)], then.currency)
+            options += make_options(workspace, [ROW.validate_python(entry)], then.currency)
         except AppError as error:
             refused.append(Refused(label=str(entry["label"]), text=Text.of(error.message)))
     answers = NamedAnswers()
     try:
-        answers = named_answers(bench, workspace_id, request)
+        answers = named_answers(workspace, request)
     except AppError as error:
         refused.append(Refused(label=error.errors[0].field, text=Text.of(error.message)))
     compared, changes = 0, list[ReplayChange]()
@@ -529,7 +527,5 @@ def make_replay(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
     )
 
 
-def delete_proposal(
-    bench: Workbench, workspace_id: str, identifier: str, expected: int | None = None
-) -> None:
-    delete(bench, workspace_id, ProposalRecord, identifier, expected)
+def delete_proposal(workspace: Workspace, identifier: str, expected: int | None = None) -> None:
+    delete(workspace, ProposalRecord, identifier, expected)

@@ -18,7 +18,7 @@ from app.platform.passwords import check_not_blank
 from app.platform.store.queries import now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import ProposalShare
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 SCRYPT = {"n": 2**14, "r": 8, "p": 1, "maxmem": 64 * 1024 * 1024}
 """Cost of one guess at a passphrase: about 16 MB and some hundredths of a second (RFC 7914)."""
@@ -49,7 +49,7 @@ class SharedProposal:
 
 
 def create_share(
-    bench: Workbench, workspace_id: str, identifier: str, request: ShareRequest, key: str | None = None
+    workspace: Workspace, identifier: str, request: ShareRequest, key: str | None = None
 ) -> Share:
     """Create a link to a frozen proposal; an earlier one stops working.
 
@@ -61,12 +61,12 @@ def create_share(
     if request.passphrase is not None:
         check_not_blank(request.passphrase, "passphrase")
     if key is not None and request.passphrase is not None:
-        mark = bench.sealer.mark(endpoint, request.passphrase)
+        mark = workspace.installation.sealer.mark(endpoint, request.passphrase)
     call = IdempotentCall.of(endpoint, key, request.model_copy(update={"passphrase": mark}))
     token = new_token()
 
     def make() -> tuple[Share, Save]:
-        with bench.store.transaction(workspace_id) as repository:
+        with workspace.transaction() as repository:
             record = existing(repository, identifier)
         if record.frozen_at is None:
             raise Conflict("only a frozen proposal can be shared: freeze it first")
@@ -77,7 +77,7 @@ def create_share(
         salt = None if request.passphrase is None else secrets.token_bytes(16).hex()
         share = ProposalShare(
             token_sha256=token_hash(token),
-            workspace_id=workspace_id,
+            workspace_id=workspace.id,
             proposal_id=identifier,
             passphrase_salt=salt,
             passphrase_hash=salt and passphrase_hash(str(request.passphrase), salt),
@@ -100,26 +100,28 @@ def create_share(
 
         return answer, save
 
-    answer = keep(bench, workspace_id, call, Share, make)
-    with bench.store.transaction(workspace_id) as repository:
+    answer = keep(workspace, call, Share, make)
+    with workspace.transaction() as repository:
         created = repository.of_proposal(identifier).share_of(token_hash(token), now())
     # An answer repeated for a key belongs to the token of the first request.
     return answer if created is None else answer.model_copy(update={"path": f"/s/{token}", "token": token})
 
 
-def revoke_share(bench: Workbench, workspace_id: str, identifier: str) -> None:
+def revoke_share(workspace: Workspace, identifier: str) -> None:
     moment = now()
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         existing(repository, identifier)
         queries = repository.of_proposal(identifier)
         if queries.revoke_shares(moment):
             queries.add_event("unshared", moment, {})
 
 
-def open_share(bench: Workbench, token: str, proof: str | None = None, form: str = "page") -> SharedProposal:
-    workspace_id, identifier = link_target(bench, token)
+def open_share(
+    workspace: Workspace, token: str, proof: str | None = None, form: str = "page"
+) -> SharedProposal:
+    workspace_id, identifier = link_target(workspace, token)
     moment = now()
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.installation.store.transaction(workspace_id) as repository:
         queries = repository.of_proposal(identifier)
         share = queries.share_of(token_hash(token), moment)
         if share is None:
@@ -139,14 +141,14 @@ def open_share(bench: Workbench, token: str, proof: str | None = None, form: str
             NOTED_EVERY, "proposal.read", "proposal", identifier, form=form, link=link_id(token)
         )
         expires = share.expires_at
-    return SharedProposal(get_proposal(bench, workspace_id, identifier), workspace_id, expires)
+    return SharedProposal(get_proposal(workspace, workspace_id, identifier), workspace_id, expires)
 
 
-def unlock_share(bench: Workbench, token: str, passphrase: str) -> str:
+def unlock_share(workspace: Workspace, token: str, passphrase: str) -> str:
     """Return the proof of a correct passphrase, which the browser sends from then on."""
-    workspace_id, identifier = link_target(bench, token)
+    workspace_id, identifier = link_target(workspace, token)
     moment = now()
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.installation.store.transaction(workspace_id) as repository:
         queries = repository.of_proposal(identifier)
         queries.count_attempt(token_hash(token))
         share = queries.share_of(token_hash(token), moment)
@@ -166,7 +168,7 @@ def unlock_share(bench: Workbench, token: str, passphrase: str) -> str:
         raise TooMany(message, retry_after=wait_seconds)
     # Between two transactions, so that other writers do not wait for the slow hash.
     correct = hmac.compare_digest(passphrase_hash(passphrase, salt), expected)
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.installation.store.transaction(workspace_id) as repository:
         repository.of_proposal(identifier).settle_attempts(token_hash(token), failures if correct else 0)
         action = "proposal.unlocked" if correct else "proposal.refused"
         repository.trail.note_once(NOTED_EVERY, action, "proposal", identifier, link=link_id(token))
@@ -188,9 +190,9 @@ def pause_seconds(share: ProposalShare, moment: datetime) -> int:
     return 0
 
 
-def link_target(bench: Workbench, token: str) -> tuple[str, str]:
+def link_target(workspace: Workspace, token: str) -> tuple[str, str]:
     """Return workspace and proposal of a link."""
-    share = bench.store.shared_by(token_hash(token)) if len(token) <= MOST_TOKEN else None
+    share = workspace.installation.store.shared_by(token_hash(token)) if len(token) <= MOST_TOKEN else None
     if share is None:
         raise no_link()
     return share.workspace_id, share.proposal_id

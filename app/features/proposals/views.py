@@ -17,7 +17,7 @@ from app.features.proposals.writing.blocks import ChartBlock, View
 from app.features.proposals.writing.proposal import line_name, value_written, write_proposal
 from app.platform.web.auth import get_identity
 from app.platform.web.contexts import FigureView, Form, view
-from app.platform.web.deps import workbench_of, workspace_of
+from app.platform.web.deps import workspace_of
 from app.platform.web.locale import voice_of
 from app.platform.wording.voice import Voice, voice
 
@@ -73,7 +73,7 @@ def proposal_page(
     form: Form | None = None,
     message: Message | None = None,
 ) -> ProposalPage:
-    events = proposals.list_events(workbench_of(request), workspace_of(request), proposal.id).items
+    events = proposals.list_events(workspace_of(request), proposal.id).items
     return ProposalPage(
         proposal=proposal,
         paper=paper_of(proposal),
@@ -117,7 +117,7 @@ class ReplayPage:
 
 
 def replay_page(request: Request, replay: Replay) -> ReplayPage:
-    proposal = proposals.get_proposal(workbench_of(request), workspace_of(request), replay.id)
+    proposal = proposals.get_proposal(workspace_of(request), replay.id)
     rows = [change_row(change, proposal, voice_of(request)) for change in replay.changes]
     return ReplayPage(proposal=proposal, replay=replay, rows=rows)
 

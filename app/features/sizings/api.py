@@ -13,16 +13,7 @@ from app.features.sizings.service import OPTIONS
 from app.platform.listing import Page
 from app.platform.rates import CostClass
 from app.platform.web.api import ASK, LIST, READ, Narrowing, api_router
-from app.platform.web.deps import (
-    ID,
-    BenchDep,
-    CursorQuery,
-    GoneDep,
-    KeyHeader,
-    ListDep,
-    ModelQuery,
-    WorkspaceDep,
-)
+from app.platform.web.deps import ID, CursorQuery, GoneDep, KeyHeader, ListDep, ModelQuery, WorkspaceDep
 from app.platform.web.examples import SCALING, SIZING
 from app.platform.web.needs import LARGE_BODY, Right, needs
 
@@ -53,7 +44,6 @@ OptionsQuery = Annotated[
 )
 @needs(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
 def create_sizing(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     body: Annotated[SizingRequest, Body(examples=[SIZING])],
     gone: GoneDep,
@@ -67,20 +57,17 @@ def create_sizing(
     one and what would change the answer. At most a hundred options are returned, or fewer with
     ``limit``; ``next`` is the cursor for those that follow.
     """
-    return sizings.create_sizing(bench, workspace, body, key, limit, gone)
+    return sizings.create_sizing(workspace, body, key, limit, gone)
 
 
 @router.get("/sizings", summary="List sizings", responses=LIST)
-def list_sizings(
-    bench: BenchDep, workspace: WorkspaceDep, listed: ListDep, model: ModelQuery = ""
-) -> Page[SizingSummary]:
+def list_sizings(workspace: WorkspaceDep, listed: ListDep, model: ModelQuery = "") -> Page[SizingSummary]:
     """List identifiers and names, newest first."""
-    return sizings.list_sizings(bench, workspace, listed.limit, listed.cursor, wanted=listed.of(model=model))
+    return sizings.list_sizings(workspace, listed.limit, listed.cursor, wanted=listed.of(model=model))
 
 
 @router.get("/sizings/{id}", summary="Retrieve a sizing", responses=READ, dependencies=NARROW)
 def get_sizing(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: Annotated[str, Path(alias="id", description=ID, examples=["siz_a2b3c4d5e6f7g2h3"])],
     limit: OptionsQuery = OPTIONS,
@@ -89,15 +76,15 @@ def get_sizing(
     """Return the result as computed when the sizing was created; a cursor returns the options that
     follow.
     """
-    return sizings.paged(sizings.get_sizing(bench, workspace, identifier), limit, cursor)
+    return sizings.paged(sizings.get_sizing(workspace, identifier), limit, cursor)
 
 
 @router.post("/scalings", summary="Compute a scaling curve", responses=ASK)
 @needs(Right.ASK, CostClass.SEARCH, body=LARGE_BODY)
 def scale_system(
-    bench: BenchDep, workspace: WorkspaceDep, body: Annotated[SizingRequest, Body(examples=[SCALING])]
+    workspace: WorkspaceDep, body: Annotated[SizingRequest, Body(examples=[SCALING])]
 ) -> ScalingCurve:
     """Compute time, cost and efficiency of one system over counts, and where more machines stop
     paying.
     """
-    return sizings.scale_system(bench, workspace, body)
+    return sizings.scale_system(workspace, body)

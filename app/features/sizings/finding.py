@@ -20,7 +20,7 @@ from app.features.sizings.service import find_sizing, judged_sizing, sizing_id, 
 from app.features.studies.model import StudyContent, stated, training_of
 from app.platform.apart import Abandoned, never
 from app.platform.web.forms import checked, whole
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 logger = logging.getLogger("rackline.sizing")
 
@@ -51,9 +51,9 @@ class Filters:
                 )
         return cls(kinds or KINDS, [name for name in fields.get("system", "").split(",") if name], most)
 
-    def wanted(self, bench: Workbench) -> Callable[[SizingOption], bool]:
+    def wanted(self, workspace: Workspace) -> Callable[[SizingOption], bool]:
         """Return the predicate that selects the options to consider."""
-        systems = bench.catalogue.systems.documents
+        systems = workspace.catalogue.systems.documents
 
         def wants(option: SizingOption) -> bool:
             system = systems[option.system]
@@ -70,8 +70,7 @@ class Filters:
 class SystemQuestion:
     """The question of a study about all systems, with its limits and filters."""
 
-    bench: Workbench
-    workspace: str
+    workspace: Workspace
     unlimited: SizingRequest
     """Request without limits and filters, which need no search of their own."""
     request: SizingRequest
@@ -81,28 +80,26 @@ class SystemQuestion:
     @property
     def identifier(self) -> str:
         """Identifier of the answer."""
-        return sizing_id(self.bench, self.workspace, self.unlimited)
+        return sizing_id(self.workspace, self.unlimited)
 
     def answer(self) -> Sizing | None:
         """Return the answer if the search has been made."""
-        stored = stored_sizing(self.bench, self.workspace, self.identifier)
+        stored = stored_sizing(self.workspace, self.identifier)
         if stored is None:
             return None
-        wanted = self.filters.wanted(self.bench)
-        return judged_sizing(self.bench, self.workspace, stored, self.request, wanted)
+        wanted = self.filters.wanted(self.workspace)
+        return judged_sizing(self.workspace, stored, self.request, wanted)
 
     def search(self, gone: Callable[[], bool] = never) -> Sizing:
         """Return the answer, searching first unless it is stored; stops when ``gone`` returns True."""
-        if stored_sizing(self.bench, self.workspace, self.identifier) is None:
-            find_sizing(self.bench, self.workspace, self.identifier, self.unlimited, gone=gone)
+        if stored_sizing(self.workspace, self.identifier) is None:
+            find_sizing(self.workspace, self.identifier, self.unlimited, gone=gone)
         answer = self.answer()
         assert answer is not None, "a search stores its answer"
         return answer
 
 
-def question_of(
-    bench: Workbench, workspace: str, content: StudyContent, filters: Filters
-) -> SystemQuestion | None:
+def question_of(workspace: Workspace, content: StudyContent, filters: Filters) -> SystemQuestion | None:
     """Return the question of a study about all systems; None if it has no model."""
     body = asked_of(content)
     if body is None:
@@ -112,7 +109,7 @@ def question_of(
     limits = {**stated(content.limits)}
     unlimited, request = checked(SizingRequest, body), checked(SizingRequest, {**body, **limits})
     check(request)
-    return SystemQuestion(bench, workspace, unlimited, request, filters)
+    return SystemQuestion(workspace, unlimited, request, filters)
 
 
 def asked_of(content: StudyContent) -> dict[str, Any] | None:
@@ -152,7 +149,7 @@ class WatchedSearch:
 
     def __init__(self, question: SystemQuestion) -> None:
         self.question = question
-        known = stored_sizing(question.bench, question.workspace, question.identifier) is not None
+        known = stored_sizing(question.workspace, question.identifier) is not None
         self.state = SearchState("done", 1) if known else SearchState()
         self._stopped = False
 
@@ -165,7 +162,6 @@ class WatchedSearch:
             return
         try:
             find_sizing(
-                question.bench,
                 question.workspace,
                 question.identifier,
                 question.unlimited,

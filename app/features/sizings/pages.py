@@ -38,7 +38,7 @@ from app.platform.web import choices, event_stream
 from app.platform.web.auth import get_principal
 from app.platform.web.choices import SystemGroup
 from app.platform.web.contexts import FigureView, Form, view
-from app.platform.web.deps import BenchDep, CursorQuery, GoneDep, WorkspaceDep
+from app.platform.web.deps import CursorQuery, GoneDep, WorkspaceDep
 from app.platform.web.forms import plain_number
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import needs
@@ -143,7 +143,7 @@ class SystemsPage:
 def question_in(opened: OpenView) -> SystemQuestion | None:
     """Return the question of an opened view; None if its study has no model."""
     filters = Filters.of(opened.stored)
-    return question_of(opened.bench, opened.workspace, opened.state.content, filters)
+    return question_of(opened.workspace, opened.state.content, filters)
 
 
 def typed_fields(query: QueryParams) -> dict[str, str]:
@@ -174,9 +174,7 @@ def turned(opened: OpenView, fields: Mapping[str, str]) -> Response:
     except AppError as error:
         errors.append(error)
     try:
-        state = state_of(
-            opened.bench, opened.workspace, state.study.id, knobs, state.study.version, state.views
-        )
+        state = state_of(opened.workspace, state.study.id, knobs, state.study.version, state.views)
     except AppError as error:
         errors.append(error)
     if errors:
@@ -189,7 +187,6 @@ def turned(opened: OpenView, fields: Mapping[str, str]) -> Response:
 @needs(cost=CostClass.SEARCH)
 def show_systems_data(
     request: Request,
-    bench: BenchDep,
     workspace: WorkspaceDep,
     gone: GoneDep,
     identifier: str,
@@ -198,7 +195,7 @@ def show_systems_data(
     """Return all systems and counts for the question of a study, a hundred options at a time."""
     # Refuse an invalid cursor before searching.
     counted(cursor)
-    question = question_in(open_view(request, bench, workspace, identifier, VIEW, None))
+    question = question_in(open_view(request, workspace, identifier, VIEW, None))
     if question is None:
         message = Message("this study has no model to train")
         raise NotFound(message, [FieldError("model", message)])
@@ -207,14 +204,12 @@ def show_systems_data(
 
 @router.get(PATH, response_class=HTMLResponse)
 @needs(cost=CostClass.SEARCH)
-def show_systems(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, gone: GoneDep, identifier: str
-) -> Response:
+def show_systems(request: Request, workspace: WorkspaceDep, gone: GoneDep, identifier: str) -> Response:
     """Show the view: at once while the search is still to be made, which the page then follows.
 
     With ``run=wait`` it answers once the search is done, for browsers without scripts.
     """
-    opened = open_view(request, bench, workspace, identifier, VIEW, None)
+    opened = open_view(request, workspace, identifier, VIEW, None)
     fields = typed_fields(request.query_params)
     outcome = Outcome(fields)
     try:
@@ -271,7 +266,7 @@ def systems_page(request: Request, opened: OpenView, outcome: Outcome) -> System
         frame=opened.frame,
         form=Form({name: [text] for name, text in values.items()}, outcome.errors),
         message=outcome.message,
-        groups=choices.systems(opened.bench.catalogue),
+        groups=choices.systems(opened.workspace.catalogue),
         kinds=[kind for kind in KINDS if kind in values.get("kind", "").split(",")] or KINDS,
         named=[name for name in values.get("system", "").split(",") if name],
         asked=outcome.has_question,
@@ -307,9 +302,9 @@ def curve_views(sizing: Sizing, voice: Voice) -> list[FigureView]:
 
 @router.get(f"{PATH}/events")
 @needs(cost=CostClass.SEARCH)
-def follow_search(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+def follow_search(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
     """Search for as long as somebody follows, and send how far it is as a piece of the page."""
-    question = question_in(open_view(request, bench, workspace, identifier, VIEW, None))
+    question = question_in(open_view(request, workspace, identifier, VIEW, None))
     if question is None or request.headers.get("last-event-id") == event_stream.END:
         return Response(status_code=204)
     search = WatchedSearch(question)

@@ -20,9 +20,10 @@ from app.features.sizings.search import Watch, nobody
 from app.platform.apart import never, run_apart
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, page_of, stretch
+from app.platform.references import existing
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id
 from app.platform.store.tables import SizingRow
-from app.platform.workbench import Workbench, existing
+from app.platform.workspace import Workspace
 from app.telemetry import SEARCHES
 
 OPTIONS = 100
@@ -41,8 +42,7 @@ def takes_long(request: SizingRequest) -> bool:
 
 
 def create_sizing(
-    bench: Workbench,
-    workspace_id: str,
+    workspace: Workspace,
     request: SizingRequest,
     key: str | None = None,
     limit: int = OPTIONS,
@@ -51,20 +51,18 @@ def create_sizing(
     """Compute and store a sizing, and return it with its first ``limit`` options."""
     SEARCHES.labels("systems").inc()
     if takes_long(request):
-        return run_apart(bench, make_sizing, workspace_id, request, key, limit, gone=gone)
-    return make_sizing(bench, workspace_id, request, key, limit)
+        return run_apart(workspace, make_sizing, workspace.id, request, key, limit, gone=gone)
+    return make_sizing(workspace, request, key, limit)
 
 
-def make_sizing(
-    bench: Workbench, workspace_id: str, request: SizingRequest, key: str | None, limit: int
-) -> Sizing:
+def make_sizing(workspace: Workspace, request: SizingRequest, key: str | None, limit: int) -> Sizing:
     def make() -> tuple[Sizing, Save]:
-        sized = size(request, bench.context(workspace_id))
+        sized = size(request, workspace.context())
         row = _row(new_id("siz"), request, sized)
         answer = sized.document.model_copy(update={"id": row.id})
         return answer, lambda repository: repository.add(row)
 
-    sizing = keep(bench, workspace_id, IdempotentCall.of("sizings", key, request), Sizing, make)
+    sizing = keep(workspace, IdempotentCall.of("sizings", key, request), Sizing, make)
     return paged(sizing, limit, None)
 
 
@@ -79,8 +77,8 @@ def _row(identifier: str, request: SizingRequest, sized: Sized) -> SizingRow:
     )
 
 
-def get_sizing(bench: Workbench, workspace_id: str, identifier: str) -> Sizing:
-    with bench.store.transaction(workspace_id) as repository:
+def get_sizing(workspace: Workspace, identifier: str) -> Sizing:
+    with workspace.transaction() as repository:
         return sizing_of(existing(repository, SizingRow, identifier, "sizing"))
 
 
@@ -97,39 +95,38 @@ class StoredSizing:
     options: Sequence[SampledOption]
 
 
-def sizing_id(bench: Workbench, workspace_id: str, request: SizingRequest) -> str:
+def sizing_id(workspace: Workspace, request: SizingRequest) -> str:
     """Return the identifier of the answer to a request, which is the same on every server."""
     book_id = request.assumptions.price_book_id
-    book = bench.context(workspace_id).find_book(book_id) if book_id else None
-    figures = bench.sizing.catalog.version
-    versions = (workspace_id, engine_version(figures), figures, book.source.id if book else "")
-    own = bench.of(workspace_id).own_state()
+    book = workspace.context().find_book(book_id) if book_id else None
+    figures = workspace.sizing.catalog.version
+    versions = (workspace.id, engine_version(figures), figures, book.source.id if book else "")
+    own = workspace.own_state
     content = "\n".join(
         [*versions, *([repr(own)] if own else []), request.model_dump_json(exclude_none=True)]
     )
     return f"siz_{base64.b32encode(hashlib.sha256(content.encode()).digest())[:16].decode().lower()}"
 
 
-def stored_sizing(bench: Workbench, workspace_id: str, identifier: str) -> StoredSizing | None:
+def stored_sizing(workspace: Workspace, identifier: str) -> StoredSizing | None:
     """Return a stored answer; None if there is none."""
 
     def load() -> StoredSizing:
-        with bench.store.transaction(workspace_id) as repository:
+        with workspace.transaction() as repository:
             row = existing(repository, SizingRow, identifier, "sizing", whole=True)
             document, samples = sizing_of(row), samples_of(row.samples)
         options = [sampled_option(option, samples.get(option.id)) for option in document.options]
         return StoredSizing(document, options)
 
     try:
-        stored: StoredSizing = bench.sizings.get((workspace_id, identifier), load)
+        stored: StoredSizing = workspace.installation.sizings.get((workspace.id, identifier), load)
     except NotFound:
         return None
     return stored
 
 
 def find_sizing(
-    bench: Workbench,
-    workspace_id: str,
+    workspace: Workspace,
     identifier: str,
     request: SizingRequest,
     watch: Watch = nobody,
@@ -137,21 +134,18 @@ def find_sizing(
 ) -> None:
     """Compute the answer to a request and store it, unless ``gone`` returns True meanwhile."""
     SEARCHES.labels("systems").inc()
-    run_apart(bench, keep_found, workspace_id, identifier, request, watch=watch, gone=gone)
+    run_apart(workspace, keep_found, workspace.id, identifier, request, watch=watch, gone=gone)
 
 
-def keep_found(
-    bench: Workbench, workspace_id: str, identifier: str, request: SizingRequest, watch: Watch
-) -> None:
-    row = _row(identifier, request, size(request, bench.context(workspace_id), watch))
+def keep_found(workspace: Workspace, identifier: str, request: SizingRequest, watch: Watch) -> None:
+    row = _row(identifier, request, size(request, workspace.context(), watch))
     # The same request at the same time has the same answer, so a duplicate is ignored.
-    with suppress(IntegrityError), bench.store.transaction(workspace_id) as repository:
+    with suppress(IntegrityError), workspace.transaction() as repository:
         repository.add(row)
 
 
 def judged_sizing(
-    bench: Workbench,
-    workspace_id: str,
+    workspace: Workspace,
     stored: StoredSizing,
     request: SizingRequest,
     wanted: Callable[[SizingOption], bool],
@@ -161,7 +155,7 @@ def judged_sizing(
     options = [option for option in stored.options if wanted(option.document)]
     if not options:
         raise BadInput("no system is left: use fewer filters")
-    return judged(stored.document, options, request, bench.context(workspace_id))
+    return judged(stored.document, options, request, workspace.context())
 
 
 def paged(document: Sizing, limit: int, cursor: str | None) -> Sizing:
@@ -171,9 +165,9 @@ def paged(document: Sizing, limit: int, cursor: str | None) -> Sizing:
 
 
 def list_sizings(
-    bench: Workbench, workspace_id: str, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
+    workspace: Workspace, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
 ) -> Page[SizingSummary]:
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         return page_of(
             repository,
             SizingRow,
@@ -184,9 +178,9 @@ def list_sizings(
         )
 
 
-def scale_system(bench: Workbench, workspace_id: str, request: SizingRequest) -> ScalingCurve:
+def scale_system(workspace: Workspace, request: SizingRequest) -> ScalingCurve:
     """Compute the scaling curve of the one system that a request names; nothing is stored."""
     names = request.systems or []
     if len(names) != 1:
         raise BadInput.at("systems", "a scaling curve covers one system, not {given}", given=len(names))
-    return scaling(request, names[0], bench.context(workspace_id))
+    return scaling(request, names[0], workspace.context())

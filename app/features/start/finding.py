@@ -13,7 +13,7 @@ from app.estimating.schema import Document
 from app.features.studies.service import Recent
 from app.features.uploads.service import list_profiles
 from app.platform.web.choices import COMMON
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 MOST_FOUND = 12
 
@@ -108,7 +108,7 @@ class Target:
         return not SIZE.fullmatch(whole) and any(whole in plain(text) for text in self.texts)
 
 
-def find_models(bench: Workbench, workspace: str, sought: str, recent: Sequence[Recent]) -> Found:
+def find_models(workspace: Workspace, sought: str, recent: Sequence[Recent]) -> Found:
     """Return matching models; without a search, recent and featured ones."""
     used = {name: rank for rank, name in enumerate(dict.fromkeys(study.model for study in recent))}
     models = [
@@ -122,10 +122,10 @@ def find_models(bench: Workbench, workspace: str, sought: str, recent: Sequence[
             customer=upload.customer,
             used=upload.id in used,
         )
-        for upload in list_profiles(bench, workspace, 100, None).items
+        for upload in list_profiles(workspace, 100, None).items
         if Target([upload.name, upload.customer]).matches(sought)
     ]
-    for model in bench.catalogue.models.documents.values():
+    for model in workspace.catalogue.models.documents.values():
         target = Target([model.name, model.id, model.family, *model.hugging_face], model.parameters.value)
         if target.matches(sought):
             names = [name for name in model.hugging_face if sought and plain(sought) in plain(name)]
@@ -167,9 +167,11 @@ def exact(model: FoundModel) -> set[str]:
     return {plain(name) for name in (model.name, model.id, model.hugging_face) if name}
 
 
-def find_systems(bench: Workbench, sought: str, excluded: Iterable[str], favourites: Iterable[str]) -> Found:
+def find_systems(
+    workspace: Workspace, sought: str, excluded: Iterable[str], favourites: Iterable[str]
+) -> Found:
     """Return matching systems: favourites, then own, then common ones, then the others."""
-    chips = bench.catalogue.chips.documents
+    chips = workspace.catalogue.chips.documents
     chosen, marked = set(excluded), set(favourites)
 
     systems = [
@@ -180,7 +182,7 @@ def find_systems(bench: Workbench, sought: str, excluded: Iterable[str], favouri
             rented=system.acquisition == "rent",
             favourite=system.id in marked,
         )
-        for system in bench.catalogue.systems.listed
+        for system in workspace.catalogue.systems.listed
         if system.id not in chosen
         and Target(
             [

@@ -40,13 +40,13 @@ from app.platform.json_bodies import as_app_error
 from app.platform.rates import CostClass
 from app.platform.web.auth import reach_of
 from app.platform.web.contexts import Choice, Example, Form
-from app.platform.web.deps import BenchDep, QueryDep, WorkspaceDep, workbench_of
+from app.platform.web.deps import QueryDep, WorkspaceDep, workspace_of
 from app.platform.web.forms import FormDep, typed, whole
 from app.platform.web.locale import COOKIE_SECONDS, voice_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 from app.profiles.model import ModelProfile
 
 router = page_router()
@@ -102,38 +102,36 @@ class StartPage:
     """Number of presets that can be searched."""
 
 
-def start_page(
-    request: Request, bench: Workbench, workspace: str, draft: Draft, favourites: Sequence[str]
-) -> StartPage:
+def start_page(request: Request, workspace: Workspace, draft: Draft, favourites: Sequence[str]) -> StartPage:
     values = draft.form.values
-    recent = recent_studies(bench, workspace, LOOKED_THROUGH)
+    recent = recent_studies(workspace, LOOKED_THROUGH)
     find, find_system = sought(draft.form.get(FIND_MODEL)), sought(draft.form.get(FIND_SYSTEM))
-    model = known_profile(bench, workspace, chosen_model(values))
+    model = known_profile(workspace, chosen_model(values))
     sample = draft.form.get(SAMPLE)
     return StartPage(
         draft=draft,
         model=model,
-        targets=filling.targets(bench, workspace, values),
-        least=least_systems(bench, workspace, values) if model else [],
-        systems=chosen_systems(bench, values, favourites),
+        targets=filling.targets(workspace, values),
+        least=least_systems(workspace, values) if model else [],
+        systems=chosen_systems(workspace, values, favourites),
         full=len(values.get("system", ())) >= MAX_OPTIONS,
-        sample=Choice(sample, sample_name(bench, workspace, sample)) if sample else None,
+        sample=Choice(sample, sample_name(workspace, sample)) if sample else None,
         find=find,
         find_system=find_system,
-        models=FoundModels(find_models(bench, workspace, find, recent), own_query(values)),
-        found_systems=find_systems(bench, find_system, values.get("system", ()), favourites)
+        models=FoundModels(find_models(workspace, find, recent), own_query(values)),
+        found_systems=find_systems(workspace, find_system, values.get("system", ()), favourites)
         if find_system
         else None,
         examples=[example for example, _, _ in EXAMPLES.values()],
         recent=recent[:RECENT],
-        total=len(bench.catalogue.models.documents),
+        total=len(workspace.catalogue.models.documents),
     )
 
 
-def least_systems(bench: Workbench, workspace: str, values: Values) -> list[str]:
+def least_systems(workspace: Workspace, values: Values) -> list[str]:
     """Return the smallest counts of common systems that fit the model, as text."""
-    counts = least_counts(model_of(values), workload_of(values), bench.context(workspace))
-    names = bench.catalogue.systems.documents
+    counts = least_counts(model_of(values), workload_of(values), workspace.context())
+    names = workspace.catalogue.systems.documents
     smallest: dict[str, str] = {}
     for name, count in counts.items():
         # Where a small pod fits the model, a large one adds nothing.
@@ -141,9 +139,9 @@ def least_systems(bench: Workbench, workspace: str, values: Values) -> list[str]
     return list(smallest.values())
 
 
-def sample_name(bench: Workbench, workspace: str, identifier: str) -> str:
+def sample_name(workspace: Workspace, identifier: str) -> str:
     try:
-        return get_workload(bench, workspace, identifier).name
+        return get_workload(workspace, identifier).name
     except AppError:
         return identifier
 
@@ -166,18 +164,18 @@ class Offer(Document):
 
 
 @router.get("/index.json")
-def show_offer(bench: BenchDep, workspace: WorkspaceDep, query: QueryDep) -> Offer:
+def show_offer(workspace: WorkspaceDep, query: QueryDep) -> Offer:
     """Return what the form offers, and what it suggests for the model of the address."""
-    shelf, values = bench.catalogue, typed(query)
-    check_model(bench, workspace, values)
+    shelf, values = workspace.catalogue, typed(query)
+    check_model(workspace, values)
     suggested = None
     if model := model_of(values):
-        filled = arranged(bench, workspace, filled_draft(bench, workspace, values).form.values)
+        filled = arranged(workspace, filled_draft(workspace, values).form.values)
         workload = workload_of(filled)
         suggested = Suggested(
             workload=workload,
             systems={name: whole(filled[f"count.{name}"][0]) or 1 for name in filled["system"]},
-            least=least_counts(model, workload, bench.context(workspace)),
+            least=least_counts(model, workload, workspace.context()),
         )
     return Offer(
         models=list(shelf.models.documents.values()), systems=shelf.systems.listed, suggested=suggested
@@ -188,7 +186,7 @@ def favourites_in(request: Request, workspace: str) -> list[str]:
     """Return the favourites of the cookie, with the change that the address makes."""
     stored = request.cookies.get(favourites_cookie(workspace), "").split(".")
     marked = [*stored, request.query_params.get("star", "")]
-    known = workbench_of(request).catalogue.systems.documents
+    known = workspace_of(request).catalogue.systems.documents
     return [
         name
         for name in dict.fromkeys(marked)
@@ -201,23 +199,23 @@ def favourites_cookie(workspace: str) -> str:
 
 
 @router.get("/", response_class=HTMLResponse)
-def show_start(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Response:
+def show_start(request: Request, workspace: WorkspaceDep) -> Response:
     """Show the form; what the address names is filled in, with the training of its model and systems."""
     values = typed(request.query_params)
-    favourites = favourites_in(request, workspace)
+    favourites = favourites_in(request, workspace.id)
     try:
-        check_model(bench, workspace, values)
+        check_model(workspace, values)
     except AppError as error:
         draft = Draft(Form(values, [FieldError("model", error.message)]), None, error.message)
-        page = start_page(request, bench, workspace, draft, favourites)
+        page = start_page(request, workspace, draft, favourites)
         return render(request, "start/start.html", page, status=error.status)
-    draft = filled_draft(bench, workspace, values)
-    draft = replace(draft, form=replace(draft.form, values=arranged(bench, workspace, draft.form.values)))
-    page = start_page(request, bench, workspace, draft, favourites)
+    draft = filled_draft(workspace, values)
+    draft = replace(draft, form=replace(draft.form, values=arranged(workspace, draft.form.values)))
+    page = start_page(request, workspace, draft, favourites)
     response = render(request, "start/start.html", page)
     if {"star", "unstar"} & values.keys():
         response.set_cookie(
-            favourites_cookie(workspace), ".".join(favourites), max_age=COOKIE_SECONDS, path="/",
+            favourites_cookie(workspace.id), ".".join(favourites), max_age=COOKIE_SECONDS, path="/",
             secure=reach_of(request).https, httponly=True, samesite="lax",
         )  # fmt: skip
     return response
@@ -225,20 +223,20 @@ def show_start(request: Request, bench: BenchDep, workspace: WorkspaceDep) -> Re
 
 @router.get("/choices", response_class=HTMLResponse)
 @needs(cost=CostClass.READ)
-def show_choices(request: Request, bench: BenchDep, workspace: WorkspaceDep, query: QueryDep) -> Response:
+def show_choices(request: Request, workspace: WorkspaceDep, query: QueryDep) -> Response:
     """Show the systems that a search finds, or the models."""
     if FIND_SYSTEM in query:
-        favourites = favourites_in(request, workspace)
-        systems = find_systems(bench, sought(query[FIND_SYSTEM]), query.getlist("system"), favourites)
+        favourites = favourites_in(request, workspace.id)
+        systems = find_systems(workspace, sought(query[FIND_SYSTEM]), query.getlist("system"), favourites)
         return render(request, "start/_found_systems.html", systems)
-    recent = recent_studies(bench, workspace, LOOKED_THROUGH)
-    models = find_models(bench, workspace, sought(query.get(FIND_MODEL, "")), recent)
+    recent = recent_studies(workspace, LOOKED_THROUGH)
+    models = find_models(workspace, sought(query.get(FIND_MODEL, "")), recent)
     return render(request, "start/_found_models.html", FoundModels(models, own_query(typed(query))))
 
 
 @router.post("/", response_class=HTMLResponse)
 @needs(Right.MAKE, CostClass.SEARCH)
-def compare(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
+def compare(request: Request, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Make a study of what was asked, or return the form with its errors beside the fields."""
     values: dict[str, list[str]] = typed(form)
     if values.get(FIND_SYSTEM):
@@ -246,30 +244,30 @@ def compare(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: Fo
         return RedirectResponse(f"/?{urlencode(values, doseq=True)}", 303)
     try:
         if file := file_in(form, "workload_file"):
-            values[SAMPLE] = [upload_workload(bench, workspace, *file).id]
+            values[SAMPLE] = [upload_workload(workspace, *file).id]
     except AppError as error:
         error.errors = (FieldError("workload_file", error.message),)
-        return refused(request, bench, workspace, filled_draft(bench, workspace, values), error)
-    draft = filled_draft(bench, workspace, values)
+        return refused(request, workspace, filled_draft(workspace, values), error)
+    draft = filled_draft(workspace, values)
     try:
         content = content_of(draft, voice_of(request).language)
-        study = create_study(bench, workspace, content, saved=False)
+        study = create_study(workspace, content, saved=False)
     except (AppError, ValidationError) as error:
-        return refused(request, bench, workspace, draft, as_app_error(error))
+        return refused(request, workspace, draft, as_app_error(error))
     return RedirectResponse(f"/studies/{study.id}", 303)
 
 
 @router.post("/model-file", response_class=HTMLResponse)
 @needs(Right.MAKE)
-def upload_model(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
+def upload_model(request: Request, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Keep an uploaded model and go on with it, or say what is wrong with the file beside its field."""
     try:
         if not (file := file_in(form, "model_file")):
             raise BadInput(Message("choose a file"))
-        profile = upload_profile(bench, workspace, *file)
+        profile = upload_profile(workspace, *file)
     except AppError as error:
         error.errors = (FieldError("model_file", error.message),)
-        return refused(request, bench, workspace, Draft(Form(typed(form))), error)
+        return refused(request, workspace, Draft(Form(typed(form))), error)
     systems = [("system", name) for name in own_systems(typed(form))]
     return RedirectResponse(f"/?{urlencode([(PROFILE, profile.id), *systems])}", 303)
 
@@ -279,15 +277,15 @@ def file_in(form: FormData, name: str) -> tuple[str, bytes] | None:
     return (file.filename, file.file.read()) if isinstance(file, UploadFile) and file.filename else None
 
 
-def refused(request: Request, bench: Workbench, workspace: str, draft: Draft, error: AppError) -> Response:
+def refused(request: Request, workspace: Workspace, draft: Draft, error: AppError) -> Response:
     draft = draft.refused(error, draft.form.values.get("system", ()))
-    page = start_page(request, bench, workspace, draft, favourites_in(request, workspace))
+    page = start_page(request, workspace, draft, favourites_in(request, workspace.id))
     return render(request, "start/start.html", page, status=error.status)
 
 
 @router.post("/examples/{identifier}", response_class=HTMLResponse)
 @needs(Right.MAKE, CostClass.SEARCH)
-def open_example(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+def open_example(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
     if identifier not in EXAMPLES:
         raise NotFound.named("example", identifier, EXAMPLES)
     example, base, options = EXAMPLES[identifier]
@@ -296,4 +294,4 @@ def open_example(request: Request, bench: BenchDep, workspace: WorkspaceDep, ide
     content = StudyContent.model_validate(
         {"name": voice.gettext(example.title), "base": {**base, "currency": currency}, "options": options}
     )
-    return RedirectResponse(f"/studies/{create_study(bench, workspace, content, saved=False).id}", 303)
+    return RedirectResponse(f"/studies/{create_study(workspace, content, saved=False).id}", 303)

@@ -16,7 +16,7 @@ from app.features.workloads.suggestions import starting_counts, suggested_system
 from app.platform.web import choices
 from app.platform.web.choices import SystemChoice
 from app.platform.web.forms import plain_number, whole
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 from app.profiles.presets import preset
 
 Values = Mapping[str, Sequence[str]]
@@ -50,12 +50,12 @@ def model_of(values: Values) -> dict[str, str]:
     return {}
 
 
-def check_model(bench: Workbench, workspace: str, values: Values) -> None:
+def check_model(workspace: Workspace, values: Values) -> None:
     """Refuse an unknown model, with similar names."""
     name = chosen_model(values)
-    if name and known_profile(bench, workspace, name) is None:
+    if name and known_profile(workspace, name) is None:
         if PROFILE in values:
-            bench.profile(workspace, name)
+            workspace.profile(name)
         preset(name)
 
 
@@ -68,14 +68,14 @@ def workload_of(values: Values) -> dict[str, Any]:
         return {}
 
 
-def arranged(bench: Workbench, workspace: str, values: Values) -> dict[str, list[str]]:
+def arranged(workspace: Workspace, values: Values) -> dict[str, list[str]]:
     """Return the form with its systems: suggested at first, then as changed by the buttons."""
     fields = {name: list(texts) for name, texts in values.items()}
     turns = {name: texts[0] for name in TURNS if (texts := fields.pop(name, []))}
     if turns:
         fields.pop(FIND_SYSTEM, None)
-    model, context = model_of(fields), bench.context(workspace)
-    if not model or known_profile(bench, workspace, chosen_model(fields)) is None:
+    model, context = model_of(fields), workspace.context()
+    if not model or known_profile(workspace, chosen_model(fields)) is None:
         return fields
     workload = workload_of(fields)
     if "system" not in fields and SUGGESTED not in fields:
@@ -83,7 +83,7 @@ def arranged(bench: Workbench, workspace: str, values: Values) -> dict[str, list
         fields["system"] = list(counts)
         fields[SUGGESTED] = [" ".join(counts)]
         fields |= {f"count.{name}": [str(count)] for name, count in counts.items()}
-    known = bench.catalogue.systems.documents
+    known = workspace.catalogue.systems.documents
     systems = dict.fromkeys(name for name in fields.get("system", ()) if name in known)
     if turns.get("add") in known:
         systems[turns["add"]] = None
@@ -105,8 +105,8 @@ def own_systems(values: Values) -> list[str]:
     return [] if " ".join(systems) == next(iter(values.get(SUGGESTED, ())), "") else systems
 
 
-def chosen_systems(bench: Workbench, values: Values, favourites: Sequence[str]) -> list[ChosenSystem]:
-    shelf = bench.catalogue
+def chosen_systems(workspace: Workspace, values: Values, favourites: Sequence[str]) -> list[ChosenSystem]:
+    shelf = workspace.catalogue
     scale_out = [fabric for fabric in shelf.fabrics.documents.values() if fabric.id != "ipu-fabric"]
     return [
         ChosenSystem(

@@ -35,7 +35,7 @@ from app.platform.web.api import (
     read_tag,
     write_tag,
 )
-from app.platform.web.deps import ID, BenchDep, CustomerQuery, KeyHeader, ListDep, ModelQuery, WorkspaceDep
+from app.platform.web.deps import ID, CustomerQuery, KeyHeader, ListDep, ModelQuery, WorkspaceDep
 from app.platform.web.examples import (
     STUDY,
     STUDY_COPY,
@@ -58,7 +58,6 @@ VersionQuery = Annotated[
 @router.post("", status_code=201, summary="Create a study", responses=ASK)
 @needs(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
 def create_study(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     body: Annotated[StudyContent, Body(examples=[STUDY])],
     key: KeyHeader = None,
@@ -67,12 +66,11 @@ def create_study(
 
     Options are estimates or stated figures. An option that cannot be estimated is rejected by name.
     """
-    return studies.create_study(bench, workspace, body, key)
+    return studies.create_study(workspace, body, key)
 
 
 @router.get("", summary="Studies", responses=LIST)
 def list_studies(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     listed: ListDep,
     customer: CustomerQuery = "",
@@ -83,7 +81,6 @@ def list_studies(
 ) -> Page[StudySummary]:
     """List studies, newest first."""
     return studies.list_studies(
-        bench,
         workspace,
         listed.limit,
         listed.cursor,
@@ -95,7 +92,6 @@ def list_studies(
 @router.post("/import", status_code=201, summary="Import a study", responses=ASK)
 @needs(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
 def import_study(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     body: Annotated[StudyFile, Body(examples=[STUDY_FILE])],
     key: KeyHeader = None,
@@ -104,19 +100,18 @@ def import_study(
 
     Uploads and calibrations to which the study refers must exist in this workspace.
     """
-    return studies.import_study(bench, workspace, body, key)
+    return studies.import_study(workspace, body, key)
 
 
 @router.get("/{id}", summary="Retrieve a study", responses=READ)
 def get_study(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: StudyId,
     response: Response,
     version: VersionQuery = None,
 ) -> Study:
     """Return the content of a study; use the ETag in If-Match to change it."""
-    study = studies.get_study(bench, workspace, identifier, version)
+    study = studies.get_study(workspace, identifier, version)
     response.headers["ETag"] = write_tag(study.latest)
     return study
 
@@ -124,7 +119,6 @@ def get_study(
 @router.patch("/{id}", summary="Update a study", responses={**ASK, **CHANGED})
 @needs(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
 def change_study(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: StudyId,
     body: Annotated[StudyPatch, Body(examples=[STUDY_PATCH])],
@@ -132,21 +126,20 @@ def change_study(
     tag: MatchHeader = None,
 ) -> Study:
     """Store a new version; omitted fields are unchanged. A conflict names what the other edit changed."""
-    study = studies.change_study(bench, workspace, identifier, body, read_tag(tag))
+    study = studies.change_study(workspace, identifier, body, read_tag(tag))
     response.headers["ETag"] = write_tag(study.latest)
     return study
 
 
 @router.get("/{id}/versions", summary="List versions of a study", responses=READ)
-def list_versions(bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId) -> StudyVersions:
+def list_versions(workspace: WorkspaceDep, identifier: StudyId) -> StudyVersions:
     """List every version with its changes, newest first; versions are never dropped."""
-    return studies.list_versions(bench, workspace, identifier)
+    return studies.list_versions(workspace, identifier)
 
 
 @router.post("/{id}/answers", summary="Evaluate a study state", responses=ASK)
 @needs(Right.ASK, CostClass.SEARCH)
 def answer_study(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: StudyId,
     body: Annotated[StateRequest, Body(examples=[STUDY_STATE])],
@@ -156,68 +149,62 @@ def answer_study(
     Returns the estimate of each option and its difference from the best, every option against every
     other, where the time goes, why one option and not another, and what would change the best.
     """
-    state = states.state_of(bench, workspace, identifier, body.knobs, body.version)
-    return states.answer_state(bench, workspace, state, body.pair)
+    state = states.state_of(workspace, identifier, body.knobs, body.version)
+    return states.answer_state(workspace, state, body.pair)
 
 
 @router.post("/{id}/comparison", status_code=201, summary="Create a comparison from a state", responses=ASK)
 @needs(Right.MAKE, CostClass.SEARCH)
 def compare_study(
     request: Request,
-    bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: StudyId,
     body: Annotated[ComparisonOfState, Body(examples=[STUDY_TO_COMPARE])],
     key: KeyHeader = None,
 ) -> Comparison:
     """Create a comparison from a state, for use in a proposal."""
-    return answered(request, states.comparison_of_state(bench, workspace, identifier, body, key))
+    return answered(request, states.comparison_of_state(workspace, identifier, body, key))
 
 
 @router.post("/{id}/duplicate", status_code=201, summary="Duplicate a study", responses=ASK)
 @needs(Right.MAKE, CostClass.SEARCH)
 def duplicate_study(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: StudyId,
     body: Annotated[DuplicateRequest, Body(examples=[STUDY_COPY])],
     key: KeyHeader = None,
 ) -> Study:
     """Store a copy of any state under a new identifier, starting at version 1."""
-    return states.duplicate_study(bench, workspace, identifier, body, key)
+    return states.duplicate_study(workspace, identifier, body, key)
 
 
 @router.post("/{id}/archive", summary="Archive a study", responses=READ)
 @needs(Right.MAKE)
-def archive_study(bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId) -> Study:
+def archive_study(workspace: WorkspaceDep, identifier: StudyId) -> Study:
     """Archive a study: it leaves the list and cannot be changed until it is restored."""
-    return studies.archive_study(bench, workspace, identifier, True)
+    return studies.archive_study(workspace, identifier, True)
 
 
 @router.post("/{id}/restore", summary="Restore a study", responses=READ)
 @needs(Right.MAKE)
-def restore_study(bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId) -> Study:
+def restore_study(workspace: WorkspaceDep, identifier: StudyId) -> Study:
     """Restore an archived study to the list."""
-    return studies.archive_study(bench, workspace, identifier, False)
+    return studies.archive_study(workspace, identifier, False)
 
 
 @router.delete("/{id}", status_code=204, summary="Delete an archived study", responses=DELETE)
 @needs(Right.MAKE)
-def delete_study(
-    bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId, tag: MatchHeader = None
-) -> None:
+def delete_study(workspace: WorkspaceDep, identifier: StudyId, tag: MatchHeader = None) -> None:
     """Delete a study with all its versions and the uploads to which nothing else refers.
 
     Only an archived study can be deleted. Comparisons and proposals made from it are kept.
     """
-    studies.delete_study(bench, workspace, identifier, read_tag(tag))
+    studies.delete_study(workspace, identifier, read_tag(tag))
 
 
 @router.get("/{id}/export", summary="Export a study", responses=READ, response_model_exclude_unset=True)
-def export_study(
-    bench: BenchDep, workspace: WorkspaceDep, identifier: StudyId, version: VersionQuery = None
-) -> StudyFile:
+def export_study(workspace: WorkspaceDep, identifier: StudyId, version: VersionQuery = None) -> StudyFile:
     """Return one version as a file that can be imported; the same version always returns the same
     file.
     """
-    return studies.export_study(bench, workspace, identifier, version)
+    return studies.export_study(workspace, identifier, version)

@@ -16,10 +16,10 @@ from app.features.studies.model import Study, StudyContent, free_keys, stated
 from app.features.studies.pages import show_study
 from app.features.studies.service import NAME_LENGTH, unsaved_study
 from app.platform.rates import CostClass
-from app.platform.web.deps import BenchDep, QueryDep, WorkspaceDep
+from app.platform.web.deps import QueryDep, WorkspaceDep
 from app.platform.web.needs import needs
 from app.platform.web.rights import page_router
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 router = page_router()
 
@@ -71,18 +71,16 @@ def without(part: Schema, known: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in stated(part).items() if name not in known}
 
 
-def study_of_comparison(bench: Workbench, workspace: str, identifier: str) -> Study:
+def study_of_comparison(workspace: Workspace, identifier: str) -> Study:
     """Return the unsaved study of a comparison, which is a new one after its rows have changed."""
-    content = study_of_rows(get_rows(bench, workspace, identifier))
-    return unsaved_study(bench, workspace, f"/comparisons/{identifier}", content)
+    content = study_of_rows(get_rows(workspace, identifier))
+    return unsaved_study(workspace, f"/comparisons/{identifier}", content)
 
 
 @router.get("/comparisons/{identifier}", response_class=HTMLResponse)
 @needs(cost=CostClass.SEARCH)
-def show_comparison(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, query: QueryDep
-) -> Response:
+def show_comparison(request: Request, workspace: WorkspaceDep, identifier: str, query: QueryDep) -> Response:
     """Show a comparison as its study; knobs in the address redirect to the study."""
-    study = study_of_comparison(bench, workspace, identifier)
+    study = study_of_comparison(workspace, identifier)
     knobs = [(RENAMED.get(name, name), value) for name, value in query.multi_items()]
-    return show_study(request, bench, workspace, study.id, QueryParams(knobs))
+    return show_study(request, workspace, study.id, QueryParams(knobs))

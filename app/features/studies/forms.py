@@ -18,7 +18,7 @@ from app.platform.web.contexts import Choice, Form
 from app.platform.web.forms import plain_number, whole
 from app.platform.web.rendering import DISPLAY_PARAMS
 from app.platform.wording.voice import Voice, written
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 UNDO = "undo"
 """Query parameter that resets a knob to its value in the version."""
@@ -128,7 +128,7 @@ class KnobGroup:
 class KnobPanel:
     """All knobs on the page of an answer."""
 
-    bench: Workbench
+    workspace: Workspace
     answer: StudyAnswer
     form: Form
     voice: Voice
@@ -207,17 +207,17 @@ class KnobPanel:
         if name == "budget_kind":
             return [Choice(kind, self.voice.label(kind)) for kind in ("purchase", "run", "term")]
         if name == "target":
-            catalog = self.bench.sizing.catalog
+            catalog = self.workspace.sizing.catalog
             return [Choice(target, catalog.items[target].name) for target in catalog.names("target")]
         if name == "price_book":
             return self.books
-        shelf = self.bench.catalogue
+        shelf = self.workspace.catalogue
         system = shelf.systems.documents.get(option.system) if option and option.system else None
         if system is not None and name == "fabric":
             scale_out = [fabric for fabric in shelf.fabrics.documents.values() if fabric.id != "ipu-fabric"]
             return choices.system_choice(system, scale_out, shelf).fabrics
         if system is not None and name == "software":
-            groups = choices.softwares(self.bench, self.voice, system.chip_kind)
+            groups = choices.softwares(self.workspace, self.voice, system.chip_kind)
             return [choice for group in groups for choice in group.choices]
         return []
 

@@ -25,14 +25,14 @@ from app.features.studies.model import MAX_KNOBS, VIEWS, KnobValue, StudyContent
 from app.features.studies.service import NAME_LENGTH, get_study, unsaved_study
 from app.features.studies.states import StoredState, state_of, store_state, stored_state
 from app.platform.rates import CostClass
-from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.deps import WorkspaceDep
 from app.platform.web.forms import checked
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import needs
 from app.platform.web.query_forms import Answered, QueryForm
 from app.platform.web.rendering import DISPLAY_PARAMS, data_path, displayed, render
 from app.platform.wording.voice import Voice, written
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 Body = TypeVar("Body", bound=BaseModel)
 
@@ -42,15 +42,13 @@ FRAME_PARAMS = (*DISPLAY_PARAMS, "state", "option", "previous")
 """Query parameters of the frame rather than of a view."""
 
 
-def read_state(
-    bench: Workbench, workspace: str, identifier: str, query: QueryParams, *, plain: bool
-) -> State:
+def read_state(workspace: Workspace, identifier: str, query: QueryParams, *, plain: bool) -> State:
     """Return the state of an address; only a ``plain`` one may also hold knobs and a version.
 
     ``undo=count.a`` resets a knob; undoing an added option resets all of its knobs.
     """
     token = query.get("state", "")[:16]
-    stored = stored_state(bench, workspace, identifier, token) if token else StoredState()
+    stored = stored_state(workspace, identifier, token) if token else StoredState()
     knobs: dict[str, KnobValue] = {**stored.knobs, **(knobs_in(query) if plain else {})}
     for name in query.getlist(UNDO):
         knobs.pop(name, None)
@@ -59,15 +57,13 @@ def read_state(
     if len(knobs) > MAX_KNOBS:
         raise BadInput.at("knobs", "at most {most} settings can be changed at once", most=MAX_KNOBS)
     version = (version_in(query) if plain else None) or stored.version
-    state = state_of(bench, workspace, identifier, knobs, version, stored.views)
+    state = state_of(workspace, identifier, knobs, version, stored.views)
     if token and dict(state.turned.knobs) == dict(stored.knobs) and version == stored.version:
         return replace(state, token=token)
     return state
 
 
-def state_query(
-    bench: Workbench, workspace: str, state: State, *, plain: bool = True
-) -> list[tuple[str, str]]:
+def state_query(workspace: Workspace, state: State, *, plain: bool = True) -> list[tuple[str, str]]:
     """Return the query that names a state: its knobs if they are short, otherwise a token."""
     study = state.study
     knobs = list(state.turned.knobs.items())
@@ -81,7 +77,7 @@ def state_query(
         return [("state", state.token)]
     stored = StoredState(study.version, dict(state.turned.knobs), state.views)
     try:
-        return [("state", store_state(bench, workspace, study.id, stored))]
+        return [("state", store_state(workspace, study.id, stored))]
     except Unavailable:
         # Nothing can be stored now: links of the page carry the knobs alone.
         return knobs
@@ -157,8 +153,7 @@ def option_query(content: StudyContent, key: str) -> list[tuple[str, str]]:
 
 
 def frame_of(
-    bench: Workbench,
-    workspace: str,
+    workspace: Workspace,
     state: State,
     view: str,
     voice: Voice,
@@ -168,8 +163,8 @@ def frame_of(
 ) -> StudyFrame:
     """Return the frame of a view of the option ``key``, one of the ``suited``."""
     study, content = state.study, state.content
-    query = state_query(bench, workspace, state, plain=False)
-    labels = labels_of(content, bench.sizing.catalog)
+    query = state_query(workspace, state, plain=False)
+    labels = labels_of(content, workspace.sizing.catalog)
     option = option_query(content, key)
     return StudyFrame(
         state=state,
@@ -177,7 +172,7 @@ def frame_of(
         view=view,
         option=key,
         label=labels.get(key, ""),
-        question=question_words(bench, workspace, content, voice),
+        question=question_words(workspace, content, voice),
         tabs=[
             Tab(
                 voice.say(name),
@@ -193,22 +188,22 @@ def frame_of(
     )
 
 
-def question_words(bench: Workbench, workspace: str, content: StudyContent, voice: Voice) -> list[str]:
+def question_words(workspace: Workspace, content: StudyContent, voice: Voice) -> list[str]:
     """Return the model of a study, with the amount, batch, length and precision that it states."""
     base, workload = content.base, content.base.workload
     model = base.model
     if model.preset:
-        known = bench.catalogue.models.documents.get(model.preset)
+        known = workspace.catalogue.models.documents.get(model.preset)
         words = [known.name if known else model.preset]
     elif model.profile_id:
         try:
-            words = [bench.profile(workspace, model.profile_id).name]
+            words = [workspace.profile(model.profile_id).name]
         except NotFound:
             words = [voice.gettext("deleted model")]
     else:
         words = [voice.gettext("own model") if stated(model) else voice.gettext("stated figures only")]
     if workload.target:
-        target = bench.sizing.catalog.items.get(workload.target)
+        target = workspace.sizing.catalog.items.get(workload.target)
         words.append(voice.gettext("to {target}").format(target=target.name if target else workload.target))
     for name in ("tokens", "samples"):
         if (amount := getattr(workload, name)) is not None:
@@ -225,8 +220,7 @@ def question_words(bench: Workbench, workspace: str, content: StudyContent, voic
 class StudyQuestion:
     """Question that a view answers: a state of a study and one of its options."""
 
-    bench: Workbench
-    workspace: str
+    workspace: Workspace
     state: State
     option: StudyOption
     label: str
@@ -238,13 +232,13 @@ class StudyQuestion:
         return self.state.content
 
 
-def question_of(bench: Workbench, workspace: str, state: State, key: str) -> StudyQuestion:
+def question_of(workspace: Workspace, state: State, key: str) -> StudyQuestion:
     content = state.content
     option = next(option for option in content.options if option.key == key)
-    label = labels_of(content, bench.sizing.catalog)[key]
+    label = labels_of(content, workspace.sizing.catalog)[key]
     request = request_of(content, option)
     estimate = None if isinstance(request, PublishedFigure) else request
-    return StudyQuestion(bench, workspace, state, option, label, estimate)
+    return StudyQuestion(workspace, state, option, label, estimate)
 
 
 Suits = Callable[[Workbench, StudyOption], bool]
@@ -258,8 +252,7 @@ def is_estimate(_: Workbench, option: StudyOption) -> bool:
 class OpenView:
     """A view of a study in the state and with the fields of its address."""
 
-    bench: Workbench
-    workspace: str
+    workspace: Workspace
     state: State
     name: str
     question: StudyQuestion | None
@@ -276,7 +269,7 @@ class OpenView:
         views = {name: stored for name, stored in state.views.items() if name != self.name}
         if dict(fields) != dict(study.content.views.get(self.name, {})):
             views[self.name] = dict(fields)
-        query = state_query(self.bench, self.workspace, State(study, state.turned, views), plain=False)
+        query = state_query(self.workspace, State(study, state.turned, views), plain=False)
         return self.redirect(query)
 
     def redirect(self, query: Sequence[tuple[str, str]]) -> RedirectResponse:
@@ -289,8 +282,7 @@ class OpenView:
 
 def open_view(
     request: Request,
-    bench: Workbench,
-    workspace: str,
+    workspace: Workspace,
     identifier: str,
     name: str,
     suits: Suits | None = is_estimate,
@@ -301,16 +293,17 @@ def open_view(
     A view that is ``part_of`` another appears on the page and under the tab of that one.
     """
     query = request.query_params
-    state = read_state(bench, workspace, identifier, query, plain=False)
-    suited = [option.key for option in state.content.options if suits is not None and suits(bench, option)]
+    state = read_state(workspace, identifier, query, plain=False)
+    suited = [
+        option.key for option in state.content.options if suits is not None and suits(workspace, option)
+    ]
     key = query.get("option", "")
     if key not in suited:
         key = next(iter(suited), "")
-    frame = frame_of(bench, workspace, state, part_of or name, voice_of(request), key=key, suited=suited)
+    frame = frame_of(workspace, state, part_of or name, voice_of(request), key=key, suited=suited)
     subject = key or state.content.options[0].key
-    question = question_of(bench, workspace, state, subject) if key or suits is None else None
+    question = question_of(workspace, state, subject) if key or suits is None else None
     return OpenView(
-        bench=bench,
         workspace=workspace,
         state=state,
         name=name,
@@ -354,8 +347,8 @@ def study_view(
         before = {**usual(question), **view.stored}
         return form.filled({**before, **view.typed}), form.filled(before)
 
-    def show_data(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Any:
-        view = open_view(request, bench, workspace, identifier, name, suits, part_of)
+    def show_data(request: Request, workspace: WorkspaceDep, identifier: str) -> Any:
+        view = open_view(request, workspace, identifier, name, suits, part_of)
         question = view.question
         if question is None:
             raise no_suited_option()
@@ -363,13 +356,13 @@ def study_view(
         return answer(question, form.request(fields))
 
     def file_of(write: Callable[[Request, Result], Response]) -> Callable[..., Response]:
-        def save(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-            return write(request, show_data(request, bench, workspace, identifier))
+        def save(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
+            return write(request, show_data(request, workspace, identifier))
 
         return save
 
-    def show(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-        view = open_view(request, bench, workspace, identifier, name, suits, part_of)
+    def show(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
+        view = open_view(request, workspace, identifier, name, suits, part_of)
         question = view.question
         if part_of and (question is None or not view.typed):
             return view.redirect(view.frame.query)
@@ -406,8 +399,7 @@ Placed = tuple[Mapping[str, Any], Mapping[str, str]]
 
 def led(
     request: Request,
-    bench: Workbench,
-    workspace: str,
+    workspace: Workspace,
     view: str,
     ending: str,
     placed: Placed,
@@ -421,11 +413,11 @@ def led(
     body, fields = placed
     if study is not None:
         try:
-            get_study(bench, workspace, study)
+            get_study(workspace, study)
         except NotFound:
             study = None
     if study is None:
-        study = unsaved_study(bench, workspace, "unsaved", checked(StudyContent, body), strict=strict).id
+        study = unsaved_study(workspace, "unsaved", checked(StudyContent, body), strict=strict).id
     query = [*fields.items(), *displayed(request)]
     return RedirectResponse(address(study, query, f"/{view}{ending}" if view else ending), 303)
 

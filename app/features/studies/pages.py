@@ -57,62 +57,55 @@ from app.features.studies.views import (
 from app.platform.json_bodies import as_app_error, read_json
 from app.platform.listing import USUAL_ITEMS, Page
 from app.platform.rates import CostClass
-from app.platform.web.deps import BenchDep, QueryDep, WorkspaceDep, workbench_of, workspace_of
+from app.platform.web.deps import QueryDep, WorkspaceDep, workspace_of
 from app.platform.web.forms import FormDep, plain_number, typed, whole
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import FOR_GOOD, DeletePage, deleted, displayed, render
 from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 router = page_router()
 
 
 def answered_state(
-    bench: Workbench, workspace: str, identifier: str, query: QueryParams, *, strict: bool = True
+    workspace: Workspace, identifier: str, query: QueryParams, *, strict: bool = True
 ) -> AnsweredState:
-    state, pair = read_state(bench, workspace, identifier, query, plain=True), pair_in(query)
-    return AnsweredState(state, states.answer_state(bench, workspace, state, pair, strict=strict), pair)
+    state, pair = read_state(workspace, identifier, query, plain=True), pair_in(query)
+    return AnsweredState(state, states.answer_state(workspace, state, pair, strict=strict), pair)
 
 
 @router.get("/studies/{identifier}.json")
-def show_study_data(
-    bench: BenchDep, workspace: WorkspaceDep, identifier: str, query: QueryDep
-) -> StudyAnswer:
-    return answered_state(bench, workspace, identifier, query).answer
+def show_study_data(workspace: WorkspaceDep, identifier: str, query: QueryDep) -> StudyAnswer:
+    return answered_state(workspace, identifier, query).answer
 
 
 @router.get("/studies/{identifier}", response_class=HTMLResponse)
-def show_study(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, query: QueryDep
-) -> Response:
+def show_study(request: Request, workspace: WorkspaceDep, identifier: str, query: QueryDep) -> Response:
     """Show a study in the state of the address, after a redirect to the one address of that state."""
-    studies.get_study(bench, workspace, identifier)
+    studies.get_study(workspace, identifier)
     try:
-        shown = answered_state(bench, workspace, identifier, query)
+        shown = answered_state(workspace, identifier, query)
     except (AppError, ValidationError) as error:
-        return refused_page(request, bench, workspace, identifier, as_app_error(error))
-    canonical = query_of(bench, workspace, shown)
+        return refused_page(request, workspace, identifier, as_app_error(error))
+    canonical = query_of(workspace, shown)
     if sorted(canonical) != sorted(query_without(request)):
         return RedirectResponse(address(identifier, [*canonical, *displayed(request)]), 303)
-    return render(request, "studies/study.html", study_page(request, bench, workspace, shown))
+    return render(request, "studies/study.html", study_page(request, workspace, shown))
 
 
-def refused_page(
-    request: Request, bench: Workbench, workspace: str, identifier: str, error: AppError
-) -> Response:
+def refused_page(request: Request, workspace: Workspace, identifier: str, error: AppError) -> Response:
     """Return the page with errors beside its knobs and the answer of the previous state.
 
     If that cannot be answered either, the page shows the newest version as far as possible.
     """
     previous = request.query_params.get("previous", "")
     try:
-        shown = answered_state(bench, workspace, identifier, state_in(previous))
+        shown = answered_state(workspace, identifier, state_in(previous))
     except (AppError, ValidationError):
-        shown = answered_state(bench, workspace, identifier, QueryParams(""), strict=False)
+        shown = answered_state(workspace, identifier, QueryParams(""), strict=False)
     page = study_page(
         request,
-        bench,
         workspace,
         shown,
         typed={name: text[:200] for name, text in request.query_params.multi_items()},
@@ -127,114 +120,102 @@ HEADINGS = ("name", "customer", "owner", "notes")
 
 @router.post("/studies/{identifier}/save", response_class=HTMLResponse)
 @needs(Right.MAKE, CostClass.SEARCH)
-def save_study(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep
-) -> Response:
+def save_study(request: Request, workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
     """Save a study in the state shown, unless somebody else has changed it since."""
     fields = first_values(form)
-    state = sent_state(bench, workspace, identifier, fields)
+    state = sent_state(workspace, identifier, fields)
     heading: dict[str, Any] = {name: fields[name] for name in HEADINGS if name in fields}
     if "tags" in fields:
         heading["tags"] = [tag.strip() for tag in fields["tags"].split(",") if tag.strip()]
     try:
-        states.save_state(bench, workspace, state, heading, whole(fields.get("expected", "")))
+        states.save_state(workspace, state, heading, whole(fields.get("expected", "")))
     except Conflict as error:
-        return clash_page(request, bench, workspace, error, state)
+        return clash_page(request, workspace, error, state)
     view = fields.get("view", "")
     return RedirectResponse(view_address(identifier, view if view in VIEWS else "", []), 303)
 
 
-def sent_state(bench: Workbench, workspace: str, identifier: str, fields: Mapping[str, str]) -> State:
+def sent_state(workspace: Workspace, identifier: str, fields: Mapping[str, str]) -> State:
     """Return the state in the fields of a form, of the version that its page showed."""
     query = state_in(fields.get("state", ""))
     if "state" not in query and "version" not in query and (version := whole(fields.get("version", ""))):
         query = QueryParams([*query.multi_items(), ("version", str(version))])
-    return read_state(bench, workspace, identifier, query, plain=True)
+    return read_state(workspace, identifier, query, plain=True)
 
 
 def first_values(form: FormData) -> dict[str, str]:
     return {name: values[0] for name, values in typed(form).items()}
 
 
-def clash_page(request: Request, bench: Workbench, workspace: str, error: Conflict, state: State) -> Response:
+def clash_page(request: Request, workspace: Workspace, error: Conflict, state: State) -> Response:
     """Return the page in the reader's own state, with what somebody else has changed."""
     study = state.study
-    answer = states.answer_state(bench, workspace, state, strict=False)
-    changes = studies.changes_since(bench, workspace, study.id, study.version)
-    own = State(studies.get_study(bench, workspace, study.id), state.turned, state.views)
-    apply_url = address(study.id, state_query(bench, workspace, own))
-    clash = Clash(error.message, with_names(changes, bench), apply_url)
-    page = study_page(request, bench, workspace, AnsweredState(state, answer, None), clash=clash)
+    answer = states.answer_state(workspace, state, strict=False)
+    changes = studies.changes_since(workspace, study.id, study.version)
+    own = State(studies.get_study(workspace, study.id), state.turned, state.views)
+    apply_url = address(study.id, state_query(workspace, own))
+    clash = Clash(error.message, with_names(changes, workspace), apply_url)
+    page = study_page(request, workspace, AnsweredState(state, answer, None), clash=clash)
     return render(request, "studies/study.html", page, status=409)
 
 
 @resource(router, "/studies/{identifier}/assumptions", "studies/study_assumptions.html", assumptions_page)
-def show_assumptions(
-    bench: BenchDep, workspace: WorkspaceDep, identifier: str, query: QueryDep
-) -> StudyAssumptions:
-    state = read_state(bench, workspace, identifier, query, plain=True)
-    return states.assumptions_of(bench, workspace, state)
+def show_assumptions(workspace: WorkspaceDep, identifier: str, query: QueryDep) -> StudyAssumptions:
+    state = read_state(workspace, identifier, query, plain=True)
+    return states.assumptions_of(workspace, state)
 
 
 @router.get("/studies/{identifier}/trace.json")
 def show_trace_data(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: str,
     query: QueryDep,
     option: str = "",
     figure: str = "time_to_train",
 ) -> StudyTrace:
-    answer = answered_state(bench, workspace, identifier, query).answer
-    return trace_figure(bench, answer, option[:20] or answer.options[0].key, figure)
+    answer = answered_state(workspace, identifier, query).answer
+    return trace_figure(workspace, answer, option[:20] or answer.options[0].key, figure)
 
 
 @router.get("/studies/{identifier}/trace", response_class=HTMLResponse)
 def show_trace(
     request: Request,
-    bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: str,
     query: QueryDep,
     option: str = "",
     figure: str = "time_to_train",
 ) -> Response:
-    page = trace_page(request, show_trace_data(bench, workspace, identifier, query, option, figure))
+    page = trace_page(request, show_trace_data(workspace, identifier, query, option, figure))
     return render(request, f"studies/{'_study_trace' if page.panel else 'study_trace'}.html", page)
 
 
-def detailed_view(
-    request: Request, bench: Workbench, workspace: str, identifier: str
-) -> tuple[OpenView, Estimate]:
-    view = open_view(request, bench, workspace, identifier, "details")
+def detailed_view(request: Request, workspace: Workspace, identifier: str) -> tuple[OpenView, Estimate]:
+    view = open_view(request, workspace, identifier, "details")
     if view.question is None or view.question.request is None:
         raise no_suited_option()
-    return view, studies.estimate_option(bench, workspace, view.question.request)
+    return view, studies.estimate_option(workspace, view.question.request)
 
 
 @router.get("/studies/{identifier}/details.json")
-def show_details_data(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str
-) -> Estimate:
-    return detailed_view(request, bench, workspace, identifier)[1]
+def show_details_data(request: Request, workspace: WorkspaceDep, identifier: str) -> Estimate:
+    return detailed_view(request, workspace, identifier)[1]
 
 
 @router.get("/studies/{identifier}/details", response_class=HTMLResponse)
-def show_details(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+def show_details(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show the estimate of an option down to its formulas."""
-    view, estimate = detailed_view(request, bench, workspace, identifier)
+    view, estimate = detailed_view(request, workspace, identifier)
     return render(request, "estimates/estimate.html", estimate_page(request, estimate, view.frame))
 
 
 @router.get("/estimates/{identifier}/study", response_class=HTMLResponse)
 @needs(cost=CostClass.SEARCH)
-def open_estimate(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, view: str = ""
-) -> Response:
+def open_estimate(request: Request, workspace: WorkspaceDep, identifier: str, view: str = "") -> Response:
     """Go to an unsaved study that asks what a stored estimate asked, or to one of its views."""
-    asked = get_estimate_request(bench, workspace, identifier)
-    name = get_estimate(bench, workspace, identifier).name
-    return led(request, bench, workspace, view if view in VIEWS else "", "", (study_of(asked, name), {}))
+    asked = get_estimate_request(workspace, identifier)
+    name = get_estimate(workspace, identifier).name
+    return led(request, workspace, view if view in VIEWS else "", "", (study_of(asked, name), {}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,7 +225,7 @@ class StudyVersionsPage:
 
 
 def versions_page(request: Request, versions: StudyVersions) -> StudyVersionsPage:
-    bench = workbench_of(request)
+    bench = workspace_of(request)
     study = studies.get_study(bench, workspace_of(request), versions.id)
     items = [
         version.model_copy(update={"changes": with_names(version.changes, bench)})
@@ -254,8 +235,8 @@ def versions_page(request: Request, versions: StudyVersions) -> StudyVersionsPag
 
 
 @resource(router, "/studies/{identifier}/versions", "studies/study_versions.html", versions_page)
-def show_versions(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> StudyVersions:
-    return studies.list_versions(bench, workspace, identifier)
+def show_versions(workspace: WorkspaceDep, identifier: str) -> StudyVersions:
+    return studies.list_versions(workspace, identifier)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,11 +265,11 @@ def studies_page(request: Request, listed: Page[StudySummary], error: AppError |
 
 
 @resource(router, "/studies", "studies/studies.html", studies_page)
-def show_studies(bench: BenchDep, workspace: WorkspaceDep, query: QueryDep) -> Page[StudySummary]:
+def show_studies(workspace: WorkspaceDep, query: QueryDep) -> Page[StudySummary]:
     search, archived = query.get("search", "")[:200], query.get("archived", "") == "1"
     cursor = query.get("cursor") or None
     saved = query.get("unsaved", "") != "1"
-    return studies.list_studies(bench, workspace, USUAL_ITEMS, cursor, search, archived, saved)
+    return studies.list_studies(workspace, USUAL_ITEMS, cursor, search, archived, saved)
 
 
 MAX_FILE = 1_000_000
@@ -297,13 +278,13 @@ MAX_FILE = 1_000_000
 
 @router.post("/studies/import", response_class=HTMLResponse)
 @needs(Right.MAKE, CostClass.SEARCH)
-def import_file(request: Request, bench: BenchDep, workspace: WorkspaceDep, form: FormDep) -> Response:
+def import_file(request: Request, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Store the study of a file, or show its errors beside the field."""
     try:
-        study = studies.import_study(bench, workspace, study_file(form))
+        study = studies.import_study(workspace, study_file(form))
     except (AppError, ValidationError) as error:
         refusal = as_app_error(error)
-        page = studies_page(request, show_studies(bench, workspace, QueryParams("")), refusal)
+        page = studies_page(request, show_studies(workspace, QueryParams("")), refusal)
         return render(request, "studies/studies.html", page, status=refusal.status)
     return RedirectResponse(f"/studies/{study.id}", 303)
 
@@ -320,8 +301,8 @@ def study_file(form: FormData) -> StudyFile:
 
 
 @router.get("/studies/{identifier}/export.json")
-def export_file(bench: BenchDep, workspace: WorkspaceDep, identifier: str, query: QueryDep) -> Response:
-    file = studies.export_study(bench, workspace, identifier, version_in(query))
+def export_file(workspace: WorkspaceDep, identifier: str, query: QueryDep) -> Response:
+    file = studies.export_study(workspace, identifier, version_in(query))
     headers = {"Content-Disposition": f'attachment; filename="{identifier}.json"'}
     body = file.model_dump_json(indent=1, exclude_unset=True)
     return Response(body, media_type="application/json", headers=headers)
@@ -329,42 +310,40 @@ def export_file(bench: BenchDep, workspace: WorkspaceDep, identifier: str, query
 
 @router.post("/studies/{identifier}/duplicate")
 @needs(Right.MAKE, CostClass.SEARCH)
-def duplicate(bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
-    state = sent_state(bench, workspace, identifier, first_values(form))
+def duplicate(workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
+    state = sent_state(workspace, identifier, first_values(form))
     copy = DuplicateRequest(knobs=dict(state.turned.knobs), version=state.study.version)
-    study = states.duplicate_study(bench, workspace, identifier, copy)
+    study = states.duplicate_study(workspace, identifier, copy)
     return RedirectResponse(f"/studies/{study.id}", 303)
 
 
 @router.post("/studies/{identifier}/archive")
 @needs(Right.MAKE)
-def archive(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    studies.archive_study(bench, workspace, identifier, True)
+def archive(workspace: WorkspaceDep, identifier: str) -> Response:
+    studies.archive_study(workspace, identifier, True)
     return RedirectResponse("/studies", 303)
 
 
 @router.post("/studies/{identifier}/restore")
 @needs(Right.MAKE)
-def restore(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    studies.archive_study(bench, workspace, identifier, False)
+def restore(workspace: WorkspaceDep, identifier: str) -> Response:
+    studies.archive_study(workspace, identifier, False)
     return RedirectResponse(f"/studies/{identifier}", 303)
 
 
 @router.post("/studies/{identifier}/figures", response_class=HTMLResponse)
 @needs(Right.MAKE)
-def add_figure(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep
-) -> Response:
+def add_figure(request: Request, workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
     """Add a stated figure as an option, in a new version."""
     values = first_values(form)
-    state = sent_state(bench, workspace, identifier, values)
+    state = sent_state(workspace, identifier, values)
     try:
         patch = figure_patch(state.study.content, values)
-        studies.change_study(bench, workspace, identifier, patch, whole(values.get("expected", "")))
+        studies.change_study(workspace, identifier, patch, whole(values.get("expected", "")))
     except ValidationError as error:
         raise as_app_error(error) from None
     except Conflict as error:
-        return clash_page(request, bench, workspace, error, state)
+        return clash_page(request, workspace, error, state)
     return RedirectResponse(address(identifier, list(state.turned.knobs.items())), 303)
 
 
@@ -382,26 +361,24 @@ def figure_patch(content: StudyContent, values: Mapping[str, str]) -> StudyPatch
 
 
 @router.get("/studies/{identifier}/delete", response_class=HTMLResponse)
-def ask_about_study(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
-    return render(request, "delete.html", study_question(bench, workspace, identifier))
+def ask_about_study(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
+    return render(request, "delete.html", study_question(workspace, identifier))
 
 
 @router.post("/studies/{identifier}/delete", response_class=HTMLResponse)
 @needs(Right.MAKE)
-def delete_study(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+def delete_study(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
     """Delete an archived study and redirect to the list of archived ones."""
     return deleted(
         request,
-        lambda: studies.delete_study(bench, workspace, identifier),
-        lambda error: study_question(bench, workspace, identifier, error),
+        lambda: studies.delete_study(workspace, identifier),
+        lambda error: study_question(workspace, identifier, error),
         "/studies?archived=1",
     )
 
 
-def study_question(
-    bench: Workbench, workspace: str, identifier: str, error: AppError | None = None
-) -> DeletePage:
-    study = studies.get_study(bench, workspace, identifier)
+def study_question(workspace: Workspace, identifier: str, error: AppError | None = None) -> DeletePage:
+    study = studies.get_study(workspace, identifier)
     return DeletePage(
         title=Message("Delete the study?"),
         name=study.content.name,

@@ -21,13 +21,13 @@ from app.features.studies.frame import StudyFrame, frame_of, read_state
 from app.features.studies.knobs import labels_of, request_of
 from app.platform.rates import CostClass
 from app.platform.web.contexts import FigureView, view
-from app.platform.web.deps import BenchDep, QueryDep, WorkspaceDep
+from app.platform.web.deps import QueryDep, WorkspaceDep
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import needs
 from app.platform.web.rendering import render
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 router = page_router()
 
@@ -35,7 +35,7 @@ STEPS = (0.25, 0.5, 1, 2, 4)
 """Sizes of the curves, as multiples of the count of the option."""
 
 
-def curves_of(bench: Workbench, workspace: str, state: State) -> dict[str, list[Estimate]]:
+def curves_of(workspace: Workspace, state: State) -> dict[str, list[Estimate]]:
     """Return estimates of each modelled option at fewer and more systems, without refused sizes."""
     content = state.content
     curves: dict[str, list[Estimate]] = {}
@@ -45,7 +45,7 @@ def curves_of(bench: Workbench, workspace: str, state: State) -> dict[str, list[
             continue
         for count in sorted({round(request.system.count * step) for step in STEPS} - {0}):
             with suppress(AppError):
-                curves.setdefault(option.key, []).extend(scale_estimate(bench, workspace, request, [count]))
+                curves.setdefault(option.key, []).extend(scale_estimate(workspace, request, [count]))
     return curves
 
 
@@ -89,26 +89,22 @@ def scaling_figures(curves: Mapping[str, Sequence[Estimate]], voice: Voice) -> l
 
 @router.get("/studies/{identifier}/scaling.json")
 @needs(cost=CostClass.SEARCH)
-def show_scaling_data(
-    bench: BenchDep, workspace: WorkspaceDep, identifier: str, query: QueryDep
-) -> dict[str, list[Estimate]]:
-    return curves_of(bench, workspace, read_state(bench, workspace, identifier, query, plain=False))
+def show_scaling_data(workspace: WorkspaceDep, identifier: str, query: QueryDep) -> dict[str, list[Estimate]]:
+    return curves_of(workspace, read_state(workspace, identifier, query, plain=False))
 
 
 @router.get("/studies/{identifier}/scaling", response_class=HTMLResponse)
 @needs(cost=CostClass.SEARCH)
-def show_scaling(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, query: QueryDep
-) -> Response:
+def show_scaling(request: Request, workspace: WorkspaceDep, identifier: str, query: QueryDep) -> Response:
     """Show the scaling curves, without the surrounding page for htmx."""
-    voice, state = voice_of(request), read_state(bench, workspace, identifier, query, plain=False)
-    labels = labels_of(state.content, bench.sizing.catalog)
-    curves = {labels[key]: curve for key, curve in curves_of(bench, workspace, state).items()}
+    voice, state = voice_of(request), read_state(workspace, identifier, query, plain=False)
+    labels = labels_of(state.content, workspace.sizing.catalog)
+    curves = {labels[key]: curve for key, curve in curves_of(workspace, state).items()}
     fitting = {
         label: [estimate for estimate in curve if estimate.time_to_train] for label, curve in curves.items()
     }
     page = ScalingPage(
-        frame=frame_of(bench, workspace, state, "", voice),
+        frame=frame_of(workspace, state, "", voice),
         figures=scaling_figures(fitting, voice),
         without=[
             (label, estimate.system.count)

@@ -32,17 +32,17 @@ from app.features.studies.model import (
 )
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, read_cursor, write_cursor
+from app.platform.references import hold_named, no_such
 from app.platform.store.document_queries import StudyFilter
 from app.platform.store.queries import EVERYTHING, After, ListFilter, new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import StudyRecord
 from app.platform.store.upload_queries import identifiers
-from app.platform.workbench import Workbench, hold_named, no_such, remove_files
+from app.platform.workspace import Workspace
 
 
 def estimates_of(
-    bench: Workbench,
-    workspace_id: str,
+    workspace: Workspace,
     content: StudyContent,
     knobs: Mapping[str, str],
     *,
@@ -50,7 +50,7 @@ def estimates_of(
 ) -> tuple[Requests, Outcomes]:
     """Return the request of each option and its outcome; a ``strict`` call raises refusals instead."""
     with _at_knobs(content, knobs):
-        check(content, bench.sizing.catalog)
+        check(content, workspace.sizing.catalog)
         if any(knob.startswith("label.") for knob in knobs):
             check_labels(content)
     requests: Requests = {}
@@ -62,7 +62,7 @@ def estimates_of(
             continue
         try:
             with _at_knobs(content, knobs, f"options.{index}."):
-                outcomes[option.key] = estimate_option(bench, workspace_id, request)
+                outcomes[option.key] = estimate_option(workspace, request)
         except AppError as error:
             if strict:
                 raise
@@ -70,13 +70,13 @@ def estimates_of(
     return requests, outcomes
 
 
-def estimate_option(bench: Workbench, workspace_id: str, request: EstimateRequest) -> Estimate:
+def estimate_option(workspace: Workspace, request: EstimateRequest) -> Estimate:
     """Return the estimate of an option, which is cached but not stored."""
 
     def make() -> Estimate:
-        return make_estimate(bench, workspace_id, request).model_copy(update={"id": ""})
+        return make_estimate(workspace, request).model_copy(update={"id": ""})
 
-    return bench.estimates.get(workspace_id, request, make)
+    return workspace.estimates.get(workspace.id, request, make)
 
 
 @contextmanager
@@ -100,18 +100,18 @@ NAME_LENGTH = 200
 
 
 def create_study(
-    bench: Workbench, workspace_id: str, content: StudyContent, key: str | None = None, *, saved: bool = True
+    workspace: Workspace, content: StudyContent, key: str | None = None, *, saved: bool = True
 ) -> Study:
     """Store a study, all of whose options can be estimated; an unsaved one is deleted after some time."""
-    return keep_study(bench, workspace_id, content, IdempotentCall.of("studies", key, content), saved=saved)
+    return keep_study(workspace, content, IdempotentCall.of("studies", key, content), saved=saved)
 
 
 def keep_study(
-    bench: Workbench, workspace_id: str, content: StudyContent, once: IdempotentCall | None, *, saved: bool
+    workspace: Workspace, content: StudyContent, once: IdempotentCall | None, *, saved: bool
 ) -> Study:
     def make() -> tuple[Study, Save]:
         check_labels(content)
-        estimates_of(bench, workspace_id, content, {})
+        estimates_of(workspace, content, {})
         study, add = first_version(content, saved=saved)
 
         def save(repository: Repository) -> None:
@@ -120,33 +120,31 @@ def keep_study(
 
         return study, save
 
-    return keep(bench, workspace_id, once, Study, make)
+    return keep(workspace, once, Study, make)
 
 
-def unsaved_study(
-    bench: Workbench, workspace_id: str, path: str, content: StudyContent, *, strict: bool = False
-) -> Study:
+def unsaved_study(workspace: Workspace, path: str, content: StudyContent, *, strict: bool = False) -> Study:
     """Return the unsaved study to which an address leads; the same question leads to the same study.
 
     A ``strict`` study is refused if an option cannot be estimated; otherwise its page says why.
     """
 
     def make() -> tuple[Study, Save]:
-        check(content, bench.sizing.catalog)
+        check(content, workspace.sizing.catalog)
         check_labels(content)
         if strict:
-            estimates_of(bench, workspace_id, content, {})
+            estimates_of(workspace, content, {})
         return first_version(content, saved=False)
 
     digest = hashlib.sha256(content.model_dump_json(exclude_unset=True).encode()).hexdigest()
     while True:
         # Under a name that no caller's key has: theirs must not stand in the way of a page.
         call = IdempotentCall.of("studies/unsaved", f"{path}:{digest[:32]}", content)
-        identifier = keep(bench, workspace_id, call, Study, make).id
+        identifier = keep(workspace, call, Study, make).id
         try:
-            study = get_study(bench, workspace_id, identifier)
+            study = get_study(workspace, identifier)
         except NotFound:  # It has been deleted since.
-            return keep(bench, workspace_id, None, Study, make)
+            return keep(workspace, None, Study, make)
         if study.latest == 1:
             return study
         # It has been changed since, so it no longer asks this question.
@@ -186,8 +184,8 @@ def first_version(content: StudyContent, *, saved: bool = True) -> tuple[Study, 
     return study, save
 
 
-def get_study(bench: Workbench, workspace_id: str, identifier: str, version: int | None = None) -> Study:
-    with bench.store.transaction(workspace_id) as repository:
+def get_study(workspace: Workspace, identifier: str, version: int | None = None) -> Study:
+    with workspace.transaction() as repository:
         record = existing(repository, identifier)
         row = repository.studies.version(identifier, version or record.version)
         if row is None:
@@ -206,8 +204,7 @@ def get_study(bench: Workbench, workspace_id: str, identifier: str, version: int
 
 
 def list_studies(
-    bench: Workbench,
-    workspace_id: str,
+    workspace: Workspace,
     limit: int,
     cursor: str | None,
     search: str = "",
@@ -218,7 +215,7 @@ def list_studies(
     """Return the studies of a list, newest first: active, archived or unsaved ones."""
     after = read_cursor(cursor)
     position = None if after is None else (after.created_at, after.id)
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         rows, following = repository.studies.listing(
             StudyFilter(search, archived, saved), limit, position, wanted
         )
@@ -236,8 +233,8 @@ class Recent:
     changed_at: datetime
 
 
-def recent_studies(bench: Workbench, workspace_id: str, limit: int) -> list[Recent]:
-    with bench.store.transaction(workspace_id) as repository:
+def recent_studies(workspace: Workspace, limit: int) -> list[Recent]:
+    with workspace.transaction() as repository:
         rows = [
             (record.id, record.name, record.updated_at, version.content)
             for record, version in repository.studies.latest(limit)
@@ -246,13 +243,13 @@ def recent_studies(bench: Workbench, workspace_id: str, limit: int) -> list[Rece
     for identifier, name, changed_at, tree in rows:
         content = StudyContent.model_validate(tree)
         model = content.base.model.profile_id or content.base.model.preset or ""
-        labels = list(labels_of(content, bench.sizing.catalog).values())
+        labels = list(labels_of(content, workspace.sizing.catalog).values())
         studies.append(Recent(identifier, name, labels, model, changed_at))
     return studies
 
 
-def list_versions(bench: Workbench, workspace_id: str, identifier: str) -> StudyVersions:
-    with bench.store.transaction(workspace_id) as repository:
+def list_versions(workspace: Workspace, identifier: str) -> StudyVersions:
+    with workspace.transaction() as repository:
         existing(repository, identifier)
         rows = repository.studies.versions(identifier)
     items = [
@@ -267,17 +264,16 @@ def list_versions(bench: Workbench, workspace_id: str, identifier: str) -> Study
 
 
 def change_study(
-    bench: Workbench,
-    workspace_id: str,
+    workspace: Workspace,
     identifier: str,
     patch: StudyPatch,
     expected: int | None = None,
     version: int | None = None,
 ) -> Study:
     """Store a new version of a study; omitted fields stay as in ``version``, by default the newest."""
-    latest = get_study(bench, workspace_id, identifier)
-    check_edit(bench, workspace_id, latest, expected)
-    before = latest if version is None else get_study(bench, workspace_id, identifier, version)
+    latest = get_study(workspace, identifier)
+    check_edit(workspace, latest, expected)
+    before = latest if version is None else get_study(workspace, identifier, version)
     names = {name for name in patch.model_fields_set - {"knobs"} if getattr(patch, name) is not None}
     changed = patch.model_dump(mode="json", exclude_unset=True, include=names)
     content = StudyContent.model_validate({**tree_of(before.content), **changed})
@@ -287,13 +283,13 @@ def change_study(
         return latest
     if turned.content.options != before.content.options:
         check_labels(turned.content)
-    estimates_of(bench, workspace_id, turned.content, turned.knobs)
+    estimates_of(workspace, turned.content, turned.knobs)
     tree = tree_of(turned.content)
     if latest.version >= MAX_VERSIONS:
         raise Conflict.at(
             "version", "a study can have at most {most} versions; duplicate it to continue", most=MAX_VERSIONS
         )
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         hold_named(repository, tree)
         stored = repository.studies.add_next(
             identifier,
@@ -305,18 +301,18 @@ def change_study(
             [change.model_dump(mode="json") for change in changes],
         )
     if not stored:
-        newest = get_study(bench, workspace_id, identifier)
-        check_edit(bench, workspace_id, newest, latest.version)
-    return get_study(bench, workspace_id, identifier, latest.version + 1)
+        newest = get_study(workspace, identifier)
+        check_edit(workspace, newest, latest.version)
+    return get_study(workspace, identifier, latest.version + 1)
 
 
-def check_edit(bench: Workbench, workspace_id: str, study: Study, expected: int | None) -> None:
+def check_edit(workspace: Workspace, study: Study, expected: int | None) -> None:
     """Refuse to edit a study that is archived, or that has changed since, with those changes."""
     if study.archived:
         raise Conflict.at("archived", "the study is archived; restore it before changing it")
     if expected is None or expected == study.version:
         return
-    changes = changes_since(bench, workspace_id, study.id, expected) if 0 < expected < study.version else []
+    changes = changes_since(workspace, study.id, expected) if 0 < expected < study.version else []
     raise _changed_meanwhile(study.version, expected, changes)
 
 
@@ -335,43 +331,41 @@ def _path(change: StudyChange) -> str:
     return change.field if whole else f"options.{change.option}.{change.field}"
 
 
-def changes_since(bench: Workbench, workspace_id: str, identifier: str, version: int) -> list[StudyChange]:
+def changes_since(workspace: Workspace, identifier: str, version: int) -> list[StudyChange]:
     """Return the differences of the newest version from an earlier one."""
-    before = get_study(bench, workspace_id, identifier, version)
-    return changes_between(before.content, get_study(bench, workspace_id, identifier).content)
+    before = get_study(workspace, identifier, version)
+    return changes_between(before.content, get_study(workspace, identifier).content)
 
 
-def archive_study(bench: Workbench, workspace_id: str, identifier: str, archived: bool) -> Study:
-    with bench.store.transaction(workspace_id) as repository:
+def archive_study(workspace: Workspace, identifier: str, archived: bool) -> Study:
+    with workspace.transaction() as repository:
         existing(repository, identifier)
         repository.studies.put_away(identifier, archived)
-    return get_study(bench, workspace_id, identifier)
+    return get_study(workspace, identifier)
 
 
-def save_study(bench: Workbench, workspace_id: str, identifier: str) -> Study:
+def save_study(workspace: Workspace, identifier: str) -> Study:
     """Mark an unsaved study as saved."""
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         existing(repository, identifier)
         repository.studies.save(identifier)
-    return get_study(bench, workspace_id, identifier)
+    return get_study(workspace, identifier)
 
 
-def export_study(
-    bench: Workbench, workspace_id: str, identifier: str, version: int | None = None
-) -> StudyFile:
-    study = get_study(bench, workspace_id, identifier, version)
+def export_study(workspace: Workspace, identifier: str, version: int | None = None) -> StudyFile:
+    study = get_study(workspace, identifier, version)
     return StudyFile(
         format="rackline-study",
         format_version=1,
-        engine_version=engine_version(bench.sizing.catalog.version),
-        catalog_version=bench.sizing.catalog.version,
+        engine_version=engine_version(workspace.sizing.catalog.version),
+        catalog_version=workspace.sizing.catalog.version,
         study=study.content,
     )
 
 
-def import_study(bench: Workbench, workspace_id: str, file: StudyFile, key: str | None = None) -> Study:
+def import_study(workspace: Workspace, file: StudyFile, key: str | None = None) -> Study:
     once = IdempotentCall.of("studies/import", key, file)
-    return keep_study(bench, workspace_id, file.study, once, saved=True)
+    return keep_study(workspace, file.study, once, saved=True)
 
 
 def existing(repository: Repository, identifier: str) -> StudyRecord:
@@ -381,13 +375,13 @@ def existing(repository: Repository, identifier: str) -> StudyRecord:
     return record
 
 
-def delete_study(bench: Workbench, workspace_id: str, identifier: str, expected: int | None = None) -> None:
+def delete_study(workspace: Workspace, identifier: str, expected: int | None = None) -> None:
     """Delete an archived study, its versions, and uploads to which nothing else refers.
 
     Comparisons and proposals made from it are kept. ``expected`` is the version that must be the newest.
     """
     addresses: list[str | None] = []
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         # Nobody may keep what names its uploads meanwhile.
         repository.hold()
         # The lock keeps the study from being restored between the checks and the deletion.
@@ -407,13 +401,13 @@ def delete_study(bench: Workbench, workspace_id: str, identifier: str, expected:
         for sample in sorted(identifiers(contents, "wkl")):
             if uploads.has_sample(sample) and not uploads.named_anywhere(sample):
                 uploads.delete_sample(sample)
-    bench.forget_uploads()
-    remove_files(bench, workspace_id, addresses)
+    workspace.installation.forget_uploads()
+    workspace.remove_files(addresses)
 
 
-def drop_unsaved(bench: Workbench, workspace_id: str, identifier: str) -> None:
+def drop_unsaved(workspace: Workspace, identifier: str) -> None:
     """Delete a study unless it has been saved; its uploads are kept."""
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         repository.studies.hold(identifier)
         record = repository.studies.find(identifier)
         if record is not None and not record.saved:

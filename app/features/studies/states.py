@@ -36,7 +36,7 @@ from app.features.studies.service import (
 )
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.web.forms import checked
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +48,19 @@ class StoredState:
     views: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
-def store_state(bench: Workbench, workspace_id: str, identifier: str, state: StoredState) -> str:
+def store_state(workspace: Workspace, identifier: str, state: StoredState) -> str:
     """Store a state under a short hash of its content; return the hash."""
     document = asdict(state)
     content = json.dumps(document, sort_keys=True, ensure_ascii=False).encode()
     token = base64.b32encode(hashlib.sha256(content).digest())[:10].decode().lower()
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         existing(repository, identifier)
         repository.studies.keep_state(identifier, token, document)
     return token
 
 
-def stored_state(bench: Workbench, workspace_id: str, identifier: str, token: str) -> StoredState:
-    with bench.store.transaction(workspace_id) as repository:
+def stored_state(workspace: Workspace, identifier: str, token: str) -> StoredState:
+    with workspace.transaction() as repository:
         existing(repository, identifier)
         row = repository.studies.state(identifier, token)
     if row is None:
@@ -70,26 +70,25 @@ def stored_state(bench: Workbench, workspace_id: str, identifier: str, token: st
 
 
 def save_state(
-    bench: Workbench, workspace_id: str, state: State, heading: Mapping[str, Any], expected: int | None = None
+    workspace: Workspace, state: State, heading: Mapping[str, Any], expected: int | None = None
 ) -> Study:
     """Save a study in a state and with a new heading, unless somebody has changed it since."""
     body = {**heading, "knobs": dict(state.turned.knobs)}
     if state.views:
         body["views"] = state.content.views
     identifier, version = state.study.id, state.study.version
-    change_study(bench, workspace_id, identifier, checked(StudyPatch, body), expected, version)
-    return save_study(bench, workspace_id, identifier)
+    change_study(workspace, identifier, checked(StudyPatch, body), expected, version)
+    return save_study(workspace, identifier)
 
 
 def state_of(
-    bench: Workbench,
-    workspace_id: str,
+    workspace: Workspace,
     identifier: str,
     knobs: Mapping[str, KnobValue],
     version: int | None = None,
     views: Mapping[str, Mapping[str, str]] | None = None,
 ) -> State:
-    study = get_study(bench, workspace_id, identifier, version)
+    study = get_study(workspace, identifier, version)
     turned = turn(study.content, knobs)
     if views:
         content: dict[str, Any] = {"views": {**study.content.views, **views}}
@@ -98,22 +97,21 @@ def state_of(
 
 
 def answer_state(
-    bench: Workbench,
-    workspace_id: str,
+    workspace: Workspace,
     state: State,
     pair: Sequence[str] | None = None,
     *,
     strict: bool = True,
 ) -> StudyAnswer:
     """Answer a state; unless ``strict``, an option that cannot be estimated gets the reason instead."""
-    requests, outcomes = estimates_of(bench, workspace_id, state.content, state.turned.knobs, strict=strict)
-    return study_answer(state, requests, outcomes, bench.context(workspace_id), pair)
+    requests, outcomes = estimates_of(workspace, state.content, state.turned.knobs, strict=strict)
+    return study_answer(state, requests, outcomes, workspace.context(), pair)
 
 
-def assumptions_of(bench: Workbench, workspace_id: str, state: State) -> StudyAssumptions:
+def assumptions_of(workspace: Workspace, state: State) -> StudyAssumptions:
     content = state.content
-    requests, outcomes = estimates_of(bench, workspace_id, content, state.turned.knobs, strict=False)
-    options = study_answer(state, requests, outcomes, bench.context(workspace_id)).options
+    requests, outcomes = estimates_of(workspace, content, state.turned.knobs, strict=False)
+    options = study_answer(state, requests, outcomes, workspace.context()).options
     estimates = [option.estimate for option in options if option.estimate is not None]
     texts = {text.message: text for estimate in estimates for text in estimate.model.assumptions}
     return StudyAssumptions(
@@ -128,33 +126,33 @@ def assumptions_of(bench: Workbench, workspace_id: str, state: State) -> StudyAs
 
 
 def comparison_of_state(
-    bench: Workbench, workspace_id: str, identifier: str, request: ComparisonOfState, key: str | None = None
+    workspace: Workspace, identifier: str, request: ComparisonOfState, key: str | None = None
 ) -> Comparison:
     def made() -> ComparisonRequest:
-        state = state_of(bench, workspace_id, identifier, request.knobs, request.version)
+        state = state_of(workspace, identifier, request.knobs, request.version)
         content = state.content
-        requests, _ = estimates_of(bench, workspace_id, content, state.turned.knobs)
+        requests, _ = estimates_of(workspace, content, state.turned.knobs)
         return ComparisonRequest(
             title=request.title or content.name,
             locale=request.locale,
             currency=content.base.currency,
-            rows=rows_of(content, requests, bench.sizing.catalog),
+            rows=rows_of(content, requests, workspace.sizing.catalog),
         )
 
     # A repeated request gets the same answer, even if the study has changed since.
     call = IdempotentCall.of(f"studies/{identifier}/comparison", key, request)
-    return keep_comparison(bench, workspace_id, made, call)
+    return keep_comparison(workspace, made, call)
 
 
 def duplicate_study(
-    bench: Workbench, workspace_id: str, identifier: str, request: DuplicateRequest, key: str | None = None
+    workspace: Workspace, identifier: str, request: DuplicateRequest, key: str | None = None
 ) -> Study:
     def make() -> tuple[Study, Save]:
-        state = state_of(bench, workspace_id, identifier, request.knobs, request.version)
+        state = state_of(workspace, identifier, request.knobs, request.version)
         name = request.name or f"{state.content.name[: NAME_LENGTH - 4]} (2)"
         content = StudyContent.model_validate({**tree_of(state.content), "name": name})
-        estimates_of(bench, workspace_id, content, state.turned.knobs)
+        estimates_of(workspace, content, state.turned.knobs)
         return first_version(content)
 
     call = IdempotentCall.of(f"studies/{identifier}/duplicate", key, request)
-    return keep(bench, workspace_id, call, Study, make)
+    return keep(workspace, call, Study, make)

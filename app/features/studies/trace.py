@@ -17,7 +17,7 @@ from app.features.studies.answering import check_options
 from app.features.studies.model import StudyAnswer, StudyOptionAnswer
 from app.platform.catalogue import figure
 from app.platform.catalogue_model import CatalogueFigure
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 SHELVES = {"chip": "chips", "machine": "machines", "system": "systems", "fabric": "fabrics"}
 """Kind of item → its section of the catalogue."""
@@ -172,7 +172,7 @@ FIGURES: Mapping[
 """Figure → its own step, its value, and the beginnings of the names of the steps that determine it."""
 
 
-def trace_figure(bench: Workbench, answer: StudyAnswer, key: str, name: str) -> StudyTrace:
+def trace_figure(workspace: Workspace, answer: StudyAnswer, key: str, name: str) -> StudyTrace:
     check_options([key], [option.key for option in answer.options], "option")
     if name not in FIGURES:
         raise NotFound.named("figure", name, FIGURES, "figure")
@@ -183,7 +183,7 @@ def trace_figure(bench: Workbench, answer: StudyAnswer, key: str, name: str) -> 
         step, value = step_of(option.estimate), value_of(option.estimate)
         earlier = _steps_before(step.name if step else "", option.estimate.trace)
         steps = [other for other in earlier if other.name.startswith(prefixes)]
-        claims = _claims(bench, option.estimate, [*steps, *([step] if step else [])], name)
+        claims = _claims(workspace, option.estimate, [*steps, *([step] if step else [])], name)
     elif name == "time_to_train":
         step, value = _stated_time(answer, option), option.time
     return StudyTrace(
@@ -225,16 +225,21 @@ def _stated_time(answer: StudyAnswer, option: StudyOptionAnswer) -> TraceStep | 
     return _step("time_to_train", inputs, option.time, "stated in the study", formula=formula)
 
 
-def _claims(bench: Workbench, estimate: Estimate, steps: Iterable[TraceStep], name: str) -> list[TraceClaim]:
+def _claims(
+    workspace: Workspace, estimate: Estimate, steps: Iterable[TraceStep], name: str
+) -> list[TraceClaim]:
     """Return the figures of the catalogue that went in, once each."""
     figures: dict[tuple[str, str, str], Figure] = {}
-    for fact in [*_inputs(bench, estimate, steps), *(_prices(bench, estimate) if name == "cost" else ())]:
+    for fact in [
+        *_inputs(workspace, estimate, steps),
+        *(_prices(workspace, estimate) if name == "cost" else ()),
+    ]:
         figures.setdefault((fact.item, fact.parameter, fact.condition), fact)
-    return [claim for fact in figures.values() if (claim := _claim(bench, fact)) is not None]
+    return [claim for fact in figures.values() if (claim := _claim(workspace, fact)) is not None]
 
 
-def _inputs(bench: Workbench, estimate: Estimate, steps: Iterable[TraceStep]) -> Iterator[Figure]:
-    catalog = bench.sizing.catalog
+def _inputs(workspace: Workspace, estimate: Estimate, steps: Iterable[TraceStep]) -> Iterator[Figure]:
+    catalog = workspace.sizing.catalog
     for step in steps:
         for name in step.inputs:
             item, _, parameter = name.rpartition(".")
@@ -244,9 +249,9 @@ def _inputs(bench: Workbench, estimate: Estimate, steps: Iterable[TraceStep]) ->
             yield from [plain] if plain is not None else catalog.figures_of(item, [parameter])[-1:]
 
 
-def _prices(bench: Workbench, estimate: Estimate) -> Iterator[Figure]:
+def _prices(workspace: Workspace, estimate: Estimate) -> Iterator[Figure]:
     """Return the prices and rates behind a cost."""
-    catalog = bench.sizing.catalog
+    catalog = workspace.sizing.catalog
     entry = catalog.system(estimate.system.id)
     if entry.acquisition.value == "rent":
         if entry.price_hour is not None:
@@ -272,8 +277,8 @@ def _prices(bench: Workbench, estimate: Estimate) -> Iterator[Figure]:
     )
 
 
-def _claim(bench: Workbench, fact: Figure) -> TraceClaim | None:
-    catalog = bench.sizing.catalog
+def _claim(workspace: Workspace, fact: Figure) -> TraceClaim | None:
+    catalog = workspace.sizing.catalog
     document = figure(catalog, fact)
     item = catalog.items.get(fact.item)
     if document is None or item is None:

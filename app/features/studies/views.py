@@ -58,7 +58,7 @@ from app.platform.web.locale import voice_of
 from app.platform.web.rendering import DISPLAY_PARAMS
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice, stated
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 OFFERED_BOOKS = 30
 """Number of the newest price books that are offered."""
@@ -150,14 +150,13 @@ class AnsweredState:
     """Options that are compared with each other; None for the best two."""
 
 
-def query_of(bench: Workbench, workspace: str, shown: AnsweredState) -> list[tuple[str, str]]:
-    return [*state_query(bench, workspace, shown.state), *(("pair", key) for key in shown.pair or ())]
+def query_of(workspace: Workspace, shown: AnsweredState) -> list[tuple[str, str]]:
+    return [*state_query(workspace, shown.state), *(("pair", key) for key in shown.pair or ())]
 
 
 def study_page(
     request: Request,
-    bench: Workbench,
-    workspace: str,
+    workspace: Workspace,
     shown: AnsweredState,
     *,
     typed: Mapping[str, str] | None = None,
@@ -166,10 +165,10 @@ def study_page(
     clash: Clash | None = None,
 ) -> StudyPage:
     answer, voice = shown.answer, voice_of(request)
-    frame = frame_of(bench, workspace, shown.state, "", voice)
-    query = query_of(bench, workspace, shown)
-    books = [Choice(book.id, book.name) for book in list_books(bench, workspace, OFFERED_BOOKS, None).items]
-    panel = KnobPanel(bench, answer, form_of(answer, typed or {}, errors), voice, query, books)
+    frame = frame_of(workspace, shown.state, "", voice)
+    query = query_of(workspace, shown)
+    books = [Choice(book.id, book.name) for book in list_books(workspace, OFFERED_BOOKS, None).items]
+    panel = KnobPanel(workspace, answer, form_of(answer, typed or {}, errors), voice, query, books)
     columns = list(_columns(panel, frame))
     shared, add = panel.shared(), panel.add()
     in_columns = [knob for column in columns for knob in column.knobs.values()]
@@ -196,11 +195,11 @@ def study_page(
             (row, voice.gettext("Price") if row == "price" else knob_label(row, voice)) for row in OPTION_ROWS
         ],
         add=add,
-        add_groups=choices.system_names(bench.catalogue) if add else [],
+        add_groups=choices.system_names(workspace.catalogue) if add else [],
         columns=columns,
         changes=[
             (change, address(answer.id, without(query, change.knob)) if change.knob else "")
-            for change in with_names(answer.changes, bench)
+            for change in with_names(answer.changes, workspace)
         ],
         labels={option.key: option.label for option in answer.options},
         basis_rows=[(option.label, cost) for option in answer.options for cost in option.costs],
@@ -260,9 +259,9 @@ def _columns(panel: KnobPanel, frame: StudyFrame) -> Iterator[OptionColumn]:
         )
 
 
-def with_names(changes: Sequence[StudyChange], bench: Workbench) -> list[StudyChange]:
+def with_names(changes: Sequence[StudyChange], workspace: Workspace) -> list[StudyChange]:
     """Return changes whose sentences name items of the catalogue instead of their identifiers."""
-    items, software = bench.sizing.catalog.items, bench.catalogue.software.documents
+    items, software = workspace.sizing.catalog.items, workspace.catalogue.software.documents
 
     def name(value: JsonValue) -> JsonValue:
         known = (items.get(value) or software.get(value)) if isinstance(value, str) else None

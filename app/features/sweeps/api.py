@@ -25,16 +25,7 @@ from app.platform.web.api import (
     file_answer,
     write_tag,
 )
-from app.platform.web.deps import (
-    ID,
-    USUAL,
-    BenchDep,
-    CursorQuery,
-    KeyHeader,
-    LimitQuery,
-    ListDep,
-    WorkspaceDep,
-)
+from app.platform.web.deps import ID, USUAL, CursorQuery, KeyHeader, LimitQuery, ListDep, WorkspaceDep
 from app.platform.web.examples import FLEET_PLAN, PRICE_BOOK
 from app.platform.web.needs import LARGE_BODY, Right, needs
 
@@ -88,7 +79,6 @@ def attachment(identifier: str, ending: str) -> dict[str, str]:
 @router.post("", status_code=201, summary="Create a sweep", responses=ASK)
 @needs(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
 def create_sweep(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     body: Annotated[SweepRequest, Body(examples=[PRICE_BOOK, FLEET_PLAN])],
     key: KeyHeader = None,
@@ -98,13 +88,13 @@ def create_sweep(
     A combination that cannot be estimated has a row with the reason. Uploaded profiles, samples and
     calibrations are referred to as in an estimate and must exist when the sweep is created.
     """
-    return sweeps.create_sweep(bench, workspace, body, key)
+    return sweeps.create_sweep(workspace, body, key)
 
 
 @router.get("", summary="List sweeps", responses=LIST)
-def list_sweeps(bench: BenchDep, workspace: WorkspaceDep, listed: ListDep) -> Page[SweepState]:
+def list_sweeps(workspace: WorkspaceDep, listed: ListDep) -> Page[SweepState]:
     """List identifiers, titles and progress, newest first."""
-    return sweeps.list_sweeps(bench, workspace, listed.limit, listed.cursor, wanted=listed.wanted)
+    return sweeps.list_sweeps(workspace, listed.limit, listed.cursor, wanted=listed.wanted)
 
 
 @router.get(
@@ -117,12 +107,12 @@ def list_sweeps(bench: BenchDep, workspace: WorkspaceDep, listed: ListDep) -> Pa
     ),
     response_class=StreamingResponse,
 )
-def get_sweep_csv(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId) -> Response:
+def get_sweep_csv(workspace: WorkspaceDep, identifier: SweepId) -> Response:
     """Return the available rows in the order of the sweep, one line each; figures in SI units.
 
     Text that a spreadsheet would interpret as a formula is prefixed with an apostrophe.
     """
-    lines = csv_lines(sweeps.every_row(bench, workspace, identifier))
+    lines = csv_lines(sweeps.every_row(workspace, identifier))
     return StreamingResponse(lines, media_type=CSV, headers=attachment(identifier, "csv"))
 
 
@@ -132,15 +122,14 @@ def get_sweep_csv(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId)
     responses=file_answer(PARQUET, "One row per result."),
     response_class=Response,
 )
-def get_sweep_parquet(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId) -> Response:
+def get_sweep_parquet(workspace: WorkspaceDep, identifier: SweepId) -> Response:
     """Return the available rows as a Parquet file."""
-    content = parquet(sweeps.every_row(bench, workspace, identifier))
+    content = parquet(sweeps.every_row(workspace, identifier))
     return Response(content, media_type=PARQUET, headers=attachment(identifier, "parquet"))
 
 
 @router.get("/{id}", summary="Retrieve a sweep", responses=READ)
 def get_sweep(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: SweepId,
     response: Response,
@@ -153,7 +142,7 @@ def get_sweep(
     """
     after = sweeps.read_row_cursor(cursor, wanted.order)
     answer = sweeps.get_sweep(
-        bench, workspace, identifier, limit=limit, after=after, order=wanted.order, labels=wanted.labels
+        workspace, identifier, limit=limit, after=after, order=wanted.order, labels=wanted.labels
     )
     response.headers["ETag"] = write_tag(answer.done)
     return answer
@@ -169,31 +158,31 @@ def get_sweep(
     },
     response_class=StreamingResponse,
 )
-def follow_sweep(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId) -> Response:
+def follow_sweep(request: Request, workspace: WorkspaceDep, identifier: SweepId) -> Response:
     """Follow a sweep as server-sent events: ``progress`` with its state, finally ``end``."""
-    read = partial(sweeps.get_state, bench, workspace, identifier)
+    read = partial(sweeps.get_state, workspace, identifier)
     return event_stream.response(request, read, as_json)
 
 
 @router.post("/{id}/cancel", summary="Cancel a sweep", responses=CHANGE)
 @needs(Right.MAKE)
-def cancel_sweep(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId) -> SweepState:
+def cancel_sweep(workspace: WorkspaceDep, identifier: SweepId) -> SweepState:
     """Cancel a sweep; the available rows are kept, and it can be resumed."""
-    return sweeps.cancel_sweep(bench, workspace, identifier)
+    return sweeps.cancel_sweep(workspace, identifier)
 
 
 @router.post("/{id}/resume", summary="Resume a sweep", responses=CHANGE)
 @needs(Right.MAKE, CostClass.SEARCH)
-def resume_sweep(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId) -> SweepState:
+def resume_sweep(workspace: WorkspaceDep, identifier: SweepId) -> SweepState:
     """Resume a sweep that was cancelled or has failed, starting from the available rows."""
-    return sweeps.resume_sweep(bench, workspace, identifier)
+    return sweeps.resume_sweep(workspace, identifier)
 
 
 @router.delete("/{id}", status_code=204, summary="Delete a sweep", responses=CHANGE)
 @needs(Right.MAKE)
-def delete_sweep(bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId) -> None:
+def delete_sweep(workspace: WorkspaceDep, identifier: SweepId) -> None:
     """Delete a sweep with its rows; 409 if it is queued or running."""
-    sweeps.delete_sweep(bench, workspace, identifier)
+    sweeps.delete_sweep(workspace, identifier)
 
 
 jobs_router = api_router("operation", "/jobs")
@@ -205,15 +194,13 @@ jobs_router = api_router("operation", "/jobs")
     responses={**READ, 200: {"content": event_stream_content()}},
     response_model=Job,
 )
-def get_job(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: SweepId
-) -> Job | Response:
+def get_job(request: Request, workspace: WorkspaceDep, identifier: SweepId) -> Job | Response:
     """Return the progress of a job; with ``Accept: text/event-stream``, as events until it has ended.
 
     The identifier of a job is that of the object that it creates, such as a sweep.
     """
-    job = sweeps.get_job(bench, workspace, identifier)
+    job = sweeps.get_job(workspace, identifier)
     if event_stream.MEDIA_TYPE not in request.headers.get("accept", ""):
         return job
-    read = partial(sweeps.get_state, bench, workspace, identifier)
+    read = partial(sweeps.get_state, workspace, identifier)
     return event_stream.response(request, read, as_json)

@@ -18,7 +18,7 @@ from app.features.workloads import suggestions
 from app.features.workloads.filling import known_profile
 from app.platform.web.contexts import Choice
 from app.platform.web.forms import checked, whole
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 OFFERED = 50
 """Most uploaded models and price books that are offered; the newest."""
@@ -47,16 +47,16 @@ class Offer:
     books: Sequence[Choice]
 
 
-def offer_of(bench: Workbench, workspace: str) -> Offer:
-    presets = bench.catalogue.models.documents.values()
-    uploads = list_profiles(bench, workspace, OFFERED, None).items
-    books = list_books(bench, workspace, OFFERED, None).items
+def offer_of(workspace: Workspace) -> Offer:
+    presets = workspace.catalogue.models.documents.values()
+    uploads = list_profiles(workspace, OFFERED, None).items
+    books = list_books(workspace, OFFERED, None).items
     return Offer(
         models=[
             *(Choice(model.id, model.name) for model in presets),
             *(Choice(model.id, model.name) for model in uploads),
         ],
-        systems=[Choice(system.id, system.name) for system in bench.catalogue.systems.listed],
+        systems=[Choice(system.id, system.name) for system in workspace.catalogue.systems.listed],
         books=[Choice(book.id, book.name) for book in books],
     )
 
@@ -75,13 +75,13 @@ class ManyForm:
     title: str = ""
 
     @classmethod
-    def of_study(cls, bench: Workbench, content: StudyContent) -> ManyForm:
+    def of_study(cls, workspace: Workspace, content: StudyContent) -> ManyForm:
         """Return the form filled with the options of a study."""
         counts: dict[str, list[int]] = {}
         for option in content.options:
             if option.system is not None:
                 counts.setdefault(option.system.id, []).append(option.system.count)
-        names = bench.catalogue.systems.documents
+        names = workspace.catalogue.systems.documents
         batch, book = content.base.workload.global_batch, content.base.assumptions.price_book_id
         return cls(
             systems=[
@@ -153,10 +153,10 @@ class _FieldReader:
 
 
 def request_of(
-    bench: Workbench, workspace: str, content: StudyContent, form: ManyForm, study_id: str, own_name: str
+    workspace: Workspace, content: StudyContent, form: ManyForm, study_id: str, own_name: str
 ) -> SweepRequest:
     """Return the sweep request of a form; what the form lacks comes from the study."""
-    offer, reader, base = offer_of(bench, workspace), _FieldReader(), content.base
+    offer, reader, base = offer_of(workspace), _FieldReader(), content.base
     own_model, workload = training_of(content)
     workload.pop("global_batch", None)
     models: list[dict[str, Any]] = []
@@ -170,8 +170,10 @@ def request_of(
         model_workload = workload
         if "target" in workload or not any(amount in workload for amount in AMOUNTS):
             # A target belongs to one model; others get the training that is known for them.
-            profile = known_profile(bench, workspace, choice.id)
-            model_workload = {} if profile is None else {**suggestions.training_of(bench, profile).workload}
+            profile = known_profile(workspace, choice.id)
+            model_workload = (
+                {} if profile is None else {**suggestions.training_of(workspace, profile).workload}
+            )
             if not model_workload:
                 message = Message("no training is known for this model; give the study tokens or samples")
                 reader.errors.append(FieldError(field, message))
@@ -185,7 +187,7 @@ def request_of(
         ):
             continue
         numbers = reader.numbers(f"counts.{index}", counts) or [1]
-        details = _network_and_software(bench, content, choice.id)
+        details = _network_and_software(workspace, content, choice.id)
         systems.append({"label": choice.name, "id": choice.id, "counts": numbers, **details})
     if not systems and not reader.errors:
         reader.errors.append(FieldError("system.0", Message("choose at least one system")))
@@ -217,7 +219,7 @@ def request_of(
     return checked(SweepRequest, body)
 
 
-def _network_and_software(bench: Workbench, content: StudyContent, system: str) -> Mapping[str, Any]:
+def _network_and_software(workspace: Workspace, content: StudyContent, system: str) -> Mapping[str, Any]:
     """Return network and software of a system as the study states them."""
     details: dict[str, Any] = {}
     own_software: str | None = None
@@ -228,8 +230,8 @@ def _network_and_software(bench: Workbench, content: StudyContent, system: str) 
             own_software = option.software
             break
     software = own_software or content.base.software
-    profile = bench.sizing.software.profiles.get(software or "")
-    chip_kind = bench.catalogue.systems.documents[system].chip_kind
+    profile = workspace.sizing.software.profiles.get(software or "")
+    chip_kind = workspace.catalogue.systems.documents[system].chip_kind
     # A profile is for one kind of chip; a calibration is used only if the option states it.
     if software and (profile.kind == chip_kind if profile else own_software):
         details["software"] = software

@@ -27,7 +27,7 @@ from app.platform.listing import Page
 from app.platform.rates import CostClass
 from app.platform.web import event_stream
 from app.platform.web.contexts import FigureView, Form
-from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.deps import WorkspaceDep
 from app.platform.web.forms import FormDep
 from app.platform.web.locale import voice_of
 from app.platform.web.needs import Right, needs
@@ -35,7 +35,7 @@ from app.platform.web.rendering import DISPLAY_PARAMS, environment, render
 from app.platform.web.rights import page_router
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 router = page_router()
 
@@ -73,8 +73,8 @@ class ManyPage:
     """Earlier sweeps of the study with their addresses, newest first."""
 
 
-def open_many(request: Request, bench: Workbench, workspace: str, identifier: str) -> OpenView:
-    return open_view(request, bench, workspace, identifier, VIEW, None, part_of=TAB)
+def open_many(request: Request, workspace: Workspace, identifier: str) -> OpenView:
+    return open_view(request, workspace, identifier, VIEW, None, part_of=TAB)
 
 
 def many_page(view: OpenView, form: ManyForm, error: AppError | None = None) -> ManyPage:
@@ -82,7 +82,7 @@ def many_page(view: OpenView, form: ManyForm, error: AppError | None = None) -> 
     errors = () if error is None else error.errors
     fields = {"model", "system", "counts", "batches"}
     at_field = any(field_error.field.partition(".")[0] in fields for field_error in errors)
-    earlier = sweeps.list_sweeps(view.bench, view.workspace, EARLIER, None, study.id).items
+    earlier = sweeps.list_sweeps(view.workspace, EARLIER, None, study.id).items
     content = view.state.content
     modelled = stated(content.base.model) or any(option.model for option in content.options)
     return ManyPage(
@@ -92,38 +92,36 @@ def many_page(view: OpenView, form: ManyForm, error: AppError | None = None) -> 
         message=None if error is None or at_field else error.message,
         action=frame.url(VIEW),
         own=frame.question[0] if modelled else "",
-        offer=offer_of(view.bench, view.workspace),
+        offer=offer_of(view.workspace),
         most=MOST_POINTS,
         earlier=[(sweep, frame.url(f"{VIEW}/{sweep.id}")) for sweep in earlier],
     )
 
 
 @router.get(f"{PATH}.json")
-def show_many_data(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Page[SweepState]:
+def show_many_data(workspace: WorkspaceDep, identifier: str) -> Page[SweepState]:
     """Return the sweeps of a study."""
-    get_study(bench, workspace, identifier)
-    return sweeps.list_sweeps(bench, workspace, EARLIER, None, identifier)
+    get_study(workspace, identifier)
+    return sweeps.list_sweeps(workspace, EARLIER, None, identifier)
 
 
 @router.get(PATH, response_class=HTMLResponse)
-def show_many(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+def show_many(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
     """Show the form, filled with the options of the study."""
-    view = open_many(request, bench, workspace, identifier)
-    return render(request, "sweeps/many.html", many_page(view, ManyForm.of_study(bench, view.state.content)))
+    view = open_many(request, workspace, identifier)
+    return render(
+        request, "sweeps/many.html", many_page(view, ManyForm.of_study(workspace, view.state.content))
+    )
 
 
 @router.post(PATH, response_class=HTMLResponse)
 @needs(Right.MAKE, CostClass.SEARCH)
-def ask_for_sweep(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, sent: FormDep
-) -> Response:
+def ask_for_sweep(request: Request, workspace: WorkspaceDep, identifier: str, sent: FormDep) -> Response:
     """Create a sweep and go to it, or return the form with its errors."""
-    view, form = open_many(request, bench, workspace, identifier), ManyForm.of(sent)
+    view, form = open_many(request, workspace, identifier), ManyForm.of(sent)
     try:
-        body = request_of(
-            bench, workspace, view.state.content, form, identifier, own_name=view.frame.question[0]
-        )
-        sweep = sweeps.create_sweep(bench, workspace, body)
+        body = request_of(workspace, view.state.content, form, identifier, own_name=view.frame.question[0])
+        sweep = sweeps.create_sweep(workspace, body)
     except AppError as error:
         return render(request, "sweeps/many.html", many_page(view, form, error), status=error.status)
     return RedirectResponse(view.frame.url(f"{VIEW}/{sweep.id}"), 303)
@@ -131,20 +129,18 @@ def ask_for_sweep(
 
 @router.get("/sweeps/{identifier}", response_class=HTMLResponse)
 @router.get("/sweeps/{identifier}.json")
-def find_sweep(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+def find_sweep(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
     """Go to the sweep in its study, or in an unsaved study if it has none."""
-    sweep = sweeps.get_request(bench, workspace, identifier)
+    sweep = sweeps.get_request(workspace, identifier)
     ending = ".json" if request.url.path.endswith(".json") else ""
     fields = {name: text for name, text in request.query_params.items() if name not in DISPLAY_PARAMS}
-    placed = study_of_sweep(bench, sweep), fields
-    return led(
-        request, bench, workspace, f"{VIEW}/{identifier}", ending, placed, sweep.study_id, strict=False
-    )
+    placed = study_of_sweep(workspace, sweep), fields
+    return led(request, workspace, f"{VIEW}/{identifier}", ending, placed, sweep.study_id, strict=False)
 
 
-def study_of_sweep(bench: Workbench, sweep: SweepRequest) -> Mapping[str, Any]:
+def study_of_sweep(workspace: Workspace, sweep: SweepRequest) -> Mapping[str, Any]:
     """Return a study of the first model of a sweep on its first systems."""
-    first, known = sweep.models[0], bench.catalogue.systems.documents
+    first, known = sweep.models[0], workspace.catalogue.systems.documents
     base = {"model": stated(first.model), "workload": stated(first.workload), "currency": sweep.currency}
     systems = [
         {"id": system.id, "count": counts_of(system)[0]} for system in sweep.systems if system.id in known
@@ -167,13 +163,11 @@ RowsDep = Annotated[RowParameters, Depends()]
 
 
 @router.get(f"{PATH}/{{sweep}}.json")
-def show_sweep_data(
-    bench: BenchDep, workspace: WorkspaceDep, identifier: str, sweep: str, params: RowsDep
-) -> SweepAnswer:
+def show_sweep_data(workspace: WorkspaceDep, identifier: str, sweep: str, params: RowsDep) -> SweepAnswer:
     """Return a sweep with the rows that its page shows."""
-    get_study(bench, workspace, identifier)
+    get_study(workspace, identifier)
     offset, order, labels = params.first - 1, params.order, params.labels
-    return sweeps.get_sweep(bench, workspace, sweep, limit=ROWS, offset=offset, order=order, labels=labels)
+    return sweeps.get_sweep(workspace, sweep, limit=ROWS, offset=offset, order=order, labels=labels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,13 +205,13 @@ AXES = {
 
 @router.get(f"{PATH}/{{sweep}}", response_class=HTMLResponse)
 def show_sweep(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, sweep: str, params: RowsDep
+    request: Request, workspace: WorkspaceDep, identifier: str, sweep: str, params: RowsDep
 ) -> Response:
     """Show the progress of a sweep and its rows."""
-    view, voice = open_many(request, bench, workspace, identifier), voice_of(request)
+    view, voice = open_many(request, workspace, identifier), voice_of(request)
     frame, model = view.frame, view.state.content.base.model
-    answer = show_sweep_data(bench, workspace, identifier, sweep, params)
-    plotted = sweeps.best_rows(bench, workspace, sweep, MOST_PLOTTED, params.order, params.labels)
+    answer = show_sweep_data(workspace, identifier, sweep, params)
+    plotted = sweeps.best_rows(workspace, sweep, MOST_PLOTTED, params.order, params.labels)
     scenarios = SweepRequest.model_validate(answer.request).scenarios
     query = {**params.labels} | ({"order": params.order} if params.order != "position" else {})
 
@@ -260,9 +254,7 @@ def time_cost_figure(rows: Sequence[SweepRow], matching: int, voice: Voice) -> F
 
 
 @router.get(f"{PATH}/{{sweep}}/events")
-def follow_sweep(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, sweep: str
-) -> Response:
+def follow_sweep(request: Request, workspace: WorkspaceDep, identifier: str, sweep: str) -> Response:
     """Send the progress of a sweep as a fragment of the page, whenever it changes."""
     voice = voice_of(request)
     template = environment(voice.language).get_template("sweeps/_sweep_state.html")
@@ -276,28 +268,24 @@ def follow_sweep(
             events += event_stream.event(str(state.done), "rows")
         return events
 
-    return event_stream.response(request, partial(sweeps.get_state, bench, workspace, sweep), write)
+    return event_stream.response(request, partial(sweeps.get_state, workspace, sweep), write)
 
 
 @router.post(f"{PATH}/{{sweep}}/cancel")
 @needs(Right.MAKE)
-def cancel_sweep(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, sweep: str
-) -> Response:
+def cancel_sweep(request: Request, workspace: WorkspaceDep, identifier: str, sweep: str) -> Response:
     """Cancel a sweep and show it; does nothing if it has ended in the meantime."""
     with contextlib.suppress(Conflict):
-        sweeps.cancel_sweep(bench, workspace, sweep)
+        sweeps.cancel_sweep(workspace, sweep)
     return to_sweep(request, identifier, sweep)
 
 
 @router.post(f"{PATH}/{{sweep}}/resume")
 @needs(Right.MAKE, CostClass.SEARCH)
-def resume_sweep(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, sweep: str
-) -> Response:
+def resume_sweep(request: Request, workspace: WorkspaceDep, identifier: str, sweep: str) -> Response:
     """Resume a sweep and show it; does nothing if it has ended in the meantime."""
     with contextlib.suppress(Conflict):
-        sweeps.resume_sweep(bench, workspace, sweep)
+        sweeps.resume_sweep(workspace, sweep)
     return to_sweep(request, identifier, sweep)
 
 

@@ -23,11 +23,12 @@ from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.job_running import JobClaim
 from app.platform.listing import Page, filled, read_cursor, write_cursor
+from app.platform.references import existing, hold_named
 from app.platform.store.document_queries import Label, Order, RowPlace, RowSelection
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import JobRecord, SweepRecord, SweepRowRecord
-from app.platform.workbench import Workbench, existing, found, hold_named
+from app.platform.workspace import Workspace, found
 
 RowOrder: TypeAlias = Order
 """Fields by which rows are sorted."""
@@ -44,24 +45,22 @@ COLUMNS = ("position", "key", "model", "system", "price", "scenario", "time_to_t
 """Fields of a row with their own database column, by which rows are found and sorted."""
 
 
-def create_sweep(
-    bench: Workbench, workspace_id: str, request: SweepRequest, key: str | None = None
-) -> SweepState:
+def create_sweep(workspace: Workspace, request: SweepRequest, key: str | None = None) -> SweepState:
     """Store a sweep and its job, and wake a worker."""
 
     def make() -> tuple[SweepState, Save]:
         sweep = Sweep.of(request)
-        UploadSet.of(request, bench.context(workspace_id))
+        UploadSet.of(request, workspace.context())
         if request.study_id is not None:
-            found(partial(get_study, bench), workspace_id, "study_id", request.study_id)
+            found(partial(get_study, workspace), workspace.id, "study_id", request.study_id)
         record = SweepRecord(
             id=new_id("swp"),
-            workspace_id=workspace_id,
+            workspace_id=workspace.id,
             title=title_of(request),
             request=request.model_dump(mode="json", exclude_unset=True),
         )
         job = JobRecord(
-            id=record.id, workspace_id=workspace_id, kind="sweep", status="queued", total=sweep.total
+            id=record.id, workspace_id=workspace.id, kind="sweep", status="queued", total=sweep.total
         )
 
         def save(repository: Repository) -> None:
@@ -70,8 +69,8 @@ def create_sweep(
 
         return state_of(record, job), save
 
-    state = keep(bench, workspace_id, IdempotentCall.of("sweeps", key, request), SweepState, make)
-    bench.wake()
+    state = keep(workspace, IdempotentCall.of("sweeps", key, request), SweepState, make)
+    workspace.installation.wake()
     return state
 
 
@@ -96,8 +95,7 @@ def current(repository: Repository, identifier: str) -> SweepState:
 
 
 def list_sweeps(
-    bench: Workbench,
-    workspace_id: str,
+    workspace: Workspace,
     limit: int,
     cursor: str | None,
     study: str | None = None,
@@ -105,32 +103,31 @@ def list_sweeps(
 ) -> Page[SweepState]:
     """Return sweeps, newest first; with a study, only its sweeps."""
     conditions = [] if study is None else [col(SweepRecord.request)["study_id"].as_string() == study]
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         listing = repository.page(SweepRecord, limit, read_cursor(cursor), *conditions, wanted=wanted)
         jobs = repository.named(JobRecord, (row.id for row in listing.rows))
     return Page(items=[state_of(row, jobs[row.id]) for row in listing.rows], next=write_cursor(listing.next))
 
 
-def get_request(bench: Workbench, workspace_id: str, identifier: str) -> SweepRequest:
-    with bench.store.transaction(workspace_id) as repository:
+def get_request(workspace: Workspace, identifier: str) -> SweepRequest:
+    with workspace.transaction() as repository:
         return SweepRequest.model_validate(existing(repository, SweepRecord, identifier, "sweep").request)
 
 
-def get_state(bench: Workbench, workspace_id: str, identifier: str) -> SweepState:
-    with bench.store.transaction(workspace_id) as repository:
+def get_state(workspace: Workspace, identifier: str) -> SweepState:
+    with workspace.transaction() as repository:
         return current(repository, identifier)
 
 
-def get_job(bench: Workbench, workspace_id: str, identifier: str) -> Job:
+def get_job(workspace: Workspace, identifier: str) -> Job:
     """Return the job that computes a sweep."""
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         job = existing(repository, JobRecord, identifier, "job")
         return filled(Job, job, result=f"/api/v1/sweeps/{identifier}")
 
 
 def get_sweep(
-    bench: Workbench,
-    workspace_id: str,
+    workspace: Workspace,
     identifier: str,
     *,
     limit: int,
@@ -140,7 +137,7 @@ def get_sweep(
     labels: Mapping[Label, str] | None = None,
 ) -> SweepAnswer:
     selection = RowSelection(labels or {}, order)
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         record = existing(repository, SweepRecord, identifier, "sweep")
         state = state_of(record, existing(repository, JobRecord, identifier, "job"))
         queries = repository.of_sweep(identifier)
@@ -187,36 +184,33 @@ def read_row_cursor(cursor: str | None, order: Order) -> RowPlace | None:
 
 
 def best_rows(
-    bench: Workbench,
-    workspace_id: str,
+    workspace: Workspace,
     identifier: str,
     limit: int,
     order: Order,
     labels: Mapping[Label, str],
 ) -> list[SweepRow]:
     """Return the first rows with a time to train, for a figure."""
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         current(repository, identifier)
         documents = repository.of_sweep(identifier).rows(RowSelection(labels, order, answered=True), limit)
     return [SweepRow.model_validate(document) for document in documents]
 
 
-def cancel_sweep(bench: Workbench, workspace_id: str, identifier: str) -> SweepState:
+def cancel_sweep(workspace: Workspace, identifier: str) -> SweepState:
     """Cancel a sweep, keeping its rows; does nothing if it is cancelled already."""
-    return _set_status(bench, workspace_id, identifier, {"queued", "running"}, "cancelled")
+    return _set_status(workspace, identifier, {"queued", "running"}, "cancelled")
 
 
-def resume_sweep(bench: Workbench, workspace_id: str, identifier: str) -> SweepState:
+def resume_sweep(workspace: Workspace, identifier: str) -> SweepState:
     """Queue a cancelled or failed sweep again; does nothing if it is queued or running."""
-    state = _set_status(bench, workspace_id, identifier, {"cancelled", "failed"}, "queued")
-    bench.wake()
+    state = _set_status(workspace, identifier, {"cancelled", "failed"}, "queued")
+    workspace.installation.wake()
     return state
 
 
-def _set_status(
-    bench: Workbench, workspace_id: str, identifier: str, before: set[str], status: Status
-) -> SweepState:
-    with bench.store.transaction(workspace_id) as repository:
+def _set_status(workspace: Workspace, identifier: str, before: set[str], status: Status) -> SweepState:
+    with workspace.transaction() as repository:
         changed = repository.of_job(identifier).move(before, status, now())
         state = current(repository, identifier)
         if not changed and state.status != status and state.ended:
@@ -226,15 +220,15 @@ def _set_status(
         return state
 
 
-def every_row(bench: Workbench, workspace_id: str, identifier: str) -> Iterator[SweepRow]:
+def every_row(workspace: Workspace, identifier: str) -> Iterator[SweepRow]:
     """Return all available rows in the order of the sweep, read in batches."""
-    get_state(bench, workspace_id, identifier)
+    get_state(workspace, identifier)
 
     def rows() -> Iterator[SweepRow]:
         last, more = -1, True
         while more:
             # A transaction per batch, so that a slow reader does not hold one open.
-            with bench.store.transaction(workspace_id) as repository:
+            with workspace.transaction() as repository:
                 documents = repository.of_sweep(identifier).rows_after(last, BATCH)
             for document in documents:
                 row = SweepRow.model_validate(document)
@@ -248,11 +242,11 @@ def every_row(bench: Workbench, workspace_id: str, identifier: str) -> Iterator[
 def compute_sweep(claim: JobClaim, make_pool: Callable[[], WorkerPool]) -> None:
     """Compute the points of the claimed sweep that have no row yet."""
     workspace, identifier = claim.job.workspace_id, claim.job.id
-    with claim.bench.store.transaction(workspace) as repository:
+    with claim.workspace.installation.store.transaction(workspace) as repository:
         record = existing(repository, SweepRecord, identifier, "sweep")
         request = SweepRequest.model_validate(record.request, context=STORED)
         positions = repository.of_sweep(identifier).positions()
-    uploads = UploadSet.of(request, claim.bench.context(workspace))
+    uploads = UploadSet.of(request, claim.workspace.context(workspace))
     # Where version 0.1.0 changed labels, keys are others than those that rows have.
     remaining = (point for point in Sweep.kept(request).points() if point.position not in positions)
     for rows in run_sweep(
@@ -280,5 +274,5 @@ def compute_sweep(claim: JobClaim, make_pool: Callable[[], WorkerPool]) -> None:
         claim.advance(len(records), keep)
 
 
-def delete_sweep(bench: Workbench, workspace_id: str, identifier: str) -> None:
-    delete(bench, workspace_id, SweepRecord, identifier)
+def delete_sweep(workspace: Workspace, identifier: str) -> None:
+    delete(workspace, SweepRecord, identifier)

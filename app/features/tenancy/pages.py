@@ -124,7 +124,7 @@ def teams_page(
         frame=view.frame,
         result=result,
         rows=rows,
-        slices=slice_names(view.bench, form.get("system")),
+        slices=slice_names(view.workspace, form.get("system")),
         pinned=any(
             form.get(f"{GROUP}.{row}.pod") or form.wrong(f"{GROUP}.{row}.first_device") for row in rows
         ),
@@ -142,7 +142,7 @@ def teams_page(
 def run_of(question: StudyQuestion) -> tuple[Quantity, int] | None:
     """Return the time to train of an option and its number of devices; None where unknown."""
     alone = question.content.model_copy(update={"options": [question.option]})
-    _, estimates = estimates_of(question.bench, question.workspace, alone, {}, strict=False)
+    _, estimates = estimates_of(question.workspace, alone, {}, strict=False)
     estimate = estimates[question.option.key]
     if not isinstance(estimate, Estimate) or estimate.time_to_train is None:
         return None
@@ -167,7 +167,7 @@ partitions_of = study_view(
     PARTITION_FORM,
     PartitionPlan,
     usual=usual_partitions,
-    answer=lambda question, body: share_devices(question.bench, body),
+    answer=lambda question, body: share_devices(question.workspace, body),
     page=partitions_page,
     asked=has_teams,
 )
@@ -240,7 +240,7 @@ queue_of = study_view(
     QUEUE_FORM,
     QueueAnswer,
     usual=usual_queue,
-    answer=lambda question, body: share_time(question.bench, question.workspace, body),
+    answer=lambda question, body: share_time(question.workspace, body),
     page=queues_page,
     asked=has_jobs,
     cost=CostClass.SEARCH,

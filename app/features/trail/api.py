@@ -12,7 +12,7 @@ from app.features.trail import service as trail
 from app.features.trail.model import TrailEvent
 from app.platform.listing import Page
 from app.platform.web.api import LIST, api_router, file_answer
-from app.platform.web.deps import USUAL, BenchDep, CursorQuery, LimitQuery, Moment, WorkspaceDep
+from app.platform.web.deps import USUAL, CursorQuery, LimitQuery, Moment, WorkspaceDep
 from app.platform.web.locale import CSV
 from app.platform.web.needs import Right, needs
 
@@ -70,14 +70,13 @@ NarrowingDep = Annotated[TrailParameters, Depends()]
 @router.get("", summary="List audit events", responses=LIST)
 @needs(Right.MANAGE)
 def list_audit_events(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     narrowing: NarrowingDep,
     limit: LimitQuery = USUAL,
     cursor: CursorQuery = None,
 ) -> Page[TrailEvent]:
     """List actions in the workspace with actor and address, newest first; owners only, no API keys."""
-    return trail.list_events(bench, workspace, narrowing.chosen, limit, cursor)
+    return trail.list_events(workspace, narrowing.chosen, limit, cursor)
 
 
 @router.get(
@@ -93,12 +92,12 @@ def list_audit_events(
     response_class=StreamingResponse,
 )
 @needs(Right.MANAGE)
-def export_audit_events(bench: BenchDep, workspace: WorkspaceDep, narrowing: NarrowingDep) -> Response:
+def export_audit_events(workspace: WorkspaceDep, narrowing: NarrowingDep) -> Response:
     """Return all matching events as a file, newest first.
 
     Text that a spreadsheet would interpret as a formula is prefixed with an apostrophe.
     """
-    lines = trail.events_csv(bench, workspace, narrowing.chosen)
+    lines = trail.events_csv(workspace, narrowing.chosen)
     headers = {"Content-Disposition": 'attachment; filename="audit-events.csv"'}
     return StreamingResponse(lines, media_type=CSV, headers=headers)
 
@@ -115,8 +114,8 @@ def export_audit_events(bench: BenchDep, workspace: WorkspaceDep, narrowing: Nar
     response_class=StreamingResponse,
 )
 @needs(Right.MANAGE)
-def export_audit_lines(bench: BenchDep, workspace: WorkspaceDep, narrowing: NarrowingDep) -> Response:
+def export_audit_lines(workspace: WorkspaceDep, narrowing: NarrowingDep) -> Response:
     """Return all matching events as a file, newest first, one JSON object per line."""
-    lines = trail.events_jsonl(bench, workspace, narrowing.chosen)
+    lines = trail.events_jsonl(workspace, narrowing.chosen)
     headers = {"Content-Disposition": 'attachment; filename="audit-events.jsonl"'}
     return StreamingResponse(lines, media_type=JSON_LINES, headers=headers)

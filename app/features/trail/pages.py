@@ -17,7 +17,7 @@ from app.features.trail import service as trail
 from app.features.trail.model import TrailEvent
 from app.platform.listing import USUAL_ITEMS, Page
 from app.platform.web.contexts import Choice, Form
-from app.platform.web.deps import BenchDep, CursorQuery, WorkspaceDep, workbench_of, workspace_of
+from app.platform.web.deps import CursorQuery, WorkspaceDep, workspace_of
 from app.platform.web.locale import CSV, voice_of
 from app.platform.web.needs import Right, needs
 from app.platform.web.resources import resource
@@ -106,15 +106,15 @@ def day(text: str, field: str) -> datetime | None:
 
 @router.get("/audit.csv")
 @needs(Right.MANAGE)
-def show_trail_csv(bench: BenchDep, workspace: WorkspaceDep, query: FilterDep) -> Response:
+def show_trail_csv(workspace: WorkspaceDep, query: FilterDep) -> Response:
     """Return every event that is meant as a file."""
     headers = {"Content-Disposition": 'attachment; filename="audit-events.csv"'}
-    lines = trail.events_csv(bench, workspace, query.chosen)
+    lines = trail.events_csv(workspace, query.chosen)
     return StreamingResponse(lines, media_type=CSV, headers=headers)
 
 
 def trail_page(request: Request, events: Page[TrailEvent]) -> TrailPage:
-    bench, workspace, voice = workbench_of(request), workspace_of(request), voice_of(request)
+    bench, workspace, voice = workspace_of(request), voice_of(request)
     values = {
         name: text.strip() for name, text in request.query_params.items() if name in FILTERS and text.strip()
     }
@@ -130,10 +130,8 @@ def trail_page(request: Request, events: Page[TrailEvent]) -> TrailPage:
 
 
 @resource(router, "/audit", "trail/audit.html", trail_page, right=Right.MANAGE)
-def show_trail(
-    bench: BenchDep, workspace: WorkspaceDep, query: FilterDep, cursor: CursorQuery = None
-) -> Page[TrailEvent]:
-    return trail.list_events(bench, workspace, query.chosen, USUAL_ITEMS, cursor)
+def show_trail(workspace: WorkspaceDep, query: FilterDep, cursor: CursorQuery = None) -> Page[TrailEvent]:
+    return trail.list_events(workspace, query.chosen, USUAL_ITEMS, cursor)
 
 
 def line_of(event: TrailEvent, voice: Voice) -> TrailLine:

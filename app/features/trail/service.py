@@ -14,7 +14,7 @@ from app.platform.store.queries import After
 from app.platform.store.tables import AuditEvent
 from app.platform.store.trail import TrailFilter
 from app.platform.tables import taken, written
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 BATCH = 500
 """Events read at once in an export."""
@@ -40,9 +40,9 @@ def filter_of(
 
 
 def list_events(
-    bench: Workbench, workspace_id: str, chosen: TrailFilter, limit: int, cursor: str | None
+    workspace: Workspace, chosen: TrailFilter, limit: int, cursor: str | None
 ) -> Page[TrailEvent]:
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         rows, following = repository.trail.listing(chosen, limit, read_cursor(cursor))
     return Page(items=[document_of(row) for row in rows], next=write_cursor(following))
 
@@ -56,12 +56,12 @@ def document_of(row: AuditEvent) -> TrailEvent:
     )
 
 
-def actions(bench: Workbench, workspace_id: str) -> list[str]:
-    with bench.store.transaction(workspace_id) as repository:
+def actions(workspace: Workspace) -> list[str]:
+    with workspace.transaction() as repository:
         return list(repository.trail.actions())
 
 
-def events_csv(bench: Workbench, workspace_id: str, chosen: TrailFilter) -> Iterator[str]:
+def events_csv(workspace: Workspace, chosen: TrailFilter) -> Iterator[str]:
     """Return events as the lines of a CSV file, newest first.
 
     Text that a spreadsheet would take for a formula is prefixed with an apostrophe.
@@ -69,7 +69,7 @@ def events_csv(bench: Workbench, workspace_id: str, chosen: TrailFilter) -> Iter
     buffer = io.StringIO()
     writer = csv.writer(buffer)
     writer.writerow(COLUMNS)
-    for rows in batches(bench, workspace_id, chosen):
+    for rows in batches(workspace, chosen):
         for row in rows:
             cells = [getattr(row, name) for name in COLUMNS[1:-1]]
             detail = json.dumps(row.detail, ensure_ascii=False, sort_keys=True)
@@ -77,17 +77,17 @@ def events_csv(bench: Workbench, workspace_id: str, chosen: TrailFilter) -> Iter
         yield taken(buffer)
 
 
-def events_jsonl(bench: Workbench, workspace_id: str, chosen: TrailFilter) -> Iterator[str]:
+def events_jsonl(workspace: Workspace, chosen: TrailFilter) -> Iterator[str]:
     """Return events as JSON Lines, newest first, each as the API has it."""
-    for rows in batches(bench, workspace_id, chosen):
+    for rows in batches(workspace, chosen):
         yield "".join(f"{document_of(row).model_dump_json()}\n" for row in rows)
 
 
-def batches(bench: Workbench, workspace_id: str, chosen: TrailFilter) -> Iterator[Sequence[AuditEvent]]:
+def batches(workspace: Workspace, chosen: TrailFilter) -> Iterator[Sequence[AuditEvent]]:
     after: After | None = None
     while True:
         # One transaction per batch: a slow reader must not hold one open.
-        with bench.store.transaction(workspace_id) as repository:
+        with workspace.transaction() as repository:
             rows, after = repository.trail.listing(chosen, BATCH, after)
         yield rows
         if after is None:

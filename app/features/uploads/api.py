@@ -29,7 +29,7 @@ from app.platform.web.api import (
     read_upload,
     read_upload_or_json,
 )
-from app.platform.web.deps import ID, BenchDep, CustomerQuery, GoneDep, KeyHeader, ListDep, WorkspaceDep
+from app.platform.web.deps import ID, CustomerQuery, GoneDep, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import CONFIG, TRANSFORMER
 from app.platform.web.forms import checked
 from app.platform.web.needs import LARGE_BODY, Right, needs
@@ -73,30 +73,29 @@ def attachment(name: str, content: bytes) -> Response:
 )
 @needs(Right.MAKE, body=LARGE_BODY)
 def create_profile(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     upload: Annotated[Any, Depends(read_upload_or_json)],
     key: KeyHeader = None,
 ) -> KeptProfile:
     """Read a model from an ONNX graph, a Hugging Face config.json or a layer table, and store it."""
     if isinstance(upload, Upload):
-        return uploads.upload_profile(bench, workspace, upload.name, upload.content, key)
-    return uploads.describe_profile(bench, workspace, checked(ProfileRequest, upload), key)
+        return uploads.upload_profile(workspace, upload.name, upload.content, key)
+    return uploads.describe_profile(workspace, checked(ProfileRequest, upload), key)
 
 
 @router.get("/profiles", summary="List uploaded models", responses=LIST)
 def list_profiles(
-    bench: BenchDep, workspace: WorkspaceDep, listed: ListDep, customer: CustomerQuery = ""
+    workspace: WorkspaceDep, listed: ListDep, customer: CustomerQuery = ""
 ) -> Page[UploadSummary]:
     """List identifiers and names, newest first."""
     wanted = listed.of(customer=customer)
-    return uploads.list_profiles(bench, workspace, listed.limit, listed.cursor, wanted=wanted)
+    return uploads.list_profiles(workspace, listed.limit, listed.cursor, wanted=wanted)
 
 
 @router.get("/profiles/{id}", summary="Retrieve an uploaded model", responses=READ)
-def get_profile(bench: BenchDep, workspace: WorkspaceDep, identifier: ProfileId) -> KeptProfile:
+def get_profile(workspace: WorkspaceDep, identifier: ProfileId) -> KeptProfile:
     """Return the resolved model with its operators."""
-    return uploads.get_profile(bench, workspace, identifier)
+    return uploads.get_profile(workspace, identifier)
 
 
 @router.get(
@@ -105,32 +104,31 @@ def get_profile(bench: BenchDep, workspace: WorkspaceDep, identifier: ProfileId)
     responses=file_answer("application/octet-stream", "File as uploaded."),
     response_class=Response,
 )
-def get_profile_file(bench: BenchDep, workspace: WorkspaceDep, identifier: ProfileId) -> Response:
+def get_profile_file(workspace: WorkspaceDep, identifier: ProfileId) -> Response:
     """Return the file as uploaded; models described in JSON have none."""
-    name, content = uploads.original_file(bench, workspace, identifier)
+    name, content = uploads.original_file(workspace, identifier)
     return attachment(name, content)
 
 
 @router.patch("/profiles/{id}", summary="Update an uploaded model", responses={**ASK, **CHANGE})
 @needs(Right.MAKE)
 def change_profile(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: ProfileId,
     body: Annotated[UploadPatch, Body(examples=[UPLOAD_PATCH])],
 ) -> KeptProfile:
     """Change name and customer; what was read of the file stays."""
-    return uploads.change_profile(bench, workspace, identifier, body)
+    return uploads.change_profile(workspace, identifier, body)
 
 
 @router.delete("/profiles/{id}", status_code=204, summary="Delete an uploaded model", responses=CHANGE)
 @needs(Right.MAKE)
-def delete_profile(bench: BenchDep, workspace: WorkspaceDep, identifier: ProfileId) -> None:
+def delete_profile(workspace: WorkspaceDep, identifier: ProfileId) -> None:
     """Delete a model and its file; results computed from it are kept.
 
     Refused while a study or an open sweep refers to it.
     """
-    uploads.delete_profile(bench, workspace, identifier)
+    uploads.delete_profile(workspace, identifier)
 
 
 @router.post(
@@ -138,7 +136,6 @@ def delete_profile(bench: BenchDep, workspace: WorkspaceDep, identifier: Profile
 )
 @needs(Right.MAKE)
 def create_workload(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     upload: Annotated[Upload[SampleFields], Depends(workload_upload)],
     gone: GoneDep,
@@ -146,41 +143,40 @@ def create_workload(
 ) -> KeptWorkload:
     """Count the lengths in JSON lines, CSV, text or Parquet; the text is discarded after counting."""
     length = upload.fields.seq_len
-    return uploads.upload_workload(bench, workspace, upload.name, upload.content, length, key, gone)
+    return uploads.upload_workload(workspace, upload.name, upload.content, length, key, gone)
 
 
 @router.get("/workloads", summary="List uploaded samples", responses=LIST)
 def list_workloads(
-    bench: BenchDep, workspace: WorkspaceDep, listed: ListDep, customer: CustomerQuery = ""
+    workspace: WorkspaceDep, listed: ListDep, customer: CustomerQuery = ""
 ) -> Page[UploadSummary]:
     """List identifiers and names, newest first."""
     wanted = listed.of(customer=customer)
-    return uploads.list_workloads(bench, workspace, listed.limit, listed.cursor, wanted=wanted)
+    return uploads.list_workloads(workspace, listed.limit, listed.cursor, wanted=wanted)
 
 
 @router.get("/workloads/{id}", summary="Retrieve an uploaded sample", responses=READ)
-def get_workload(bench: BenchDep, workspace: WorkspaceDep, identifier: WorkloadId) -> KeptWorkload:
+def get_workload(workspace: WorkspaceDep, identifier: WorkloadId) -> KeptWorkload:
     """Return the counts of a data sample."""
-    return uploads.get_workload(bench, workspace, identifier)
+    return uploads.get_workload(workspace, identifier)
 
 
 @router.patch("/workloads/{id}", summary="Update an uploaded sample", responses={**ASK, **CHANGE})
 @needs(Right.MAKE)
 def change_workload(
-    bench: BenchDep,
     workspace: WorkspaceDep,
     identifier: WorkloadId,
     body: Annotated[UploadPatch, Body(examples=[UPLOAD_PATCH])],
 ) -> KeptWorkload:
     """Change name and customer; what was read of the file stays."""
-    return uploads.change_workload(bench, workspace, identifier, body)
+    return uploads.change_workload(workspace, identifier, body)
 
 
 @router.delete("/workloads/{id}", status_code=204, summary="Delete an uploaded sample", responses=CHANGE)
 @needs(Right.MAKE)
-def delete_workload(bench: BenchDep, workspace: WorkspaceDep, identifier: WorkloadId) -> None:
+def delete_workload(workspace: WorkspaceDep, identifier: WorkloadId) -> None:
     """Delete the counts of a sample; results computed from it are kept.
 
     Refused while a study or an open sweep refers to it.
     """
-    uploads.delete_workload(bench, workspace, identifier)
+    uploads.delete_workload(workspace, identifier)

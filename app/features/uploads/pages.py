@@ -15,14 +15,15 @@ from app.features.uploads.api import attachment
 from app.features.uploads.model import KeptProfile, KeptWorkload, UploadPatch, UploadSummary
 from app.features.uploads.service import Uploads
 from app.platform.listing import USUAL_ITEMS
+from app.platform.references import no_such
 from app.platform.web.contexts import Form
-from app.platform.web.deps import BenchDep, WorkspaceDep
+from app.platform.web.deps import WorkspaceDep
 from app.platform.web.forms import FormDep, checked, typed
 from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import FOR_GOOD, DeletePage, deleted, render
 from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
-from app.platform.workbench import Workbench, no_such
+from app.platform.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +58,10 @@ def uploads_page(request: Request, listed: Uploads) -> UploadsPage:
 
 
 @resource(router, "/uploads", "uploads/uploads.html", uploads_page)
-def show_uploads(bench: BenchDep, workspace: WorkspaceDep, models: str = "", samples: str = "") -> Uploads:
+def show_uploads(workspace: WorkspaceDep, models: str = "", samples: str = "") -> Uploads:
     return Uploads(
-        models=uploads.list_profiles(bench, workspace, USUAL_ITEMS, models or None),
-        samples=uploads.list_workloads(bench, workspace, USUAL_ITEMS, samples or None),
+        models=uploads.list_profiles(workspace, USUAL_ITEMS, models or None),
+        samples=uploads.list_workloads(workspace, USUAL_ITEMS, samples or None),
     )
 
 
@@ -83,25 +84,23 @@ def upload_page(upload: KeptProfile | KeptWorkload, form: Form) -> UploadPage:
 
 
 @resource(router, "/uploads/{identifier}", "uploads/upload.html", shown_upload)
-def show_upload(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> KeptProfile | KeptWorkload:
+def show_upload(workspace: WorkspaceDep, identifier: str) -> KeptProfile | KeptWorkload:
     if is_sample(identifier):
-        return uploads.get_workload(bench, workspace, identifier)
+        return uploads.get_workload(workspace, identifier)
     if not identifier.startswith("prf_"):
         raise no_such("upload", identifier)
-    return uploads.get_profile(bench, workspace, identifier)
+    return uploads.get_profile(workspace, identifier)
 
 
 @router.post("/uploads/{identifier}", response_class=HTMLResponse)
 @needs(Right.MAKE)
-def change_upload(
-    request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str, form: FormDep
-) -> Response:
+def change_upload(request: Request, workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
     """Give an upload another name or customer, or say what is wrong beside the field."""
     values = typed(form)
     fields = {name: values.get(name, [""])[0] for name in ("name", "customer")}
-    upload = show_upload(bench, workspace, identifier)
+    upload = show_upload(workspace, identifier)
     try:
-        uploads.change_upload(bench, workspace, identifier, checked(UploadPatch, fields))
+        uploads.change_upload(workspace, identifier, checked(UploadPatch, fields))
     except AppError as error:
         page = upload_page(upload, Form(values, error.errors))
         return render(request, "uploads/upload.html", page, status=error.status)
@@ -109,26 +108,26 @@ def change_upload(
 
 
 @router.get("/uploads/{identifier}/file")
-def send_file(bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+def send_file(workspace: WorkspaceDep, identifier: str) -> Response:
     """Send the file that a model was read from."""
-    return attachment(*uploads.original_file(bench, workspace, identifier))
+    return attachment(*uploads.original_file(workspace, identifier))
 
 
 @router.get("/uploads/{identifier}/delete", response_class=HTMLResponse)
-def ask_about_upload(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+def ask_about_upload(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
     """Ask whether an upload is really to be deleted."""
-    return render(request, "delete.html", upload_question(bench, workspace, identifier))
+    return render(request, "delete.html", upload_question(workspace, identifier))
 
 
 @router.post("/uploads/{identifier}/delete", response_class=HTMLResponse)
 @needs(Right.MAKE)
-def delete_upload(request: Request, bench: BenchDep, workspace: WorkspaceDep, identifier: str) -> Response:
+def delete_upload(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
     """Delete an upload and go to the list."""
     delete = uploads.delete_workload if is_sample(identifier) else uploads.delete_profile
     return deleted(
         request,
-        lambda: delete(bench, workspace, identifier),
-        lambda error: upload_question(bench, workspace, identifier, error),
+        lambda: delete(workspace, identifier),
+        lambda error: upload_question(workspace, identifier, error),
         "/uploads",
     )
 
@@ -137,10 +136,8 @@ def is_sample(identifier: str) -> bool:
     return identifier.startswith("wkl_")
 
 
-def upload_question(
-    bench: Workbench, workspace: str, identifier: str, error: AppError | None = None
-) -> DeletePage:
-    upload = show_upload(bench, workspace, identifier)
+def upload_question(workspace: Workspace, identifier: str, error: AppError | None = None) -> DeletePage:
+    upload = show_upload(workspace, identifier)
     if isinstance(upload, KeptWorkload):
         goes = Message("The lengths counted from it are deleted; its text was never stored.")
     else:

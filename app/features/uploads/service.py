@@ -25,11 +25,12 @@ from app.features.uploads.model import (
 from app.platform.apart import never, run_apart
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, page_of, read_cursor, write_cursor
+from app.platform.references import existing, no_such
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id
 from app.platform.store.repository import Repository
 from app.platform.store.tables import Profile
 from app.platform.store.tables import WorkloadSample as SampleRow
-from app.platform.workbench import Workbench, existing, no_such, remove_files
+from app.platform.workspace import Workspace
 from app.profiles.documents import printable
 from app.profiles.model import ModelProfile
 from app.profiles.readers import read_profile
@@ -45,37 +46,32 @@ class Uploads(Document):
     samples: Page[UploadSummary] = Field(description="Samples of the data, newest first.")
 
 
-def upload_profile(
-    bench: Workbench, workspace_id: str, name: str, content: bytes, key: str | None = None
-) -> KeptProfile:
+def upload_profile(workspace: Workspace, name: str, content: bytes, key: str | None = None) -> KeptProfile:
     once = IdempotentCall.of("profiles", key, f"{name}\n".encode() + content)
-    return keep_profile(bench, workspace_id, once, lambda: read_profile(name, content), (name, content))
+    return keep_profile(workspace, once, lambda: read_profile(name, content), (name, content))
 
 
-def describe_profile(
-    bench: Workbench, workspace_id: str, request: ProfileRequest, key: str | None = None
-) -> KeptProfile:
+def describe_profile(workspace: Workspace, request: ProfileRequest, key: str | None = None) -> KeptProfile:
     sources = request.model_dump(exclude={"name"}, exclude_none=True)
     if len(sources) != 1:
         raise Unprocessable.at("model", "exactly one of config, transformer and layers is required")
     source = ModelInput(**sources)
 
     def read() -> ModelProfile:
-        profile = resolve_model(source, bench.sizing)
+        profile = resolve_model(source, workspace.sizing)
         return replace(profile, name=request.name) if request.name else profile
 
-    return keep_profile(bench, workspace_id, IdempotentCall.of("profiles", key, request), read)
+    return keep_profile(workspace, IdempotentCall.of("profiles", key, request), read)
 
 
 def keep_profile(
-    bench: Workbench,
-    workspace_id: str,
+    workspace: Workspace,
     once: IdempotentCall | None,
     read: Callable[[], ModelProfile],
     file: tuple[str, bytes] | None = None,
 ) -> KeptProfile:
     """Store a model under a new identifier, with name and content of its file."""
-    files = bench.files
+    files = workspace.installation.files
 
     def make() -> tuple[KeptProfile, Save]:
         profile = replace(read(), id=new_id("prf"))
@@ -89,7 +85,7 @@ def keep_profile(
             name, content = file
             repository.uploads.hold_files()
             # Before the first row is written, so that other writers do not wait for the file.
-            sha256 = files.put(workspace_id, content)
+            sha256 = files.put(workspace.id, content)
             repository.add(row)
             repository.uploads.add_file(profile.id, sha256, printable(name, MAX_NAME) or "file", len(content))
 
@@ -97,55 +93,59 @@ def keep_profile(
 
     # The lock is held until the row that refers to the file is committed.
     with files.shared() if files is not None and file is not None else nullcontext():
-        return keep(bench, workspace_id, once, KeptProfile, make)
+        return keep(workspace, once, KeptProfile, make)
 
 
-def original_file(bench: Workbench, workspace_id: str, identifier: str) -> tuple[str, bytes]:
-    with bench.store.transaction(workspace_id) as repository:
+def original_file(workspace: Workspace, identifier: str) -> tuple[str, bytes]:
+    with workspace.transaction() as repository:
         if not repository.uploads.has_profile(identifier):
             raise no_such("uploaded profile", identifier)
         row = repository.uploads.file(identifier)
-    content = None if row is None or bench.files is None else bench.files.read(workspace_id, row.sha256)
+    content = (
+        None
+        if row is None or workspace.installation.files is None
+        else workspace.installation.files.read(workspace.id, row.sha256)
+    )
     if row is None or content is None:
         raise NotFound(Message("no file is stored for this model"))
     return row.name, content
 
 
-def get_profile(bench: Workbench, workspace_id: str, identifier: str) -> KeptProfile:
-    profile = bench.profile(workspace_id, identifier)
-    with bench.store.transaction(workspace_id) as repository:
+def get_profile(workspace: Workspace, identifier: str) -> KeptProfile:
+    profile = workspace.profile(identifier)
+    with workspace.transaction() as repository:
         row = existing(repository, Profile, identifier, "uploaded profile")
         return KeptProfile.of(profile, row.name, row.customer)
 
 
-def change_upload(bench: Workbench, workspace_id: str, identifier: str, patch: UploadPatch) -> None:
+def change_upload(workspace: Workspace, identifier: str, patch: UploadPatch) -> None:
     table = SampleRow if identifier.startswith("wkl_") else Profile
     kind = "uploaded sample" if table is SampleRow else "uploaded profile"
     stated = patch.model_dump(exclude_none=True)
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         row = existing(repository, table, identifier, kind, held=True)
         for name, value in stated.items():
             setattr(row, name, value)
         if isinstance(row, Profile) and "name" in stated:
             row.document = {**row.document, "name": stated["name"]}
     if stated:
-        bench.forget_uploads()
+        workspace.installation.forget_uploads()
 
 
-def change_profile(bench: Workbench, workspace_id: str, identifier: str, patch: UploadPatch) -> KeptProfile:
-    change_upload(bench, workspace_id, identifier, patch)
-    return get_profile(bench, workspace_id, identifier)
+def change_profile(workspace: Workspace, identifier: str, patch: UploadPatch) -> KeptProfile:
+    change_upload(workspace, identifier, patch)
+    return get_profile(workspace, identifier)
 
 
-def change_workload(bench: Workbench, workspace_id: str, identifier: str, patch: UploadPatch) -> KeptWorkload:
-    change_upload(bench, workspace_id, identifier, patch)
-    return get_workload(bench, workspace_id, identifier)
+def change_workload(workspace: Workspace, identifier: str, patch: UploadPatch) -> KeptWorkload:
+    change_upload(workspace, identifier, patch)
+    return get_workload(workspace, identifier)
 
 
 def list_profiles(
-    bench: Workbench, workspace_id: str, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
+    workspace: Workspace, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
 ) -> Page[UploadSummary]:
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         rows, following = repository.uploads.models(limit, read_cursor(cursor), wanted)
     return Page(items=[filled(UploadSummary, row) for row in rows], next=write_cursor(following))
 
@@ -155,8 +155,7 @@ LONG_BYTES = 2_000_000
 
 
 def upload_workload(
-    bench: Workbench,
-    workspace_id: str,
+    workspace: Workspace,
     name: str,
     content: bytes,
     seq_len: int | None = None,
@@ -165,12 +164,12 @@ def upload_workload(
 ) -> KeptWorkload:
     """Count the lengths in a data sample and store the counts, not the text."""
     if len(content) >= LONG_BYTES:
-        return run_apart(bench, keep_workload, workspace_id, name, content, seq_len, key, gone=gone)
-    return keep_workload(bench, workspace_id, name, content, seq_len, key)
+        return run_apart(workspace, keep_workload, workspace.id, name, content, seq_len, key, gone=gone)
+    return keep_workload(workspace, name, content, seq_len, key)
 
 
 def keep_workload(
-    bench: Workbench, workspace_id: str, name: str, content: bytes, seq_len: int | None, key: str | None
+    workspace: Workspace, name: str, content: bytes, seq_len: int | None, key: str | None
 ) -> KeptWorkload:
     # Names are shown in lists and messages, and PostgreSQL cannot store U+0000.
     title = printable(name, MAX_NAME) or "file"
@@ -183,20 +182,20 @@ def keep_workload(
         )
 
     once = IdempotentCall.of("workloads", key, f"{name}\n{seq_len}\n".encode() + content)
-    return keep(bench, workspace_id, once, KeptWorkload, make)
+    return keep(workspace, once, KeptWorkload, make)
 
 
-def get_workload(bench: Workbench, workspace_id: str, identifier: str) -> KeptWorkload:
-    sample = bench.workload_sample(workspace_id, identifier)
-    with bench.store.transaction(workspace_id) as repository:
+def get_workload(workspace: Workspace, identifier: str) -> KeptWorkload:
+    sample = workspace.workload_sample(identifier)
+    with workspace.transaction() as repository:
         row = existing(repository, SampleRow, identifier, "uploaded sample")
         return workload_document(identifier, row.name, sample, row.customer)
 
 
 def list_workloads(
-    bench: Workbench, workspace_id: str, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
+    workspace: Workspace, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
 ) -> Page[UploadSummary]:
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         return page_of(repository, SampleRow, partial(filled, UploadSummary), limit, cursor, wanted=wanted)
 
 
@@ -213,25 +212,25 @@ def workload_document(identifier: str, name: str, sample: LengthSample, customer
     )
 
 
-def delete_profile(bench: Workbench, workspace_id: str, identifier: str) -> None:
+def delete_profile(workspace: Workspace, identifier: str) -> None:
     """Delete an uploaded model and its file, unless a study or an open sweep uses it."""
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         repository.hold()
         existing(repository, Profile, identifier, "uploaded profile", held=True)
         check_unused(repository, identifier)
         sha256 = repository.uploads.delete_profile(identifier)
-    bench.forget_uploads()
-    remove_files(bench, workspace_id, [sha256])
+    workspace.installation.forget_uploads()
+    workspace.remove_files([sha256])
 
 
-def delete_workload(bench: Workbench, workspace_id: str, identifier: str) -> None:
+def delete_workload(workspace: Workspace, identifier: str) -> None:
     """Delete the counts of a sample, unless a study or an open sweep uses it."""
-    with bench.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         repository.hold()
         existing(repository, SampleRow, identifier, "uploaded sample", held=True)
         check_unused(repository, identifier)
         repository.uploads.delete_sample(identifier)
-    bench.forget_uploads()
+    workspace.installation.forget_uploads()
 
 
 def check_unused(repository: Repository, identifier: str) -> None:

@@ -15,7 +15,7 @@ from app.platform.catalogue import source_ref
 from app.platform.web.contexts import Choice, Form
 from app.platform.web.forms import plain_number, refused
 from app.platform.web.query_forms import FormFields
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 from app.profiles.model import LONGEST_TAKEN, ModelProfile
 from app.profiles.presets import presets
 
@@ -63,21 +63,21 @@ LENGTH = "length"
 Values = Mapping[str, Sequence[str]]
 
 
-def fill(bench: Workbench, workspace: str, values: Values) -> tuple[dict[str, Sequence[str]], Filled | None]:
+def fill(workspace: Workspace, values: Values) -> tuple[dict[str, Sequence[str]], Filled | None]:
     """Fill the training of the model into the empty fields of a form.
 
     Values filled in for another model are replaced; cleared fields stay empty.
     """
     fields = dict(values)
     chosen, before = chosen_model(values), next(iter(values.get(FOR, ())), "")
-    profile = known_profile(bench, workspace, chosen)
+    profile = known_profile(workspace, chosen)
     if profile is None:
         return fields, None
     if before and before != chosen:
-        for name, text in _fields_of(bench, known_profile(bench, workspace, before)).items():
+        for name, text in _fields_of(workspace, known_profile(workspace, before)).items():
             if _same(fields.get(name, ()), text):
                 del fields[name]
-    training_fields = _fields_of(bench, profile)
+    training_fields = _fields_of(workspace, profile)
     amount = tuple(f"{PREFIX}{name}" for name in AMOUNT)
     if before != chosen:
         stated = any(fields.get(name) for name in amount)
@@ -88,7 +88,7 @@ def fill(bench: Workbench, workspace: str, values: Values) -> tuple[dict[str, Se
     for length in fields.pop(LENGTH, ())[:1]:
         fields[f"{PREFIX}seq_len"] = [length]
     fields[FOR] = [chosen]
-    training = training_of(bench, profile)
+    training = training_of(workspace, profile)
     limit = profile.default_seq_len if profile.limited else None
     length = plain_number(next(iter(fields.get(f"{PREFIX}seq_len", ())), ""))
     return fields, Filled(
@@ -118,10 +118,10 @@ def _remove_replaced_amount(fields: dict[str, Sequence[str]], training_fields: M
                 del fields[name]
 
 
-def targets(bench: Workbench, workspace: str, values: Values) -> list[Choice]:
+def targets(workspace: Workspace, values: Values) -> list[Choice]:
     """Return the targets of the model, and the chosen one."""
-    profile, catalog = known_profile(bench, workspace, chosen_model(values)), bench.sizing.catalog
-    own = targets_for(bench, profile)
+    profile, catalog = known_profile(workspace, chosen_model(values)), workspace.sizing.catalog
+    own = targets_for(workspace, profile)
     chosen = [name for name in values.get(f"{PREFIX}target", ()) if name in catalog.items]
     return [Choice(name, catalog.items[name].name) for name in dict.fromkeys([*own, *chosen])]
 
@@ -131,19 +131,19 @@ def chosen_model(values: Values) -> str:
     return next((values[name][0] for name in names if values.get(name)), "")
 
 
-def known_profile(bench: Workbench, workspace: str, identifier: str) -> ModelProfile | None:
+def known_profile(workspace: Workspace, identifier: str) -> ModelProfile | None:
     if not identifier or identifier in presets():
         return presets().get(identifier)
     try:
-        return bench.profile(workspace, identifier)
+        return workspace.profile(identifier)
     except AppError:
         return None
 
 
-def _fields_of(bench: Workbench, profile: ModelProfile | None) -> dict[str, str]:
+def _fields_of(workspace: Workspace, profile: ModelProfile | None) -> dict[str, str]:
     if profile is None:
         return {}
-    workload = training_of(bench, profile).workload
+    workload = training_of(workspace, profile).workload
     return {
         f"{PREFIX}{name}": value if isinstance(value, str) else f"{value:,}"
         for name, value in workload.items()
@@ -167,6 +167,6 @@ class Draft:
         return replace(self, form=refused(self.form.values, error, systems), message=message)
 
 
-def filled_draft(bench: Workbench, workspace: str, values: Mapping[str, Sequence[str]]) -> Draft:
-    fields, filled = fill(bench, workspace, values)
+def filled_draft(workspace: Workspace, values: Mapping[str, Sequence[str]]) -> Draft:
+    fields, filled = fill(workspace, values)
     return Draft(Form(fields), filled)

@@ -18,7 +18,7 @@ from app.estimating.estimate import seconds_to_train
 from app.estimating.ranges import count_of
 from app.estimating.request import EstimateRequest
 from app.estimating.workload import resolve_model, targets_of
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 from app.profiles.model import ModelProfile
 
 DEFAULTS = "study-defaults"
@@ -196,11 +196,11 @@ def least_counts(model: Model, workload: Mapping[str, object], context: SizingCo
     return counts
 
 
-def training_of(bench: Workbench, profile: ModelProfile) -> UsualTraining:
-    return usual_training(profile, bench.sizing.catalog)
+def training_of(workspace: Workspace, profile: ModelProfile) -> UsualTraining:
+    return usual_training(profile, workspace.sizing.catalog)
 
 
-def targets_for(bench: Workbench, profile: ModelProfile | None) -> list[str]:
+def targets_for(workspace: Workspace, profile: ModelProfile | None) -> list[str]:
     """Return the targets of a model; all without a model."""
-    catalog = bench.sizing.catalog
+    catalog = workspace.sizing.catalog
     return list(catalog.names("target")) if profile is None else targets_of(profile, catalog)

@@ -10,7 +10,7 @@ from app.platform.catalogue import Catalogue
 from app.platform.catalogue_model import Fabric, System
 from app.platform.web.contexts import Choice, ChoiceGroup
 from app.platform.wording.voice import Voice
-from app.platform.workbench import Workbench
+from app.platform.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +71,14 @@ OTHER = "Other machines"
 ADDED = "Your accelerators"
 
 
-def softwares(bench: Workbench, voice: Voice, kind: str) -> list[ChoiceGroup]:
+def softwares(workspace: Workspace, voice: Voice, kind: str) -> list[ChoiceGroup]:
     """Return the software profiles of a kind, each with its date and what it was fitted on.
 
     What profiles are put together from or start from is left out.
     """
-    profiles = bench.sizing.software.profiles
+    profiles = workspace.sizing.software.profiles
     groups: dict[str, list[Choice]] = {}
-    for software in bench.catalogue.software.documents.values():
+    for software in workspace.catalogue.software.documents.values():
         profile = profiles[software.id]
         if kind == software.kind and profile.extends and profile.complete:
             families = ", ".join(voice.label(family) for family in software.families)

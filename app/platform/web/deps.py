@@ -1,4 +1,4 @@
-"""What routes are given: the workbench, the workspace, the caller's key, the stretch of a list."""
+"""What routes are given: the workspace, the caller's key, the stretch of a list."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from app.platform.listing import MAX_ITEMS, USUAL_ITEMS, ListFilter, ListOrder, 
 from app.platform.web.auth import PrincipalDep
 from app.platform.web.locale import PARAMETER, voice_of
 from app.platform.wording.voice import Voice
-from app.platform.workbench import Workbench
 
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -32,38 +31,33 @@ def as_written(value: object) -> object:
     return value
 
 
-def workbench_of(request: Request) -> Workbench:
-    """Return the workbench of whoever asks, the same for the whole of a request."""
-    workbench = getattr(request.state, "workbench", None)
-    if workbench is None:
-        workbench = request.app.state.workbench
-        assert isinstance(workbench, Workbench)
-        principal: Principal | None = getattr(request.state, "principal", None)
-        if principal is not None:
-            workbench = request.state.workbench = workbench.of(principal.workspace_id)
-    assert isinstance(workbench, Workbench)
-    return workbench
+def installation_of(request: Request) -> Installation:
+    installation: Installation = request.app.state.installation
+    return installation
 
 
-def workspace_of(request: Request) -> str:
-    """Return whose data the caller sees, on a page that is for members."""
-    principal: Principal = request.state.principal
-    return principal.workspace_id
+def workspace_of(request: Request) -> Workspace:
+    """Return the workspace of whoever asks, the same for the whole of a request."""
+    workspace: Workspace | None = getattr(request.state, "workspace", None)
+    if workspace is None:
+        principal: Principal = request.state.principal
+        workspace = request.state.workspace = installation_of(request).workspace(principal.workspace_id)
+    return workspace
 
 
 # Coroutines, though they wait for nothing: what is not one is handed to a thread and waited for.
-async def get_workbench(request: Request) -> Workbench:
-    return workbench_of(request)
+async def get_installation(request: Request) -> Installation:
+    return installation_of(request)
 
 
-async def get_workspace(principal: PrincipalDep) -> str:
+async def get_workspace(request: Request, principal: PrincipalDep) -> Workspace:
     """Return whose data the caller sees; without accounts there is one workspace."""
-    return principal.workspace_id
+    return workspace_of(request)
 
 
-BenchDep = Annotated[Workbench, Depends(get_workbench)]
+InstallationDep = Annotated[Installation, Depends(get_installation)]
 
-WorkspaceDep = Annotated[str, Depends(get_workspace)]
+WorkspaceDep = Annotated[Workspace, Depends(get_workspace)]
 
 
 async def get_query(request: Request) -> QueryParams:

@@ -25,7 +25,7 @@ from app.platform.json_bodies import (
     from_validation,
 )
 from app.platform.web.bodies import StrictRequest
-from app.platform.web.deps import workbench_of
+from app.platform.web.deps import workspace_of
 
 MOST_CHECKED = 50
 """Objects of a refused body whose meaning is looked at."""
@@ -100,7 +100,7 @@ def with_what_else_is_wrong(
         wrong += request.wrong
         errors += [unread, *([from_validation(wrong)] if wrong else [])]
     if kind is not None:
-        errors += meaning(kind, request.parsed, workbench_of(request).sizing)
+        errors += meaning(kind, request.parsed, workspace_of(request).sizing)
     return with_faults(first, errors)
 
 

@@ -24,6 +24,7 @@ from starlette.types import Scope
 import app
 from app.errors import AppError, Conflict, Message, NotFound
 from app.platform.admission import Principal
+from app.platform.caches import LruCache
 from app.platform.charts.figure_tables import figure_csv, figure_table, rows_csv
 from app.platform.charts.figures import Figure
 from app.platform.charts.legends import legend_keys
@@ -35,7 +36,6 @@ from app.platform.web.locale import PARAMETER as LANGUAGE
 from app.platform.web.rights import may
 from app.platform.wording.voice import LABELS, LANGUAGES, agree, voice
 from app.platform.wording.voice import written as written_value
-from app.platform.workbench import LruCache
 from app.profiles.presets import beside
 
 VERSIONED = ("fonts/", "vendor/")

@@ -18,7 +18,7 @@ from app.errors import Message, NotFound
 from app.platform.admission import Principal, Role, Scope, actor_of, holds, through_link
 from app.platform.store.trail import acting
 from app.platform.web.auth import address_of, get_principal
-from app.platform.web.deps import workbench_of
+from app.platform.web.deps import workspace_of
 from app.platform.web.needs import Right, right_of
 from app.platform.web.problems import NotAllowed
 
@@ -82,7 +82,7 @@ def entitled(request: Request) -> Principal:
     right = right_of(request.method, request.scope["endpoint"])
     if right is not None and allows(principal, right):
         return principal
-    bench = workbench_of(request)
+    bench = workspace_of(request)
     for identifier in request.path_params.values():
         if not holds(bench, principal.workspace_id, str(identifier)):
             raise NotFound(Message("nothing found at {path}", {"path": request.url.path[:200]}))

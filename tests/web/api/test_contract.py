@@ -17,7 +17,7 @@ from app.platform.web.examples import (
     RESNET,
     TRANSFORMER,
 )
-from app.platform.workbench import LOCAL_WORKSPACE
+from app.platform.workspace import LOCAL_WORKSPACE
 from tests.web.api.conftest import Ask
 
 ESTIMATE = {

@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 
 from app.platform.web.examples import BILL, BOOK, CONFIG, FLEET_PLAN, GPT3, HEAD_TO_HEAD, MODELLED, STUDY
-from app.platform.workbench import LOCAL_WORKSPACE
+from app.platform.workspace import LOCAL_WORKSPACE
 from tests.web.api.conftest import Ask
 
 TABLE = b"name,kind,count,rows,inner,columns\nproject,gemm,12,128,1024,1024\n"

@@ -19,7 +19,7 @@ from app.platform import idempotency
 from app.platform.outgoing import Sender
 from app.platform.store.queries import now
 from app.platform.web.examples import FLEET_PLAN, HEAD_TO_HEAD, SIZING, STUDY
-from app.platform.workbench import LOCAL_WORKSPACE
+from app.platform.workspace import LOCAL_WORKSPACE
 from tests.described import resolved
 from tests.services.receiving import Pen, deliver_due
 from tests.web.api.conftest import Ask

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 
 from app.features.sizings.finding import Filters, WatchedSearch, question_of
 from app.features.studies.model import StudyContent
-from app.platform.workbench import LOCAL_WORKSPACE
+from app.platform.workspace import LOCAL_WORKSPACE
 from tests.web.pages.conftest import Reader
 
 STUDY: dict[str, Any] = {
