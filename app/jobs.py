@@ -49,7 +49,7 @@ class Jobs:
         lock: Path | None = None,
         threads: int = 1,
     ) -> None:
-        self._bench = installation
+        self._installation = installation
         self._lock = lock
         self._job_threads = threads
         self._work: Mapping[str, Work] = {"sweep": partial(compute_sweep, make_pool=make_pool)}
@@ -95,8 +95,10 @@ class Jobs:
             self._begin("job", partial(self._repeat, self._do_next, IDLE_SECONDS))
         for _ in range(SENDERS):
             self._begin("webhook", partial(self._repeat, self._send_next, 0.0))
-        self._begin("chores", partial(self._repeat, partial(run_due_chores, self._bench), CHORE_SECONDS))
-        self._repeat(Watch(self._bench).look, WATCH_SECONDS)
+        self._begin(
+            "chores", partial(self._repeat, partial(run_due_chores, self._installation), CHORE_SECONDS)
+        )
+        self._repeat(Watch(self._installation).look, WATCH_SECONDS)
 
     def _repeat(self, do: Callable[[], object], seconds: float) -> None:
         """Do something until the end, with a pause where there was nothing to do."""
@@ -121,7 +123,7 @@ class Jobs:
         turn = self._turns.next()
         if turn is None:
             return False
-        claim = JobClaim.take(self._bench, turn.id, lambda: self._stopping or turn.over(), turn.charge)
+        claim = JobClaim.take(self._installation, turn.id, lambda: self._stopping or turn.over(), turn.charge)
         if claim is not None:
             claim.perform(self._work)
         return True
@@ -130,11 +132,13 @@ class Jobs:
         """Send the message that is due next; one thread at a time looks for it."""
         with self._claiming:
             moment = now()
-            message = None if self._stopping else self._bench.store.claim_message(moment, moment + LEASE)
+            message = (
+                None if self._stopping else self._installation.store.claim_message(moment, moment + LEASE)
+            )
             if message is None:
                 self._pause(IDLE_SECONDS)
         if message is not None:
-            deliver(self._bench, message)
+            deliver(self._installation, message)
 
 
 def try_lock(file: IO[bytes]) -> bool:

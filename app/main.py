@@ -61,21 +61,23 @@ FAST = 5
 def create_app(settings: Settings | None = None) -> FastAPI:
     """Return the application; settings come from the environment unless given."""
     settings = settings or Settings.from_environment()
-    bench = make_bench(settings)
-    jobs = make_jobs(bench, settings)
+    installation = make_installation(settings)
+    jobs = make_jobs(installation, settings)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         if settings.jobs == "here":
             jobs.start()
         places = 1 + max(2, processors())
-        bench.apart = Apart(settings.database_url, places, app.state.rates.charge, niceness=settings.niceness)
-        threading.Thread(target=bench.apart.start, daemon=True).start()
+        installation.apart = Apart(
+            settings.database_url, places, app.state.rates.charge, niceness=settings.niceness
+        )
+        threading.Thread(target=installation.apart.start, daemon=True).start()
         # The first chart of a process need not wait for what draws it.
         threading.Thread(target=import_module, args=("plotly.graph_objects",), daemon=True).start()
         yield
         await asyncio.to_thread(jobs.stop)
-        bench.store.close()
+        installation.store.close()
 
     app = FastAPI(
         title="Rackline",
@@ -85,19 +87,19 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
     )
-    app.state.installation = bench
-    identity = identity_of(settings, bench.store)
+    app.state.installation = installation
+    identity = identity_of(settings, installation.store)
     app.state.identity = identity
     app.state.access = access_of(settings, identity)
     people = LocalAdmission(app.state.access.look, AccountsAdmission(identity))
-    app.state.admission = KeyAdmission(bench.store, people)
+    app.state.admission = KeyAdmission(installation.store, people)
     app.state.rates = Rates(
-        quotas_of(settings), bench.store if settings.shared_limits else None, settings.rate_processor
+        quotas_of(settings), installation.store if settings.shared_limits else None, settings.rate_processor
     )
     app.state.streams = Streams()
     app.state.body_places = BodyPlaces()
     app.state.stopping = threading.Event()
-    app.state.readiness = ReadinessCheck(bench, app.state.stopping)
+    app.state.readiness = ReadinessCheck(installation, app.state.stopping)
     app.state.metrics_token = settings.metrics_token.get_secret_value()
     app.state.single_sign_on = single_sign_on_of(settings)
     app.add_middleware(RateHeaders)
@@ -120,18 +122,18 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     return app
 
 
-def make_bench(settings: Settings) -> Workbench:
+def make_installation(settings: Settings) -> Installation:
     """Return catalogue and store, with the tables brought up to date."""
     make_data_directory(settings.data_dir)
     store = Store(settings.database_url)
     count_connections(store.engine)
-    bench = Workbench(load_context(models_directory().parent), store, upload_files_of(settings))
-    bench.sender = Sender.of(settings.webhook_hosts, http=settings.webhook_http)
-    bench.session_times = session_times_of(settings)
-    bench.retention = Retention.read(settings.retention_days)
-    bench.sealer = sealer_of(settings)
-    bench.prepare()
-    return bench
+    installation = Installation(load_context(models_directory().parent), store, upload_files_of(settings))
+    installation.sender = Sender.of(settings.webhook_hosts, http=settings.webhook_http)
+    installation.session_times = session_times_of(settings)
+    installation.retention = Retention.read(settings.retention_days)
+    installation.sealer = sealer_of(settings)
+    installation.prepare()
+    return installation
 
 
 def upload_files_of(settings: Settings) -> UploadFiles:
@@ -151,7 +153,7 @@ def file_storage_of(settings: Settings) -> FileStorage | None:
 
 
 def make_jobs(installation: Installation, settings: Settings, threads: int = 1) -> Jobs:
-    """Return what does the jobs of a workbench once it is started."""
+    """Return what does the jobs of an installation once it is started."""
     if settings.dask:
         check_dask()
     jobs = Jobs(installation, partial(crew, settings.dask), settings.data_dir / "jobs.lock", threads)

@@ -27,7 +27,7 @@ from types import FrameType
 import uvicorn
 from prometheus_client.multiprocess import mark_process_dead
 
-from app.main import create_app, make_bench, make_jobs
+from app.main import create_app, make_installation, make_jobs
 from app.platform.apart import leave_with_parent
 from app.platform.web.security import BOUNDS
 from app.settings import Settings
@@ -124,14 +124,14 @@ def serve_by_several(listener: socket.socket, settings: Settings, workers: int) 
 
 def work(settings: Settings, threads: int) -> None:
     """Do jobs by this process until it is told to end."""
-    bench = make_bench(settings)
-    jobs = make_jobs(bench, settings, threads)
+    installation = make_installation(settings)
+    jobs = make_jobs(installation, settings, threads)
     with told_to_end() as ending:
         jobs.start()
         logger.info("doing jobs", extra={"threads": threads})
         ending.wait()
         jobs.stop()
-    bench.store.close()
+    installation.store.close()
 
 
 @contextlib.contextmanager

@@ -8,7 +8,6 @@ from functools import partial
 from app.features.sweeps.run import WorkerPool
 from app.features.sweeps.service import compute_sweep
 from app.platform.job_running import JobClaim
-from app.platform.workspace import Installation
 
 
 def never() -> bool:

@@ -20,7 +20,7 @@ from app.platform import job_running
 from app.platform.job_running import JobClaim, Watch
 from app.platform.store.database import Store
 from app.platform.store.trail import TrailFilter
-from app.platform.workspace import LOCAL_WORKSPACE, Installation
+from app.platform.workspace import LOCAL_WORKSPACE
 from tests.clocks import moved_clock
 from tests.jobs import do_next, never
 from tests.postgres import Cluster

@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute
 from app import __version__
 from app.features.uploads.model import ProfileRequest
 from app.platform.web.problems import BY_STATUS, Problem
+from app.platform.workspace import Workspace
 from tools.illustrations import illustrate
 
 DESCRIPTION = (
@@ -68,9 +69,9 @@ RATES = {
 }
 
 
-def description(openapi: dict[str, Any], bench: Workbench) -> str:
+def description(openapi: dict[str, Any], workspace: Workspace) -> str:
     """Return an OpenAPI document as text, with examples, which are answers of the engine."""
-    illustrate(openapi, bench)
+    illustrate(openapi, workspace)
     share(openapi)
     return json.dumps(rounded(openapi), ensure_ascii=False, indent=1) + "\n"
 

@@ -10,6 +10,7 @@ from app.estimating.nearest import NAMED, PRESUMED
 from app.features.accuracy.predictions import PREDICTIONS
 from app.features.operation.api import DESCRIPTION
 from app.main import create_app
+from app.platform.workspace import LOCAL_WORKSPACE
 from app.settings import Settings
 from tools import client
 from tools.accuracy import accuracy_document
@@ -48,7 +49,7 @@ def generated_documents() -> dict[str, str]:
         app = create_app(Settings.at(Path(folder)))
         openapi = document(app.routes)
         documents[API] = api_page(written(API), app, openapi)
-        documents[DESCRIPTION] = description(openapi, app.state.installation)
+        documents[DESCRIPTION] = description(openapi, app.state.installation.workspace(LOCAL_WORKSPACE))
     stated, presumed = (evidence.headline, evidence.newer), (evidence.defaults, evidence.newer_defaults)
     return documents | {
         "docs/accuracy.md": accuracy_document(evidence),

@@ -100,7 +100,7 @@ from app.platform.web.examples import (
     WEBHOOK,
 )
 from app.platform.wording.voice import voice
-from app.platform.workspace import LOCAL_WORKSPACE
+from app.platform.workspace import Workspace
 from app.profiles.samples import read_sample
 
 MOMENT = datetime(2026, 11, 2, 9, 30, tzinfo=UTC)
@@ -110,15 +110,15 @@ MONTH = timedelta(days=30)
 SAMPLE = b'{"text": "how long does training take"}\n{"text": "and what does it cost"}\n'
 
 
-def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseModel]:
+def answers(workspace: Workspace, requests: Mapping[str, Any]) -> dict[str, BaseModel]:
     """Return an answer for each kind of request, by schema name."""
     estimate = EstimateRequest.model_validate(requests["EstimateRequest"])
     comparison = ComparisonRequest.model_validate(requests["ComparisonRequest"])
     profile = ProfileRequest.model_validate(requests["ProfileRequest"])
     model = ModelInput(**profile.model_dump(exclude={"name"}, exclude_none=True))
-    options = make_options(bench, LOCAL_WORKSPACE, comparison.rows, comparison.currency)
-    answer = make_estimate(bench, LOCAL_WORKSPACE, estimate).model_copy(update={"id": "est_a2b3c4d5e6f7g2h3"})
-    shelves = bench.catalogue
+    options = make_options(workspace, comparison.rows, comparison.currency)
+    answer = make_estimate(workspace, estimate).model_copy(update={"id": "est_a2b3c4d5e6f7g2h3"})
+    shelves = workspace.catalogue
     sizing = SizingRequest.model_validate(requests["SizingRequest"])
     return {
         "Estimate": shown(
@@ -127,16 +127,15 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
             lambda path: f"https://rackline.example.com{path}",
         ),
         "Comparison": compared(
-            bench,
-            LOCAL_WORKSPACE,
+            workspace,
             options,
             ComparisonHead("cmp_a2b3c4d5e6f7g2h3", comparison.title, "en", "USD"),
         ),
-        "Sizing": size(sizing, bench.sizing).document.model_copy(update={"id": "siz_a2b3c4d5e6f7g2h3"}),
-        "ScalingCurve": scaling(sizing, "dgx-a100-640gb", bench.sizing),
-        "ModelMapping": map_onto_ipus(bench, MappingRequest.model_validate(requests["MappingRequest"])),
+        "Sizing": size(sizing, workspace.sizing).document.model_copy(update={"id": "siz_a2b3c4d5e6f7g2h3"}),
+        "ScalingCurve": scaling(sizing, "dgx-a100-640gb", workspace.sizing),
+        "ModelMapping": map_onto_ipus(workspace, MappingRequest.model_validate(requests["MappingRequest"])),
         "Checks": check_plan(ChecksRequest.model_validate(requests["ChecksRequest"])),
-        "KeptProfile": KeptProfile.of(resolve_model(model, bench.sizing)),
+        "KeptProfile": KeptProfile.of(resolve_model(model, workspace.sizing)),
         "KeptWorkload": workload_document(
             "wkl_a2b3c4d5e6f7g2h3", "data.jsonl", read_sample("data.jsonl", SAMPLE)
         ),
@@ -148,22 +147,22 @@ def answers(bench: Workbench, requests: Mapping[str, Any]) -> dict[str, BaseMode
         "Model": shelves.models.get("gpt3-175b"),
         "Software": shelves.software.get("megatron-2022"),
         "SourceRef": shelves.sources.page(1, None).items[0],
-        "PartitionPlan": share_devices(bench, PartitionRequest.model_validate(requests["PartitionRequest"])),
-        "QueueAnswer": share_time(
-            bench, LOCAL_WORKSPACE, QueueRequest.model_validate(requests["QueueRequest"])
+        "PartitionPlan": share_devices(
+            workspace, PartitionRequest.model_validate(requests["PartitionRequest"])
         ),
+        "QueueAnswer": share_time(workspace, QueueRequest.model_validate(requests["QueueRequest"])),
         "Accuracy": get_accuracy(family="bert", chip="a100-sxm-80gb"),
-        "VendorClaims": list_claims(bench, LOCAL_WORKSPACE, ClaimsRequest()),
-        "VendorClaim": get_claim(bench, LOCAL_WORKSPACE, "bert-large-3-dgx", ClaimsRequest()),
-        **stateless_answers(bench),
-        **study_answers(bench),
-        **sweep_answers(bench, SweepRequest.model_validate(requests["SweepRequest"])),
-        **proposal_answers(bench, options, ProposalRequest.model_validate(requests["ProposalRequest"])),
+        "VendorClaims": list_claims(workspace, ClaimsRequest()),
+        "VendorClaim": get_claim(workspace, "bert-large-3-dgx", ClaimsRequest()),
+        **stateless_answers(workspace),
+        **study_answers(workspace),
+        **sweep_answers(workspace, SweepRequest.model_validate(requests["SweepRequest"])),
+        **proposal_answers(workspace, options, ProposalRequest.model_validate(requests["ProposalRequest"])),
     }
 
 
-def stateless_answers(bench: Workbench) -> dict[str, BaseModel]:
-    context = bench.sizing
+def stateless_answers(workspace: Workspace) -> dict[str, BaseModel]:
+    context = workspace.sizing
     bill, other = (
         make_bill(BillRequest.model_validate(body), context, identifier)
         for body, identifier in ((BILL, "bom_a2b3c4d5e6f7g2h3"), (BILL_OF_POD, "bom_a2b3c4d5e6f7g2h4"))
@@ -172,7 +171,7 @@ def stateless_answers(bench: Workbench) -> dict[str, BaseModel]:
     return {
         "Bill": bill,
         "BillComparison": compare_bills(bill, other, context.catalog),
-        "BreakEven": decide(BreakEvenRequest.model_validate(BREAK_EVEN), bench.context(LOCAL_WORKSPACE)),
+        "BreakEven": decide(BreakEvenRequest.model_validate(BREAK_EVEN), workspace.context()),
         "CalibrationAnswer": calibrate(calibration, context, "cal_a2b3c4d5e6f7g2h3").answer,
         "FabricChoice": choose_fabric(FabricChoiceRequest.model_validate(FABRIC_CHOICE), context),
         "FabricPlan": plan_fabric(FabricRequest.model_validate(FABRIC)),
@@ -181,24 +180,24 @@ def stateless_answers(bench: Workbench) -> dict[str, BaseModel]:
     }
 
 
-def study_answers(bench: Workbench) -> dict[str, BaseModel]:
+def study_answers(workspace: Workspace) -> dict[str, BaseModel]:
     """Return the answers about a study with one version."""
     content = StudyContent.model_validate(STUDY)
     fields = {"id": "stu_a2b3c4d5e6f7g2h3", "created_at": MOMENT, "updated_at": MOMENT}
     study = first_version(content)[0].model_copy(update=fields)
     return {
         "Study": study,
-        "StudyAnswer": answer_state(bench, LOCAL_WORKSPACE, State(study, Turned(content, {}))),
+        "StudyAnswer": answer_state(workspace, State(study, Turned(content, {}))),
         "StudyFile": StudyFile.model_validate(STUDY_FILE),
     }
 
 
 def proposal_answers(
-    bench: Workbench, options: Sequence[ComparisonEntry], request: ProposalRequest
+    workspace: Workspace, options: Sequence[ComparisonEntry], request: ProposalRequest
 ) -> dict[str, BaseModel]:
     """Return the answers about a proposal that is frozen and shared."""
     logo = None if request.branding.logo is None else read_logo(request.branding.logo)
-    content = build_content(request, options, bench.sizing, title="", today=MOMENT.date(), logo=logo)
+    content = build_content(request, options, workspace.sizing, title="", today=MOMENT.date(), logo=logo)
     sha256, identifier = content_hash(content), "prp_a2b3c4d5e6f7g2h3"
     state = ShareState(created_at=MOMENT, expires_at=MOMENT + MONTH, passphrase=True, opened=2)
     event = ProposalEvent(position=1, kind="frozen", at=MOMENT, detail={"sha256": sha256})
@@ -247,10 +246,10 @@ def proposal_answers(
     }
 
 
-def sweep_answers(bench: Workbench, request: SweepRequest) -> dict[str, BaseModel]:
+def sweep_answers(workspace: Workspace, request: SweepRequest) -> dict[str, BaseModel]:
     """Return the answers about a sweep with one row."""
     sweep = Sweep.of(request)
-    row = row_at(next(sweep.points()), bench.sizing)
+    row = row_at(next(sweep.points()), workspace.sizing)
     state = SweepState(
         id="swp_a2b3c4d5e6f7g2h3",
         name=title_of(request),
@@ -352,10 +351,12 @@ PARTS: dict[str, Any] = {
 PREFIX = "#/components/schemas/"
 
 
-def illustrate(openapi: dict[str, Any], bench: Workbench) -> None:
+def illustrate(openapi: dict[str, Any], workspace: Workspace) -> None:
     """Add examples to fields, and whole answers to the responses of endpoints."""
     schemas = openapi["components"]["schemas"]
-    examples = {name: document.model_dump(mode="json") for name, document in answers(bench, REQUESTS).items()}
+    examples = {
+        name: document.model_dump(mode="json") for name, document in answers(workspace, REQUESTS).items()
+    }
     more = [("EstimateRequest", body) for body in (BARE_FIGURE, OWN_MODEL, BERT_ON_IPUS)]
     more.append(("SweepRequest", FLEET_PLAN))
     more.append(("PartitionRequest", SLICES))

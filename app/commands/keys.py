@@ -11,7 +11,7 @@ import typer
 from app.errors import BadInput
 from app.features.integrations import keys
 from app.features.integrations.model import ApiKey, KeyRequest, KeyScope, RotationRequest
-from app.main import make_bench
+from app.main import make_installation
 from app.platform.references import no_such
 from app.platform.store.trail import Actor, acting
 from app.platform.web.forms import checked
@@ -31,17 +31,18 @@ KeyName = Annotated[str, typer.Argument(metavar="KEY", help="Identifier or prefi
 
 
 @contextmanager
-def opened(workspace_id: str) -> Iterator[Workbench]:
-    """Open the workbench of the settings; the workspace must exist."""
-    bench = make_bench(Settings.from_environment())
+def opened(identifier: str) -> Iterator[Workspace]:
+    """Open a workspace of the settings, which must exist."""
+    installation = make_installation(Settings.from_environment())
     try:
-        with bench.store.transaction(workspace_id) as repository:
+        workspace = installation.workspace(identifier)
+        with workspace.transaction() as repository:
             if not repository.has_workspace():
-                raise no_such("workspace", workspace_id)
+                raise no_such("workspace", identifier)
         with acting(Actor("operator")):
-            yield bench
+            yield workspace
     finally:
-        bench.store.close()
+        installation.store.close()
 
 
 @cli.command()
@@ -54,22 +55,22 @@ def create(
     days: Annotated[
         int, typer.Option("--expires-in-days", min=0, help="Validity in days; 0: no expiry.")
     ] = 365,
-    workspace: OfWorkspace = LOCAL_WORKSPACE,
+    workspace_id: OfWorkspace = LOCAL_WORKSPACE,
 ) -> None:
     """Create a key and print it. It is shown only once."""
     fields = {"name": name, "scopes": scopes or ["read"], "expires_in_days": days or None}
     request = checked(KeyRequest, fields)
-    with opened(workspace) as bench:
-        key = keys.create_key(bench, workspace, request)
+    with opened(workspace_id) as workspace:
+        key = keys.create_key(workspace, request)
     typer.echo(f"{key.id} may {', '.join(key.scopes)}; it is not shown again:", err=True)
     typer.echo(key.secret)
 
 
 @cli.command("list")
-def list_keys(workspace: OfWorkspace = LOCAL_WORKSPACE) -> None:
+def list_keys(workspace_id: OfWorkspace = LOCAL_WORKSPACE) -> None:
     """List keys without their secrets."""
-    with opened(workspace) as bench:
-        listed = keys.list_keys(bench, workspace, LISTED, None)
+    with opened(workspace_id) as workspace:
+        listed = keys.list_keys(workspace, LISTED, None)
     rows = [
         [
             key.id,
@@ -89,10 +90,10 @@ def list_keys(workspace: OfWorkspace = LOCAL_WORKSPACE) -> None:
 
 
 @cli.command()
-def revoke(key: KeyName, workspace: OfWorkspace = LOCAL_WORKSPACE) -> None:
+def revoke(key: KeyName, workspace_id: OfWorkspace = LOCAL_WORKSPACE) -> None:
     """Revoke a key immediately."""
-    with opened(workspace) as bench:
-        revoked = keys.revoke_key(bench, workspace, key_named(bench, workspace, key).id)
+    with opened(workspace_id) as workspace:
+        revoked = keys.revoke_key(workspace, key_named(workspace, key).id)
     typer.echo(f"{revoked.id} ({revoked.name}) is revoked")
 
 
@@ -102,12 +103,12 @@ def rotate(
     grace: Annotated[
         int, typer.Option("--grace-hours", help="Hours for which the old key stays valid.")
     ] = 24,
-    workspace: OfWorkspace = LOCAL_WORKSPACE,
+    workspace_id: OfWorkspace = LOCAL_WORKSPACE,
 ) -> None:
     """Replace a key and print the new one. It is shown only once."""
     request = checked(RotationRequest, {"grace_hours": grace})
-    with opened(workspace) as bench:
-        rotated = keys.rotate_key(bench, workspace, key_named(bench, workspace, key).id, request)
+    with opened(workspace_id) as workspace:
+        rotated = keys.rotate_key(workspace, key_named(workspace, key).id, request)
     typer.echo(f"{rotated.id} takes its place; the old key works for {grace} h more:", err=True)
     typer.echo(rotated.secret)
 

@@ -11,7 +11,7 @@ import typer
 
 from app.errors import BadInput
 from app.features.accounts import service as accounts
-from app.main import identity_of, make_bench
+from app.main import identity_of, make_installation
 from app.platform.admission import Role
 from app.platform.identity import Identity
 from app.platform.passwords import MOST
@@ -37,12 +37,12 @@ Email = Annotated[str, typer.Argument(metavar="EMAIL", help="E-mail address of t
 @contextmanager
 def opened() -> Iterator[Identity]:
     settings = Settings.from_environment()
-    bench = make_bench(settings)
+    installation = make_installation(settings)
     try:
         with acting(Actor("operator")):
-            yield identity_of(settings, bench.store)
+            yield identity_of(settings, installation.store)
     finally:
-        bench.store.close()
+        installation.store.close()
 
 
 @users.command("add")

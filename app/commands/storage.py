@@ -16,7 +16,7 @@ from app.features.operation.chores import purge
 from app.features.operation.secret_rotation import rotate_secret
 from app.features.operation.store_check import check_store
 from app.features.trail.service import events_jsonl, filter_of
-from app.main import make_bench, upload_files_of
+from app.main import make_installation, upload_files_of
 from app.platform.retention import Retention
 from app.platform.store.database import Store
 from app.platform.store.database_copy import copy_database
@@ -24,7 +24,7 @@ from app.platform.store.queries import now
 from app.platform.store.trail import Actor, acting
 from app.platform.store.upload_files import UploadFiles
 from app.platform.wording.lines import table as lines
-from app.platform.workspace import LOCAL_WORKSPACE
+from app.platform.workspace import LOCAL_WORKSPACE, Installation
 from app.profiles.presets import models_directory
 from app.settings import Settings
 
@@ -34,12 +34,12 @@ FOUND = 1
 cli = typer.Typer(rich_markup_mode=None)
 
 
-def workbench(settings: Settings) -> Workbench:
-    """Return a workbench of the settings, without migrating the tables."""
+def unmigrated(settings: Settings) -> Installation:
+    """Return the installation of the settings, without migrating the tables."""
     files, store = upload_files_of(settings), Store(settings.database_url)
-    bench = Workbench(load_context(models_directory().parent), store, files)
-    bench.retention = Retention.read(settings.retention_days)
-    return bench
+    installation = Installation(load_context(models_directory().parent), store, files)
+    installation.retention = Retention.read(settings.retention_days)
+    return installation
 
 
 @cli.command("copy-database")
@@ -70,9 +70,9 @@ def uploads_beside(url: str) -> UploadFiles | None:
 @cli.command("check-store")
 def check() -> None:
     """Check the integrity of the database, frozen proposals and uploaded files. Nothing is changed."""
-    bench = workbench(Settings.from_environment())
-    faults = list(check_store(bench))
-    bench.store.close()
+    installation = unmigrated(Settings.from_environment())
+    faults = list(check_store(installation))
+    installation.store.close()
     for fault in faults:
         typer.echo(str(fault.message))
     if not faults:
@@ -85,12 +85,12 @@ def check() -> None:
 def export_audit(
     since: Annotated[datetime | None, typer.Option(help="Only events from this time on (UTC).")] = None,
     until: Annotated[datetime | None, typer.Option(help="Only events before this time (UTC).")] = None,
-    workspace: OfWorkspace = LOCAL_WORKSPACE,
+    workspace_id: OfWorkspace = LOCAL_WORKSPACE,
 ) -> None:
     """Print the audit log as JSON Lines, newest first."""
     moments = [moment and moment.replace(tzinfo=moment.tzinfo or UTC) for moment in (since, until)]
-    with opened(workspace) as bench:
-        for lines in events_jsonl(bench, workspace, filter_of({}, *moments)):
+    with opened(workspace_id) as workspace:
+        for lines in events_jsonl(workspace, filter_of({}, *moments)):
             typer.echo(lines, nl=False)
 
 
@@ -107,9 +107,9 @@ def rotate_command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count without changing anything.")] = False,
 ) -> None:
     """Encrypt with RACKLINE_SECRET what a secret of RACKLINE_SECRET_FALLBACKS has encrypted."""
-    bench = make_bench(Settings.from_environment())
-    with closing(bench.store):
-        done = rotate_secret(bench, dry_run=dry_run)
+    installation = make_installation(Settings.from_environment())
+    with closing(installation.store):
+        done = rotate_secret(installation, dry_run=dry_run)
     verb = "would be encrypted" if dry_run else "encrypted"
     typer.echo(f"{done.resealed:,} secrets {verb} again, {done.current:,} are under the current one")
     for value in done.lost:
@@ -123,11 +123,11 @@ def purge_command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count without deleting.")] = False,
 ) -> None:
     """Delete data past RACKLINE_RETENTION_DAYS, and files without a reference."""
-    bench = workbench(Settings.from_environment())
-    with closing(bench.store), acting(Actor("operator")):
-        if not bench.store.is_ready():
+    installation = unmigrated(Settings.from_environment())
+    with closing(installation.store), acting(Actor("operator")):
+        if not installation.store.is_ready():
             raise Conflict("the database tables do not match this version of Rackline; start the server once")
-        purged = purge(bench, now(), dry_run=dry_run, at_once=True)
+        purged = purge(installation, now(), dry_run=dry_run, at_once=True)
     verb = "would go" if dry_run else "have gone"
     for kind, count in purged.counts.items():
         typer.echo(f"{kind}: {count:,} {verb}")

@@ -25,21 +25,21 @@ def create(
     url: Annotated[str, typer.Argument(metavar="URL", help="Address that messages are sent to.")],
     events: Annotated[list[str] | None, typer.Option("--event", help=EVENTS)] = None,
     name: Annotated[str, typer.Option("--name", help="Purpose; default: the host of the address.")] = "",
-    workspace: OfWorkspace = LOCAL_WORKSPACE,
+    workspace_id: OfWorkspace = LOCAL_WORKSPACE,
 ) -> None:
     """Create a webhook and print its signing secret. It is shown only once."""
     request = checked(WebhookRequest, {"url": url, "events": events or ["*"], "name": name})
-    with opened(workspace) as bench:
-        hook = webhooks.create_webhook(bench, workspace, request)
+    with opened(workspace_id) as workspace:
+        hook = webhooks.create_webhook(workspace, request)
     typer.echo(f"{hook.id} is told of {', '.join(hook.events)}; the secret is not shown again:", err=True)
     typer.echo(hook.secret)
 
 
 @cli.command("list")
-def list_webhooks(workspace: OfWorkspace = LOCAL_WORKSPACE) -> None:
+def list_webhooks(workspace_id: OfWorkspace = LOCAL_WORKSPACE) -> None:
     """List webhooks without their secrets."""
-    with opened(workspace) as bench:
-        listed = webhooks.list_webhooks(bench, workspace, LISTED, None).items
+    with opened(workspace_id) as workspace:
+        listed = webhooks.list_webhooks(workspace, LISTED, None).items
     rows = [["id", "name", "address", "events", "status", "last delivery"]]
     for hook in listed:
         status, last = "on" if hook.active else "off", moment(hook.succeeded_at)
@@ -50,9 +50,9 @@ def list_webhooks(workspace: OfWorkspace = LOCAL_WORKSPACE) -> None:
 @cli.command()
 def delete(
     webhook: Annotated[str, typer.Argument(metavar="ID", help="Identifier of the webhook (whk_…).")],
-    workspace: OfWorkspace = LOCAL_WORKSPACE,
+    workspace_id: OfWorkspace = LOCAL_WORKSPACE,
 ) -> None:
     """Delete a webhook, its secret and its log."""
-    with opened(workspace) as bench:
-        webhooks.remove_webhook(bench, workspace, webhook)
+    with opened(workspace_id) as workspace:
+        webhooks.remove_webhook(workspace, webhook)
     typer.echo(f"{webhook} is deleted")

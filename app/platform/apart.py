@@ -207,7 +207,7 @@ def _compute(
 ) -> None:
     from app.platform.store.database import Store
     from app.platform.store.trail import acting
-    from app.platform.workbench import Workbench
+    from app.platform.workspace import Installation
 
     os.nice(niceness)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -220,8 +220,8 @@ def _compute(
     store = Store(url)
     try:
         with acting(actor):
-            bench = Workbench(installed_context(), store)
-            told = "answer", function(bench, workspace_id, *values, **({"watch": tell} if watched else {}))
+            workspace = Installation(installed_context(), store).workspace(workspace_id)
+            told = "answer", function(workspace, *values, **({"watch": tell} if watched else {}))
     except AppError as error:
         told = "raised", error
     except Exception:

@@ -10,9 +10,6 @@ from typing import Generic, TypeVar
 
 from pydantic import BaseModel
 
-from app.estimating.documents import Estimate
-from app.estimating.request import EstimateRequest
-
 Kept = TypeVar("Kept")
 
 
@@ -48,50 +45,6 @@ class LruCache(Generic[Kept]):
         return len(self._found)
 
 
-class Scoped(LruCache[Kept]):
-    """A cache as those see it who work with another catalogue: theirs are kept beside the others."""
-
-    def __init__(self, shared: LruCache[Kept], scope: Callable[[], Hashable]) -> None:
-        self._shared, self._scope = shared, scope
-
-    def get(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
-        scope = self._scope()
-        return self._shared.get((scope, key) if scope else key, make)
-
-    def clear(self) -> None:
-        self._shared.clear()
-
-    def __len__(self) -> int:
-        return len(self._shared)
-
-
-KEPT = 512
-"""Estimates kept; one takes some 300 kB of memory, ten times what it takes as a document."""
-
-
-def key_of(workspace_id: str, request: BaseModel) -> str:
-    """Return what a request of a workspace is kept under; fields that were left out do not count."""
-    body = f"{workspace_id}\n{request.model_dump_json(exclude_unset=True)}"
-    return hashlib.sha256(body.encode()).hexdigest()
-
-
-class EstimateCache:
-    """The latest estimates by workspace and request; the same request always has the same answer.
-
-    Uploads and calibrations stay as they are under their identifier. Price books change: what is priced by
-    one is made anew.
-    """
-
-    def __init__(self, latest: LruCache[Estimate] | None = None) -> None:
-        self.latest: LruCache[Estimate] = LruCache(KEPT) if latest is None else latest
-
-    def get(self, workspace_id: str, request: EstimateRequest, make: Callable[[], Estimate]) -> Estimate:
-        if request.assumptions.price_book_id is not None:
-            return make()
-        return self.latest.get(key_of(workspace_id, request), make)
-
-    def clear(self) -> None:
-        self.latest.clear()
-
-    def __len__(self) -> int:
-        return len(self.latest)
+def request_key(request: BaseModel) -> str:
+    """Return what the answer to a request is kept under; fields that were left out do not count."""
+    return hashlib.sha256(request.model_dump_json(exclude_unset=True).encode()).hexdigest()

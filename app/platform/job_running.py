@@ -59,7 +59,7 @@ class JobClaim:
     ) -> JobClaim | None:
         """Take on a job; None where it does not wait, such as when another was faster."""
         job = installation.store.claim_job(identifier, runner_name(), now())
-        return cls(installation, job, stopping, charge) if job else None
+        return cls(installation.workspace(job.workspace_id), job, stopping, charge) if job else None
 
     def cancelled(self) -> bool:
         """Tell whether to stop; shows that this runner lives. To be asked several times a second."""
@@ -70,7 +70,7 @@ class JobClaim:
         """Show that this runner lives, where it is time to, and find out whether the job is still its own."""
         if not self.lost and time.monotonic() - self.beaten >= BEAT_SECONDS:
             self.beaten = time.monotonic()
-            with self.workspace.installation.store.transaction(self.job.workspace_id) as repository:
+            with self.workspace.transaction() as repository:
                 self.lost = not repository.of_job(self.job.id).beat(self.job.fence)
 
     @contextmanager
@@ -94,7 +94,7 @@ class JobClaim:
 
     def advance(self, steps: int, keep: Callable[[Repository], None]) -> None:
         """Keep what some steps have made, unless the job is no longer this runner's."""
-        with self.workspace.installation.store.transaction(self.job.workspace_id) as repository:
+        with self.workspace.transaction() as repository:
             self.lost = not repository.of_job(self.job.id).advance(self.job.fence, steps, now())
             if not self.lost:
                 keep(repository)
@@ -122,7 +122,7 @@ class JobClaim:
     def _end(self, status: str, message: Text | None = None) -> None:
         # Where the job has been cancelled or taken over, its status is no longer this runner's affair.
         document = message.model_dump(mode="json") if message else None
-        with self.workspace.installation.store.transaction(self.job.workspace_id) as repository:
+        with self.workspace.transaction() as repository:
             own = repository.of_job(self.job.id).end(self.job.fence, status, now(), document)
         JOBS_ENDED.labels(self.job.kind, status if own else "lost").inc()
 
@@ -145,12 +145,12 @@ class Watch:
     """
 
     def __init__(self, installation: Installation, clock: Callable[[], float] = time.monotonic) -> None:
-        self._bench = installation
+        self._installation = installation
         self._clock = clock
         self._seen: dict[str, tuple[WatchedJob, float]] = {}
 
     def look(self) -> None:
-        moment, watched = self._clock(), self._bench.store.watched_jobs()
+        moment, watched = self._clock(), self._installation.store.watched_jobs()
         before, self._seen = self._seen, {}
         for job in watched:
             known, since = before.get(job.id, (job, moment))
@@ -167,7 +167,7 @@ class Watch:
             )
         )
         document = message.model_dump(mode="json") if exhausted else None
-        taken = self._bench.store.take_back(job, "failed" if exhausted else "queued", document, now())
+        taken = self._installation.store.take_back(job, "failed" if exhausted else "queued", document, now())
         if taken:
             logger.warning("job taken from a silent runner", extra={"job": job.id, "attempts": job.attempts})
 

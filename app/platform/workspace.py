@@ -9,14 +9,18 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
+from pydantic import BaseModel
+
 from app.catalog.books import BookRow, PriceBook
 from app.catalog.own import OwnAccelerator
 from app.catalog.software import SoftwareProfile
 from app.errors import NotFound, Unavailable, fields_at
 from app.estimating.calibrated import profile_from_json
 from app.estimating.context import SizingContext
+from app.estimating.documents import Estimate
+from app.estimating.request import EstimateRequest
 from app.platform.apart import Apart
-from app.platform.caches import EstimateCache, LruCache, Scoped
+from app.platform.caches import LruCache, request_key
 from app.platform.catalogue import Catalogue
 from app.platform.identity import SessionTimes
 from app.platform.outgoing import Sender
@@ -40,6 +44,8 @@ from app.profiles.samples import LengthSample
 LOCAL_WORKSPACE = "ws_local"
 """The one workspace of a server without accounts."""
 
+Answer = TypeVar("Answer")
+
 Upload = TypeVar("Upload")
 
 OFFERED = 50
@@ -47,6 +53,9 @@ OFFERED = 50
 
 KEPT_UPLOADS = 128
 """Uploads, calibrations and versions of price books, each, kept in memory; they never change."""
+
+KEPT_ESTIMATES = 512
+"""Estimates kept in memory; one takes some 300 kB, ten times what it takes as a document."""
 
 KEPT_DECISIONS = 512
 """Plans, and times of plans, kept in memory; one takes some 100 kB."""
@@ -121,7 +130,7 @@ class Installation:
         """Computes what takes long in processes of their own; nowhere but here without it."""
         self.sender = Sender()
         """Sends messages to webhooks."""
-        self.estimates = EstimateCache()
+        self.estimates: LruCache[Estimate] = LruCache(KEPT_ESTIMATES)
         """Estimates of the options of studies, and of the points of scaling curves."""
         self.decisions: LruCache[Any] = LruCache(KEPT_DECISIONS)
         """Plans that estimates have decided on, and how long they take."""
@@ -158,6 +167,9 @@ class Installation:
     def workspace(self, identifier: str) -> Workspace:
         return Workspace(self, identifier)
 
+    def workspaces(self) -> Iterator[Workspace]:
+        return map(self.workspace, self.store.workspaces())
+
     def prepare(self) -> None:
         """Bring the tables up to date and make the local workspace."""
         self.store.migrate()
@@ -166,10 +178,9 @@ class Installation:
 
     def forget_uploads(self) -> None:
         """Let go of what is in memory of uploads, since some were deleted."""
-        for kept in (
-            self.profiles, self.samples, self.estimates, self.decisions, self.searches, self.choices, self.queues
-        ):  # fmt: skip
-            kept.clear()
+        uploads = self.profiles, self.samples
+        for cache in (*uploads, self.estimates, self.decisions, self.searches, self.choices, self.queues):
+            cache.clear()
 
 
 class Workspace:
@@ -181,16 +192,6 @@ class Workspace:
     def __init__(self, installation: Installation, identifier: str) -> None:
         self.installation = installation
         self.id = identifier
-        self.estimates = EstimateCache(Scoped(installation.estimates.latest, self._scope))
-        self.decisions, self.searches, self.choices, self.queues = (
-            Scoped(shared, self._scope)
-            for shared in (
-                installation.decisions,
-                installation.searches,
-                installation.choices,
-                installation.queues,
-            )  # fmt: skip
-        )
 
     def transaction(self) -> AbstractContextManager[Repository]:
         """Open the queries of the workspace; commit at the end, roll back on an exception."""
@@ -227,9 +228,6 @@ class Workspace:
         catalog = published.sizing.catalog.with_own(own)
         return Known(replace(published.sizing, catalog=catalog), published)
 
-    def _scope(self) -> Hashable:
-        return (self.id, self.own_state) if self.own_state else None
-
     def context(self) -> SizingContext:
         """Return the sizing context that finds what the workspace has uploaded, calibrated and priced."""
         return replace(
@@ -244,7 +242,21 @@ class Workspace:
 
     def _remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """Return what was decided before in the workspace: of its uploads nobody else may learn."""
-        return self.decisions.get((self.id, key), make)
+        return self.installation.decisions.get((self.id, self.own_state, key), make)
+
+    def cached(self, cache: LruCache[Any], request: BaseModel, make: Callable[[], Answer]) -> Answer:
+        """Return the answer to a request, which is the same for as long as the accelerators are.
+
+        Uploads and calibrations stay as they are under their identifier.
+        """
+        answer: Answer = cache.get((self.id, self.own_state, request_key(request)), make)
+        return answer
+
+    def estimate(self, request: EstimateRequest, make: Callable[[], Estimate]) -> Estimate:
+        """Return an estimate, made anew where it is priced by a price book: they change."""
+        if request.assumptions.price_book_id is not None:
+            return make()
+        return self.cached(self.installation.estimates, request, make)
 
     def _book(self, name: str) -> PriceBook:
         """Return a price book in its newest version, or in the one named behind an @."""

@@ -25,7 +25,7 @@ from app.platform.admission import Credentials, Principal, Role
 from app.platform.identity import Identity, SessionTimes, Visitor, token_hash
 from app.platform.sessions import AccountsAdmission
 from app.platform.store.trail import TrailFilter
-from app.platform.workspace import LOCAL_WORKSPACE, Installation
+from app.platform.workspace import LOCAL_WORKSPACE
 from app.settings import Settings
 from tests.hindered import only_read
 from tests.identity.conftest import PASSWORD, Clock

@@ -20,7 +20,6 @@ from cryptography.x509.oid import NameOID
 from app.errors import Message
 from app.features.integrations.webhooks import LEASE, deliver
 from app.platform.outgoing import Reply, Sender
-from app.platform.workspace import Installation
 
 LOOPBACK = ipaddress.ip_address("127.0.0.1")
 

@@ -19,7 +19,7 @@ from app.features.sweeps.executors import LocalWorkerPool
 from app.platform.apart import MOST_WAITING, Abandoned, Apart, Shares, processor_seconds
 from app.platform.store.database import Store
 from app.platform.store.trail import Actor, acting, current_actor
-from app.platform.workspace import LOCAL_WORKSPACE, Installation
+from app.platform.workspace import LOCAL_WORKSPACE
 from tests.endurance.load import descendants
 from tests.serving import serving
 from tests.sizing.asking import sizing_context

@@ -24,7 +24,6 @@ from app.platform.sealing import Sealer
 from app.platform.store.database import Store
 from app.platform.store.queries import now
 from app.platform.store.tables import ProposalRecord, ProposalShare
-from app.platform.workspace import Installation
 from app.profiles.presets import models_directory
 from tests.clocks import Moved, moved_clock
 from tests.services.receiving import Pen, deliver_due

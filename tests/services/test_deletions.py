@@ -44,7 +44,6 @@ from app.platform.store.tables import (
 )
 from app.platform.store.upload_queries import UploadQueries
 from app.platform.web.examples import ACCELERATOR, BOOK, HEAD_TO_HEAD, RESNET, STUDY
-from app.platform.workspace import Installation
 from tests.services.test_held import ONE, moment_before_saving
 from tests.services.test_held import bench as bench
 from tests.services.test_storage import LAYERS

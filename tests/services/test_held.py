@@ -29,7 +29,7 @@ from app.platform.store.queries import now
 from app.platform.store.repository import Repository
 from app.platform.store.trail import Actor, acting
 from app.platform.web.examples import ACCELERATOR
-from app.platform.workspace import LOCAL_WORKSPACE, Installation
+from app.platform.workspace import LOCAL_WORKSPACE
 from tests.services.receiving import Pen, deliver_due
 from tests.services.test_rates import clock as clock
 from tests.services.test_storage import LAYERS, study_of

@@ -13,7 +13,6 @@ from app.features.proposals import service as proposals
 from app.features.proposals.model import Proposal, ReviewRequest
 from app.features.proposals.review import Mailer, take_step
 from app.platform.identity import Identity
-from app.platform.workspace import Installation
 from tests.services.test_deletions import comparison_of, proposal_of
 from tests.services.test_held import ONE, at_once
 from tests.services.test_held import bench as bench

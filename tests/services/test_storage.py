@@ -35,7 +35,6 @@ from app.platform.store.repository import Repository
 from app.platform.store.tables import StudyRecord
 from app.platform.store.upload_files import FileDirectory, UploadFiles, name_of
 from app.platform.web.examples import FLEET_PLAN, RESNET, STUDY
-from app.platform.workspace import Installation
 from app.profiles.presets import models_directory
 from tests.buckets import Bucket, bucket_server
 from tests.clocks import moved_clock

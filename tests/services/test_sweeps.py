@@ -23,7 +23,7 @@ from app.features.uploads.service import upload_profile, upload_workload
 from app.jobs import Jobs
 from app.platform.job_running import Watch
 from app.platform.store.database import Store
-from app.platform.workspace import LOCAL_WORKSPACE, Installation
+from app.platform.workspace import LOCAL_WORKSPACE
 from tests.jobs import do_next, never
 from tests.sizing.asking import sizing_context
 from tests.sizing.sweeping import BASE, BERT, Threads, wide

@@ -39,7 +39,7 @@ from app.platform.store.integration_queries import MOST_OF_WORKSPACE
 from app.platform.store.queries import now
 from app.platform.store.tables import AuditEvent, ProposalRecord
 from app.platform.store.trail import Actor, TrailFilter, acting
-from app.platform.workspace import LOCAL_WORKSPACE, Installation
+from app.platform.workspace import LOCAL_WORKSPACE
 from app.settings import Settings
 from tests.postgres import Cluster
 from tests.services.receiving import LOOPBACK, Pen, deliver_due, receiving

@@ -20,7 +20,7 @@ from app.features.uploads.service import (
     upload_workload,
 )
 from app.platform.store.database import Store
-from app.platform.workspace import LOCAL_WORKSPACE, Installation
+from app.platform.workspace import LOCAL_WORKSPACE
 from app.profiles.presets import models_directory
 
 OTHER = "ws_other"

@@ -16,7 +16,6 @@ from app.features.operation.store_check import check_store
 from app.platform.store.database import Store
 from app.platform.store.migrate import RESTORE
 from app.platform.store.tables import EstimateRow
-from app.platform.workspace import Installation
 from tests.sizing.asking import sizing_context
 from tests.store.conftest import damage
 

@@ -102,8 +102,8 @@ def accelerators_page(
     form: Form | None = None,
     message: Message | None = None,
 ) -> AcceleratorsPage:
-    bench = workspace_of(request)
-    catalog = bench.published.catalog
+    workspace = workspace_of(request)
+    catalog = workspace.installation.sizing.catalog
     machines = set(gpus(catalog, "machine"))
     known = {name for name in catalog.names("system") if catalog.system(name).machine in machines}
     like = request.query_params.get("like", "")
@@ -112,10 +112,10 @@ def accelerators_page(
         form=form
         or Form({"like": [like], **(copied(catalog, like) if like in known else {"devices": ["8"]})}),
         message=message,
-        fabrics=fabrics_of(bench),
+        fabrics=fabrics_of(workspace),
         like=[
             ChoiceGroup(group.name, offered)
-            for group in choices.system_names(bench.catalogue)
+            for group in choices.system_names(workspace.catalogue)
             if (offered := [choice for choice in group.choices if choice.id in known])
         ],
     )

@@ -33,8 +33,8 @@ from app.platform.sessions import Started, start
 from app.platform.store.account_tables import Account, Invitation, Membership, PasswordLink
 from app.platform.store.database import IdentityStore
 from app.platform.store.queries import new_id, now
-from app.platform.store.tables import Workspace
-from app.platform.workspace import LOCAL_WORKSPACE, Workspace
+from app.platform.store.tables import WorkspaceRow
+from app.platform.workspace import LOCAL_WORKSPACE
 
 LINK_WORKS = timedelta(days=2)
 MOST_MEMBERS = 1000
@@ -46,7 +46,7 @@ class NewAccount:
     """An account created by the operator."""
 
     account: Account
-    workspace: Workspace
+    workspace: WorkspaceRow
     role: Role
     link: str | None
     """Address to set its password; None if one was given."""
@@ -88,7 +88,7 @@ def add_account(
     return NewAccount(account, home, granted, link and identity.address_of(link))
 
 
-def workspace_of(queries: IdentityStore, name: str | None) -> Workspace:
+def workspace_of(queries: IdentityStore, name: str | None) -> WorkspaceRow:
     """Return a workspace by identifier or name; without a name, the local one or the only one."""
     known = queries.people.workspaces()
     if name is None:
@@ -155,8 +155,8 @@ def join(queries: IdentityStore, account: Account, workspace_id: str, role: Role
     queries.people.keep(Membership(account_id=account.id, workspace_id=workspace_id, role=role))
 
 
-def add_workspace(identity: Identity, name: str) -> Workspace:
-    workspace = Workspace(id=new_id("ws"), name=checked_name(name))
+def add_workspace(identity: Identity, name: str) -> WorkspaceRow:
+    workspace = WorkspaceRow(id=new_id("ws"), name=checked_name(name))
     with identity.store.identity() as queries:
         if any(other.name == workspace.name for other in queries.people.workspaces()):
             raise Conflict.at("name", "a workspace with this name already exists")
@@ -164,7 +164,7 @@ def add_workspace(identity: Identity, name: str) -> Workspace:
     return workspace
 
 
-def list_workspaces(identity: Identity) -> list[tuple[Workspace, int]]:
+def list_workspaces(identity: Identity) -> list[tuple[WorkspaceRow, int]]:
     with identity.store.identity() as queries:
         return [
             (workspace, len(queries.people.members(workspace.id)))

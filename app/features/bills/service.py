@@ -160,9 +160,7 @@ def of_estimate(workspace: Workspace, request: BillRequest) -> BillRequest:
     check_asked(request)
     if request.estimate_id is None:
         return request
-    estimate = found(
-        partial(get_estimate_request, workspace), workspace.id, "estimate_id", request.estimate_id
-    )
+    estimate = found(partial(get_estimate_request, workspace), "estimate_id", request.estimate_id)
     own = asked_of(estimate, workspace.sizing.catalog)
     stated = request.model_fields_set
     missing = {name: value for name, value in own.items() if name not in stated}

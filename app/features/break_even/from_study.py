@@ -96,13 +96,13 @@ def is_owned(workspace: Workspace, option: StudyOption) -> bool:
 
 def amounts_of(question: StudyQuestion) -> OptionAmounts | None:
     """Return the amounts of an option; None where it has no price, or does not run."""
-    bench, content, own = question.workspace, question.content, question.option
-    catalog = bench.context(question.workspace.id).priced(content.base.assumptions.price_book_id).catalog
-    rented = [option for option in content.options if option.system and not is_owned(bench, option)]
+    workspace, content, own = question.workspace, question.content, question.option
+    catalog = workspace.context().priced(content.base.assumptions.price_book_id).catalog
+    rented = [option for option in content.options if option.system and not is_owned(workspace, option)]
     stand_ins = [] if rented else list(closest_clouds(catalog, own))
     for clouds in [[stand_in] for stand_in in stand_ins] or [rented]:
         compared = content.model_copy(update={"options": [own, *clouds]})
-        requests, estimates = estimates_of(bench, question.workspace.id, compared, {}, strict=False)
+        requests, estimates = estimates_of(workspace, compared, {}, strict=False)
         entries = {
             key: ComparisonEntry(request, estimate)
             for key, request in requests.items()
@@ -110,7 +110,7 @@ def amounts_of(question: StudyQuestion) -> OptionAmounts | None:
         }
         if any(cloud.key in entries for cloud in clouds) or own.key not in entries:
             break
-    priced = costs_on_one_basis(entries, bench.context(question.workspace.id), BasisAsked())
+    priced = costs_on_one_basis(entries, workspace.context(), BasisAsked())
     purchase = None if priced is None else priced.purchases.get(own.key)
     if priced is None or purchase is None:
         return None

@@ -54,7 +54,7 @@ def create_calibration(
 
     def fit() -> tuple[CalibrationAnswer, Save]:
         if request.study_id is not None:
-            found(partial(get_study, workspace), workspace.id, "study_id", request.study_id)
+            found(partial(get_study, workspace), "study_id", request.study_id)
         calibration = calibrate(request, workspace.context(), new_id("cal"))
         return calibration.answer, saving(calibration.answer, profile_to_json(calibration.profile))
 

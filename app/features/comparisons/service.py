@@ -24,7 +24,7 @@ from app.features.comparisons.model import (
 from app.features.comparisons.one_basis import BasisAsked, on_one_basis
 from app.features.estimates.service import estimate_of, make_estimate, save_estimate
 from app.features.estimates.standing import standing
-from app.platform import workbench
+from app.platform import references
 from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, read_cursor, write_cursor
@@ -204,7 +204,7 @@ def compared(
 
 
 def existing(repository: Repository, identifier: str) -> ComparisonRecord:
-    return workbench.existing(repository, ComparisonRecord, identifier, "comparison")
+    return references.existing(repository, ComparisonRecord, identifier, "comparison")
 
 
 def stored(repository: Repository, identifier: str) -> list[ComparisonEntry]:

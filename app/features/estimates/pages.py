@@ -99,10 +99,10 @@ SEARCHED = {"tensor", "pipeline", "data", "micro_batch", "recompute"}
 
 def estimate_page(request: Request, estimate: Estimate, frame: object | None = None) -> EstimatePage:
     """Return the page of an estimate; in a study with the software it can use instead."""
-    bench, voice = workspace_of(request), voice_of(request)
-    fabric = bench.catalogue.fabrics.documents.get(estimate.system.fabric)
-    system = bench.catalogue.systems.documents.get(estimate.system.id)
-    softwares = choices.softwares(bench, voice, system.chip_kind) if system and estimate.software else []
+    workspace, voice = workspace_of(request), voice_of(request)
+    fabric = workspace.catalogue.fabrics.documents.get(estimate.system.fabric)
+    system = workspace.catalogue.systems.documents.get(estimate.system.id)
+    softwares = choices.softwares(workspace, voice, system.chip_kind) if system and estimate.software else []
     schedule = estimate.schedule
     metrics = [run.metric for run in estimate.validation.nearest_measured]
     metrics += [run.metric for run in estimate.validation.outside]

@@ -139,7 +139,7 @@ def scale_estimate(workspace: Workspace, request: EstimateRequest, counts: list[
     context = workspace.context()
 
     def at(scaled: EstimateRequest) -> Estimate:
-        return workspace.estimates.get(workspace.id, scaled, lambda: estimate(scaled, context))
+        return workspace.estimate(scaled, lambda: estimate(scaled, context))
 
     return [at(scaled) for scaled in scaled_requests(request, counts)]
 

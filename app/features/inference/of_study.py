@@ -23,11 +23,11 @@ def can_serve(workspace: Workspace, option: StudyOption) -> bool:
 
 def serve_study(question: StudyQuestion, terms: ServingTerms) -> Inference:
     """Compute how the systems of a study serve its model, in the order of its options."""
-    bench, state, workspace = question.workspace, question.state, question.workspace.id
+    workspace = question.workspace
     options = [
-        question_of(bench, workspace, state, option.key)
+        question_of(workspace, question.state, option.key)
         for option in question.content.options
-        if can_serve(bench, option)
+        if can_serve(workspace, option)
     ]
     requests = [option.request for option in options if option.request is not None]
     if not requests:
@@ -48,4 +48,4 @@ def serve_study(question: StudyQuestion, terms: ServingTerms) -> Inference:
             "currency": requests[0].currency,
         }
     )
-    return infer(request, bench.context(workspace))
+    return infer(request, workspace.context())

@@ -50,10 +50,10 @@ class ServingPage:
 
 def serving_page(request: Request, opened: OpenView, result: Answered[Inference] | None) -> ServingPage:
     """Return the page of an answer, or of the previous one if this question is refused."""
-    bench, content = opened.workspace, opened.state.content
+    workspace, content = opened.workspace, opened.state.content
     form = Form() if result is None else result.form
     answer = None if result is None else result.answer
-    labels = labels_of(content, bench.sizing.catalog).values()
+    labels = labels_of(content, workspace.sizing.catalog).values()
     served = set() if answer is None else {system.label for system in answer.systems}
     general = FORM.unplaced(form)
     if result is not None and result.message is not None and not form.errors:
@@ -63,7 +63,7 @@ def serving_page(request: Request, opened: OpenView, result: Answered[Inference]
         form=form,
         general=general,
         stale=result is not None and result.stale,
-        suited=any(can_serve(bench, option) for option in content.options),
+        suited=any(can_serve(workspace, option) for option in content.options),
         left_out=[] if answer is None else [label for label in labels if label not in served],
         formats={name: name for name in FORMATS},
         answer=answer,

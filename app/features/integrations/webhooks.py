@@ -35,7 +35,7 @@ from app.platform.store.account_tables import WebhookDelivery, WebhookRecord
 from app.platform.store.integration_queries import WAITING, new_message
 from app.platform.store.queries import new_id, now
 from app.platform.store.repository import Repository
-from app.platform.workspace import Workspace
+from app.platform.workspace import Installation, Workspace
 
 logger = logging.getLogger("rackline.webhooks")
 
@@ -221,10 +221,10 @@ def send_again(workspace: Workspace, identifier: str, message_id: str) -> Delive
         return filled(Delivery, message)
 
 
-def deliver(workspace: Workspace, message: WebhookDelivery) -> None:
+def deliver(installation: Installation, message: WebhookDelivery) -> None:
     """Send a claimed message once and record the outcome; disable a webhook that can no longer be reached."""
-    moment = message.tried_at or now()
-    with workspace.installation.store.transaction(message.workspace_id) as repository:
+    moment, workspace = message.tried_at or now(), installation.workspace(message.workspace_id)
+    with workspace.transaction() as repository:
         webhook = repository.get(WebhookRecord, message.webhook_id)
         if webhook is None or not webhook.active:
             repository.hooks.drop(message.webhook_id)
@@ -241,7 +241,7 @@ def deliver(workspace: Workspace, message: WebhookDelivery) -> None:
     }
     # Of a message that was taken over, dropped or sent again meanwhile the outcome counts no longer.
     mine = {"id": message.id, "attempts": message.attempts, "status": WAITING}
-    with workspace.installation.store.transaction(message.workspace_id) as repository:
+    with workspace.transaction() as repository:
         repository.hooks.hold(webhook.id)
         recorded = repository.hooks.record(outcome, **mine)
         if recorded and status == "delivered":

@@ -44,7 +44,6 @@ from app.features.networks.options import (
     usual_networks,
 )
 from app.features.networks.timing import Cluster, same_plans, timed
-from app.platform.caches import key_of
 from app.platform.workspace import Workspace
 
 
@@ -286,8 +285,7 @@ def weigh_fabrics(workspace: Workspace, request: FabricChoiceRequest) -> FabricC
     # Price books change under their identifier.
     if any(book is not None for book in books):
         return choose()
-    choice: FabricChoice = workspace.choices.get(key_of(workspace.id, request), choose)
-    return choice
+    return workspace.cached(workspace.installation.choices, request, choose)
 
 
 def usual_options(workspace: Workspace, estimate: EstimateRequest) -> list[tuple[str, str]]:

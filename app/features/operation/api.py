@@ -20,7 +20,7 @@ from app.features.operation.chores import jobs_in_states
 from app.features.operation.readiness import NEEDED, Readiness
 from app.platform.web.api import problems
 from app.platform.web.auth import BEARER
-from app.platform.web.deps import WorkspaceDep
+from app.platform.web.deps import InstallationDep
 from app.platform.web.problems import NotAllowed
 from app.platform.web.rights import name_of
 from app.platform.web.security import FORWARDED
@@ -73,11 +73,11 @@ def ready(request: Request) -> dict[str, str]:
 
 
 @router.get("/metrics", include_in_schema=False)
-def metrics(request: Request, workspace: WorkspaceDep) -> Response:
+def metrics(request: Request, installation: InstallationDep) -> Response:
     """Give every figure in the text format of Prometheus."""
     admit(request, request.app.state.metrics_token)
     parts = parts_ready(request.app.state.readiness.look())
-    text = exposition(lambda: [parts, *waiting_work(workspace)])
+    text = exposition(lambda: [parts, *waiting_work(installation)])
     return Response(text, media_type=CONTENT_TYPE_LATEST)
 
 

@@ -43,8 +43,8 @@ def purge(
 ) -> Purged:
     """Delete expired data of every workspace, and files without a reference."""
     purged = Purged()
-    for workspace in installation.store.workspaces():
-        with installation.store.transaction(workspace) as repository:
+    for workspace in installation.workspaces():
+        with workspace.transaction() as repository:
             trusted = dry_run or at_once or repository.retention.steady(moment, LONGEST_SILENCE) >= STEADY
         if not trusted:
             purged.waiting += 1
@@ -52,7 +52,7 @@ def purge(
         for kind in KINDS:
             before = installation.retention.before(kind, moment)
             if before is not None:
-                purged.counts[kind] += PURGES[kind](installation, workspace, before, dry_run)
+                purged.counts[kind] += PURGES[kind](workspace, before, dry_run)
     purged.counts["files"] = purge_files(installation, dry_run)
     return purged
 
@@ -100,7 +100,7 @@ def purge_shares(workspace: Workspace, before: datetime, dry_run: bool) -> int:
         return repository.retention.shares(before, dry_run)
 
 
-PURGES: dict[str, Callable[[Workbench, str, datetime, bool], int]] = {
+PURGES: dict[str, Callable[[Workspace, datetime, bool], int]] = {
     "estimates": purge_estimates,
     "sweeps": purge_sweeps,
     "idempotency": purge_keys,
@@ -118,8 +118,10 @@ def purge_files(installation: Installation, dry_run: bool) -> int:
     if dry_run:
         return len(unreferenced) + len(list(files.strays()))
     # Each is checked again while no upload is running: one under way has its row by then.
-    removed = sum(remove_files(installation, file.workspace_id, [file.sha256]) for file in unreferenced)
-    with nobody_uploads(installation, LOCAL_WORKSPACE) as (alone, _):
+    removed = sum(
+        installation.workspace(file.workspace_id).remove_files([file.sha256]) for file in unreferenced
+    )
+    with installation.workspace(LOCAL_WORKSPACE).without_uploads() as (alone, _):
         for stray in list(files.strays()) if alone else ():
             files.storage.delete(stray)
             removed += 1
@@ -129,9 +131,9 @@ def purge_files(installation: Installation, dry_run: bool) -> int:
 def unreferenced_files(installation: Installation, files: UploadFiles) -> list[KeptFile]:
     """Return the stored files that no upload refers to."""
     referenced = {}
-    for workspace in installation.store.workspaces():
-        with installation.store.transaction(workspace) as repository:
-            referenced[workspace] = repository.uploads.addresses()
+    for workspace in installation.workspaces():
+        with workspace.transaction() as repository:
+            referenced[workspace.id] = repository.uploads.addresses()
     return [file for file in files.each() if file.sha256 not in referenced.get(file.workspace_id, set())]
 
 
@@ -152,7 +154,7 @@ class Chore:
 
     name: str
     every: timedelta
-    run: Callable[[Workbench], object]
+    run: Callable[[Installation], object]
 
     def due(self, installation: Installation) -> bool:
         """Claim a turn; false if it is not due or another server has claimed it."""
@@ -161,10 +163,14 @@ class Chore:
 
 
 HOUSEKEEPING: tuple[Chore, ...] = (
-    Chore("tidy-database", timedelta(days=1), lambda bench: bench.store.tidy()),
+    Chore("tidy-database", timedelta(days=1), lambda installation: installation.store.tidy()),
     Chore("integration", timedelta(minutes=10), tidy_integration),
-    Chore("sign-ins", timedelta(hours=1), lambda bench: sessions.purge(bench.store, bench.session_times)),
-    Chore("retention", timedelta(hours=6), lambda bench: purge(bench, now())),
+    Chore(
+        "sign-ins",
+        timedelta(hours=1),
+        lambda installation: sessions.purge(installation.store, installation.session_times),
+    ),
+    Chore("retention", timedelta(hours=6), lambda installation: purge(installation, now())),
 )
 """Every recurring chore of the server, in one place."""
 

@@ -44,7 +44,7 @@ class ReadinessCheck:
     """Checks the parts of one server. Its messages name no address and no secret."""
 
     def __init__(self, installation: Installation, stopping: threading.Event) -> None:
-        self._bench = installation
+        self._installation = installation
         self._stopping = stopping
         self._uploads_seen: tuple[float, Message | None] | None = None
 
@@ -64,26 +64,26 @@ class ReadinessCheck:
         }
 
     def _database(self) -> None:
-        self._bench.store.check()
+        self._installation.store.check()
 
     def _schema(self) -> Message | None:
-        if self._bench.store.is_ready():
+        if self._installation.store.is_ready():
             return None
         return Message("the database schema belongs to another version of Rackline")
 
     def _uploads(self) -> Message | None:
-        if self._bench.files is None:
+        if self._installation.files is None:
             return None
         seen = self._uploads_seen
         if seen is None or time.monotonic() - seen[0] >= KEPT_SECONDS:
-            seen = time.monotonic(), fault_of(self._bench.files.storage.check)
+            seen = time.monotonic(), fault_of(self._installation.files.storage.check)
             self._uploads_seen = seen
         return seen[1]
 
     def _disk(self) -> Message | None:
-        if self._bench.files is None:
+        if self._installation.files is None:
             return None
-        directory = self._bench.files.directory
+        directory = self._installation.files.directory
         while not directory.exists():
             directory = directory.parent
         free = shutil.disk_usage(directory).free

@@ -41,9 +41,9 @@ def check_store(installation: Installation) -> Iterator[Fault]:
         if not installation.store.is_ready():
             # Already reported; tables of another version cannot be read.
             return
-        for workspace in installation.store.workspaces():
-            yield from check_proposals(installation, workspace)
-            yield from check_files(installation, workspace)
+        for workspace in installation.workspaces():
+            yield from check_proposals(workspace)
+            yield from check_files(workspace)
         yield from check_strays(installation)
     except Unavailable as error:
         if error.message is not DAMAGED:
@@ -83,13 +83,14 @@ def check_proposals(workspace: Workspace) -> Iterator[Fault]:
 
 
 def check_files(workspace: Workspace) -> Iterator[Fault]:
-    if workspace.installation.files is None:
+    files = workspace.installation.files
+    if files is None:
         return
     with workspace.transaction() as repository:
         addresses = repository.uploads.addresses()
     for sha256 in sorted(addresses):
-        values = {"path": workspace.installation.files.place(workspace.id, sha256)}
-        whole = workspace.installation.files.is_whole(workspace.id, sha256)
+        values = {"path": files.place(workspace.id, sha256)}
+        whole = files.is_whole(workspace.id, sha256)
         if whole is None:
             yield Fault("file", Message("an uploaded file is missing: {path}", values))
         elif not whole:

@@ -22,7 +22,6 @@ from app.features.plans.model import (
     SearchRequest,
 )
 from app.features.plans.searching import timed_search
-from app.platform.caches import key_of
 from app.platform.workspace import Workspace
 from app.telemetry import SEARCHES
 
@@ -204,9 +203,7 @@ def run_search(workspace: Workspace, request: SearchRequest) -> Search:
 
 def kept_search(workspace: Workspace, request: SearchRequest) -> Search:
     """Return the best plans of a model on a system, cached by request."""
-    key = key_of(workspace.id, request)
-    answer: Search = workspace.searches.get(key, lambda: run_search(workspace, request))
-    return answer
+    return workspace.cached(workspace.installation.searches, request, lambda: run_search(workspace, request))
 
 
 IPU_SOFTWARE = "ipu-base"

@@ -129,11 +129,11 @@ def at_fields(form: Form) -> Form:
 
 
 def costs_page(request: Request, estimate: Estimate, form: Form, *, stale: bool) -> CostsPage:
-    bench, voice = workspace_of(request), voice_of(request)
+    workspace, voice = workspace_of(request), voice_of(request)
     basis = estimate.cost.basis if estimate.cost else {}
     region = form.get("region") or str(basis.get("region", "korea"))
-    tiers = bench.sizing.catalog.tariffs(region) if region in ("korea", "us", "eu") else ()
-    books = list_books(bench, workspace_of(request), ALL, None).items
+    tiers = workspace.sizing.catalog.tariffs(region) if region in ("korea", "us", "eu") else ()
+    books = list_books(workspace, ALL, None).items
     return CostsPage(
         query="" if stale else urlencode(form.firsts),
         estimate=estimate,

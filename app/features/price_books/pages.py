@@ -175,8 +175,8 @@ def book_page(
     rows: Sequence[TypedRow] | None = None,
 ) -> PriceBookPage:
     """Return the page of a price book; ``rows`` are those typed, if they were refused."""
-    bench, workspace = workspace_of(request)
-    catalog = bench.sizing.catalog
+    workspace = workspace_of(request)
+    catalog = workspace.sizing.catalog
     editable = book.version == book.newest and len(book.rows) <= EDITED
     makers = sorted({item.maker for item in catalog.items.values()} - {""})
     return PriceBookPage(
@@ -193,7 +193,7 @@ def book_page(
         parameters=list(LIMITS),
         conditions=list(filter(None, (*RENTALS.values(), *CONDITIONS))),
         units=list(dict.fromkeys(unit for name in LIMITS for unit in units_of(catalog, name))),
-        estimates=list_estimates(bench, workspace, ESTIMATES, None).items,
+        estimates=list_estimates(workspace, ESTIMATES, None).items,
     )
 
 

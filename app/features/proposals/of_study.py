@@ -70,17 +70,19 @@ class StudyProposalPage:
 def render_view(
     request: Request, view: OpenView, form: Form, message: Message | None = None, status: int = 200
 ) -> Response:
-    bench, workspace, content = view.workspace, view.workspace.id, view.state.content
-    labels = labels_of(content, bench.sizing.catalog)
+    workspace, content = view.workspace, view.state.content
+    labels = labels_of(content, workspace.sizing.catalog)
     page = StudyProposalPage(
         frame=view.frame,
-        proposals=proposals.list_proposals(bench, workspace, LISTED, None, study=view.state.study.id).items,
+        proposals=proposals.list_proposals(workspace, LISTED, None, study=view.state.study.id).items,
         form=form,
         message=message,
         labels=list(labels.values()),
         calibrations=offered_runs(view, form.get("calibration_id")),
         networks=[
-            Choice(option.key, labels[option.key]) for option in content.options if switched(bench, option)
+            Choice(option.key, labels[option.key])
+            for option in content.options
+            if switched(workspace, option)
         ],
         saves=not view.state.study.saved or bool(view.frame.query),
     )
@@ -88,13 +90,13 @@ def render_view(
 
 
 def offered_runs(view: OpenView, requested: str) -> list[Choice]:
-    bench, workspace = view.workspace, view.workspace.id
-    runs = list_calibrations(bench, workspace, LISTED, None, view.state.study.id).items
+    workspace = view.workspace
+    runs = list_calibrations(workspace, LISTED, None, view.state.study.id).items
     offered = {run.id: run.name for run in runs}
     if requested and requested not in offered:
         # Runs kept without a study are offered in the study made for them.
         with contextlib.suppress(NotFound):
-            offered[requested] = get_calibration(bench, workspace, requested).name
+            offered[requested] = get_calibration(workspace, requested).name
     return [Choice(identifier, label) for identifier, label in offered.items()]
 
 

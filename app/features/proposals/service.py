@@ -45,7 +45,7 @@ from app.features.proposals.pdf import proposal_pdf
 from app.features.proposals.texts import reason_in, sections_of, without_hidden_texts
 from app.features.studies.model import ComparisonOfState, StateRequest
 from app.features.studies.states import comparison_of_state, state_of
-from app.platform import workbench
+from app.platform import references
 from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, read_cursor, write_cursor
@@ -53,7 +53,7 @@ from app.platform.store.proposal_queries import ANSWERED, EXPIRED
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import ProposalRecord, ProposalShare
-from app.platform.workspace import Workspace
+from app.platform.workspace import Installation, Workspace
 from app.telemetry import RENDERINGS
 
 Standing = Literal["draft", "frozen", "expired"]
@@ -100,7 +100,7 @@ def create_proposal(
         )
 
         def save(repository: Repository) -> None:
-            workbench.hold_named(repository, record.request)
+            references.hold_named(repository, record.request)
             repository.add(record)
             detail = {"comparison": resolved.comparison_id}
             repository.of_proposal(record.id).add_event("created", moment, detail)
@@ -321,7 +321,7 @@ def change_proposal(
         "review": "draft",
     }
     with workspace.transaction() as repository:
-        workbench.hold_named(repository, compiled_from)
+        references.hold_named(repository, compiled_from)
         queries = repository.of_proposal(identifier)
         if not queries.change(record.version, values):
             overtaker = existing(repository, identifier)
@@ -396,7 +396,7 @@ def list_events(workspace: Workspace, identifier: str) -> ProposalEvents:
 
 
 def existing(repository: Repository, identifier: str) -> ProposalRecord:
-    return workbench.existing(repository, ProposalRecord, identifier, "proposal")
+    return references.existing(repository, ProposalRecord, identifier, "proposal")
 
 
 def freeze_proposal(workspace: Workspace, identifier: str) -> Frozen:
@@ -445,11 +445,11 @@ def pdf_of(workspace: Workspace, proposal: Proposal) -> bytes:
     return proposal_pdf(proposal) if stored_pdf is None else stored_pdf
 
 
-def note_expired(workspace: Workspace, moment: datetime) -> int:
+def note_expired(installation: Installation, moment: datetime) -> int:
     """Record that the last day of frozen proposals is over; return how many were recorded."""
     noted = 0
-    for row in workspace.installation.store.ended_proposals(moment.date(), MOST_NOTED):
-        with workspace.installation.store.transaction(row.workspace_id) as repository:
+    for row in installation.store.ended_proposals(moment.date(), MOST_NOTED):
+        with installation.workspace(row.workspace_id).transaction() as repository:
             queries = repository.of_proposal(row.proposal_id)
             queries.hold()
             # Another server may have recorded it already.

@@ -16,7 +16,7 @@ from app.features.proposals.sharing import SharedProposal, WrongPassphrase
 from app.features.proposals.views import LockedPage, SharedPage, paper_of
 from app.platform.identity import token_hash
 from app.platform.web.auth import reach_of
-from app.platform.web.deps import WorkspaceDep
+from app.platform.web.deps import InstallationDep
 from app.platform.web.forms import read_fields, typed
 from app.platform.web.locale import language_of
 from app.platform.web.needs import count_reading
@@ -24,7 +24,7 @@ from app.platform.web.problems import NotAllowed
 from app.platform.web.rendering import render
 from app.platform.web.rights import with_link
 from app.platform.wording.voice import LANGUAGES, WRITTEN
-from app.platform.workspace import Workspace
+from app.platform.workspace import Installation, Workspace
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(with_link)])
 
@@ -50,29 +50,31 @@ def cookie_of(token: str) -> str:
     return COOKIE.format(link=token_hash(token)[:16])
 
 
-def count(request: Request, workspace: Workspace, token: str) -> None:
+def count(request: Request, installation: Installation, token: str) -> None:
     """Count a request against the quota of a link; raises an error beyond it."""
-    workspace, _ = sharing.link_target(workspace, token)
-    count_reading(request, workspace, sharing.link_id(token))
+    workspace, _ = sharing.link_target(installation, token)
+    count_reading(request, workspace.id, sharing.link_id(token))
 
 
-def open_link(request: Request, workspace: Workspace, token: str, form: str) -> SharedProposal:
+def open_link(request: Request, installation: Installation, token: str, form: str) -> SharedProposal:
     """Return the proposal of a link, as far as this browser has unlocked it."""
-    count(request, workspace, token)
-    return sharing.open_share(workspace, token, request.cookies.get(cookie_of(token)), form)
+    count(request, installation, token)
+    return sharing.open_share(installation, token, request.cookies.get(cookie_of(token)), form)
 
 
-def unlocked_proposal(request: Request, workspace: Workspace, token: str, form: str) -> tuple[Proposal, str]:
+def unlocked_proposal(
+    request: Request, installation: Installation, token: str, form: str
+) -> tuple[Proposal, Workspace]:
     """Return the proposal of a link and its workspace; raises an error before it is unlocked."""
-    shared = open_link(request, workspace, token, form)
+    shared = open_link(request, installation, token, form)
     if shared.proposal is None:
         raise NotAllowed("open the link in a browser and enter its passphrase first")
-    return shared.proposal, shared.workspace_id
+    return shared.proposal, shared.workspace
 
 
 @router.get("/s/{token}.json")
-def shared_data(request: Request, workspace: WorkspaceDep, token: str) -> Response:
-    proposal, _ = unlocked_proposal(request, workspace, token, "json")
+def shared_data(request: Request, installation: InstallationDep, token: str) -> Response:
+    proposal, _ = unlocked_proposal(request, installation, token, "json")
     # The link, its use and the next steps are private to the author.
     hidden: dict[str, Any] = dict.fromkeys(("share", "first_opened_at", "last_opened_at"))
     hidden |= {"steps": [], "opened": 0}
@@ -81,9 +83,9 @@ def shared_data(request: Request, workspace: WorkspaceDep, token: str) -> Respon
 
 
 def file_route(kind: FileKind) -> Callable[..., Response]:
-    def shared_file(request: Request, workspace: WorkspaceDep, token: str) -> Response:
-        proposal, workspace = unlocked_proposal(request, workspace, token, kind)
-        return private(file_of(workspace, workspace, proposal, kind))
+    def shared_file(request: Request, installation: InstallationDep, token: str) -> Response:
+        proposal, workspace = unlocked_proposal(request, installation, token, kind)
+        return private(file_of(workspace, proposal, kind))
 
     return shared_file
 
@@ -93,8 +95,8 @@ for file_kind in FILE_KINDS:
 
 
 @router.get("/s/{token}", response_class=HTMLResponse)
-def show_shared(request: Request, workspace: WorkspaceDep, token: str) -> Response:
-    shared = open_link(request, workspace, token, "page")
+def show_shared(request: Request, installation: InstallationDep, token: str) -> Response:
+    shared = open_link(request, installation, token, "page")
     if shared.proposal is None:
         return render_locked(request, LockedPage(token=token, message=None))
     page = SharedPage(token=token, shared=shared, paper=paper_of(shared.proposal))
@@ -110,12 +112,12 @@ def render_locked(request: Request, page: LockedPage, status: int = 200) -> Resp
 
 
 @router.post("/s/{token}", response_class=HTMLResponse)
-def unlock(request: Request, workspace: WorkspaceDep, form: FormDep, token: str) -> Response:
+def unlock(request: Request, installation: InstallationDep, form: FormDep, token: str) -> Response:
     """Check the passphrase of a link; the browser stores a proof of it for this link."""
     passphrase = typed(form).get("passphrase", [""])[0]
-    count(request, workspace, token)
+    count(request, installation, token)
     try:
-        proof = sharing.unlock_share(workspace, token, passphrase)
+        proof = sharing.unlock_share(installation, token, passphrase)
     except WrongPassphrase as error:
         return render_locked(request, LockedPage(token=token, message=error.message), error.status)
     response = RedirectResponse(f"/s/{token}", 303)

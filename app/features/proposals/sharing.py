@@ -18,7 +18,7 @@ from app.platform.passwords import check_not_blank
 from app.platform.store.queries import now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import ProposalShare
-from app.platform.workspace import Workspace
+from app.platform.workspace import Installation, Workspace
 
 SCRYPT = {"n": 2**14, "r": 8, "p": 1, "maxmem": 64 * 1024 * 1024}
 """Cost of one guess at a passphrase: about 16 MB and some hundredths of a second (RFC 7914)."""
@@ -44,7 +44,7 @@ class SharedProposal:
     """The proposal behind a link; None before the passphrase is entered."""
 
     proposal: Proposal | None
-    workspace_id: str
+    workspace: Workspace
     expires_at: datetime
 
 
@@ -117,17 +117,17 @@ def revoke_share(workspace: Workspace, identifier: str) -> None:
 
 
 def open_share(
-    workspace: Workspace, token: str, proof: str | None = None, form: str = "page"
+    installation: Installation, token: str, proof: str | None = None, form: str = "page"
 ) -> SharedProposal:
-    workspace_id, identifier = link_target(workspace, token)
+    workspace, identifier = link_target(installation, token)
     moment = now()
-    with workspace.installation.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         queries = repository.of_proposal(identifier)
         share = queries.share_of(token_hash(token), moment)
         if share is None:
             raise no_link()
         if share.passphrase_hash is not None and not is_proof(proof, token, share.passphrase_hash):
-            return SharedProposal(None, workspace_id, share.expires_at)
+            return SharedProposal(None, workspace, share.expires_at)
         if form == "page":
             queries.count_visit(moment)
         share = queries.count_opening(token_hash(token))
@@ -141,14 +141,14 @@ def open_share(
             NOTED_EVERY, "proposal.read", "proposal", identifier, form=form, link=link_id(token)
         )
         expires = share.expires_at
-    return SharedProposal(get_proposal(workspace, workspace_id, identifier), workspace_id, expires)
+    return SharedProposal(get_proposal(workspace, identifier), workspace, expires)
 
 
-def unlock_share(workspace: Workspace, token: str, passphrase: str) -> str:
+def unlock_share(installation: Installation, token: str, passphrase: str) -> str:
     """Return the proof of a correct passphrase, which the browser sends from then on."""
-    workspace_id, identifier = link_target(workspace, token)
+    workspace, identifier = link_target(installation, token)
     moment = now()
-    with workspace.installation.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         queries = repository.of_proposal(identifier)
         queries.count_attempt(token_hash(token))
         share = queries.share_of(token_hash(token), moment)
@@ -168,7 +168,7 @@ def unlock_share(workspace: Workspace, token: str, passphrase: str) -> str:
         raise TooMany(message, retry_after=wait_seconds)
     # Between two transactions, so that other writers do not wait for the slow hash.
     correct = hmac.compare_digest(passphrase_hash(passphrase, salt), expected)
-    with workspace.installation.store.transaction(workspace_id) as repository:
+    with workspace.transaction() as repository:
         repository.of_proposal(identifier).settle_attempts(token_hash(token), failures if correct else 0)
         action = "proposal.unlocked" if correct else "proposal.refused"
         repository.trail.note_once(NOTED_EVERY, action, "proposal", identifier, link=link_id(token))
@@ -190,12 +190,12 @@ def pause_seconds(share: ProposalShare, moment: datetime) -> int:
     return 0
 
 
-def link_target(workspace: Workspace, token: str) -> tuple[str, str]:
+def link_target(installation: Installation, token: str) -> tuple[Workspace, str]:
     """Return workspace and proposal of a link."""
-    share = workspace.installation.store.shared_by(token_hash(token)) if len(token) <= MOST_TOKEN else None
+    share = installation.store.shared_by(token_hash(token)) if len(token) <= MOST_TOKEN else None
     if share is None:
         raise no_link()
-    return share.workspace_id, share.proposal_id
+    return installation.workspace(share.workspace_id), share.proposal_id
 
 
 def no_link() -> NotFound:

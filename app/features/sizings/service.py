@@ -51,7 +51,7 @@ def create_sizing(
     """Compute and store a sizing, and return it with its first ``limit`` options."""
     SEARCHES.labels("systems").inc()
     if takes_long(request):
-        return run_apart(workspace, make_sizing, workspace.id, request, key, limit, gone=gone)
+        return run_apart(workspace, make_sizing, request, key, limit, gone=gone)
     return make_sizing(workspace, request, key, limit)
 
 
@@ -134,7 +134,7 @@ def find_sizing(
 ) -> None:
     """Compute the answer to a request and store it, unless ``gone`` returns True meanwhile."""
     SEARCHES.labels("systems").inc()
-    run_apart(workspace, keep_found, workspace.id, identifier, request, watch=watch, gone=gone)
+    run_apart(workspace, keep_found, identifier, request, watch=watch, gone=gone)
 
 
 def keep_found(workspace: Workspace, identifier: str, request: SizingRequest, watch: Watch) -> None:

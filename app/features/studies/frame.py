@@ -241,10 +241,10 @@ def question_of(workspace: Workspace, state: State, key: str) -> StudyQuestion:
     return StudyQuestion(workspace, state, option, label, estimate)
 
 
-Suits = Callable[[Workbench, StudyOption], bool]
+Suits = Callable[[Workspace, StudyOption], bool]
 
 
-def is_estimate(_: Workbench, option: StudyOption) -> bool:
+def is_estimate(_: Workspace, option: StudyOption) -> bool:
     return option.system is not None
 
 

@@ -225,10 +225,10 @@ class StudyVersionsPage:
 
 
 def versions_page(request: Request, versions: StudyVersions) -> StudyVersionsPage:
-    bench = workspace_of(request)
-    study = studies.get_study(bench, workspace_of(request), versions.id)
+    workspace = workspace_of(request)
+    study = studies.get_study(workspace, versions.id)
     items = [
-        version.model_copy(update={"changes": with_names(version.changes, bench)})
+        version.model_copy(update={"changes": with_names(version.changes, workspace)})
         for version in versions.items
     ]
     return StudyVersionsPage(study=study, versions=versions.model_copy(update={"items": items}))

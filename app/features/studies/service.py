@@ -76,7 +76,7 @@ def estimate_option(workspace: Workspace, request: EstimateRequest) -> Estimate:
     def make() -> Estimate:
         return make_estimate(workspace, request).model_copy(update={"id": ""})
 
-    return workspace.estimates.get(workspace.id, request, make)
+    return workspace.estimate(request, make)
 
 
 @contextmanager

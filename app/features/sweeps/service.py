@@ -52,7 +52,7 @@ def create_sweep(workspace: Workspace, request: SweepRequest, key: str | None = 
         sweep = Sweep.of(request)
         UploadSet.of(request, workspace.context())
         if request.study_id is not None:
-            found(partial(get_study, workspace), workspace.id, "study_id", request.study_id)
+            found(partial(get_study, workspace), "study_id", request.study_id)
         record = SweepRecord(
             id=new_id("swp"),
             workspace_id=workspace.id,
@@ -241,12 +241,12 @@ def every_row(workspace: Workspace, identifier: str) -> Iterator[SweepRow]:
 
 def compute_sweep(claim: JobClaim, make_pool: Callable[[], WorkerPool]) -> None:
     """Compute the points of the claimed sweep that have no row yet."""
-    workspace, identifier = claim.job.workspace_id, claim.job.id
-    with claim.workspace.installation.store.transaction(workspace) as repository:
+    workspace, identifier = claim.workspace, claim.job.id
+    with workspace.transaction() as repository:
         record = existing(repository, SweepRecord, identifier, "sweep")
         request = SweepRequest.model_validate(record.request, context=STORED)
         positions = repository.of_sweep(identifier).positions()
-    uploads = UploadSet.of(request, claim.workspace.context(workspace))
+    uploads = UploadSet.of(request, workspace.context())
     # Where version 0.1.0 changed labels, keys are others than those that rows have.
     remaining = (point for point in Sweep.kept(request).points() if point.position not in positions)
     for rows in run_sweep(
@@ -260,7 +260,7 @@ def compute_sweep(claim: JobClaim, make_pool: Callable[[], WorkerPool]) -> None:
         records = [
             SweepRowRecord(
                 sweep_id=identifier,
-                workspace_id=workspace,
+                workspace_id=workspace.id,
                 refused=row.problem is not None,
                 document=row.model_dump(mode="json"),
                 **{name: getattr(row, name) for name in COLUMNS},

@@ -9,7 +9,6 @@ from app.features.tenancy.model import PartitionPlan, PartitionRequest, QueueAns
 from app.features.tenancy.nodes import profiles_of
 from app.features.tenancy.partitions import plan_partitions
 from app.features.tenancy.queue import simulate
-from app.platform.caches import key_of
 from app.platform.workspace import Workspace, found
 
 
@@ -19,16 +18,13 @@ def share_devices(workspace: Workspace, request: PartitionRequest) -> PartitionP
 
 def share_time(workspace: Workspace, request: QueueRequest) -> QueueAnswer:
     estimates = {
-        index: found(
-            partial(get_estimate, workspace), workspace.id, f"teams.{index}.estimate_id", team.estimate_id
-        )
+        index: found(partial(get_estimate, workspace), f"teams.{index}.estimate_id", team.estimate_id)
         for index, team in enumerate(request.teams)
         if team.estimate_id is not None
     }
-    answer: QueueAnswer = workspace.queues.get(
-        key_of(workspace.id, request), lambda: simulate(request, workspace.sizing.catalog, estimates)
+    return workspace.cached(
+        workspace.installation.queues, request, lambda: simulate(request, workspace.sizing.catalog, estimates)
     )
-    return answer
 
 
 def slice_names(workspace: Workspace, system: str) -> list[str]:

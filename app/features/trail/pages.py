@@ -114,7 +114,7 @@ def show_trail_csv(workspace: WorkspaceDep, query: FilterDep) -> Response:
 
 
 def trail_page(request: Request, events: Page[TrailEvent]) -> TrailPage:
-    bench, workspace, voice = workspace_of(request), voice_of(request)
+    voice = voice_of(request)
     values = {
         name: text.strip() for name, text in request.query_params.items() if name in FILTERS and text.strip()
     }
@@ -122,7 +122,7 @@ def trail_page(request: Request, events: Page[TrailEvent]) -> TrailPage:
     older = urlencode({**values, "cursor": events.next}) if events.next else ""
     return TrailPage(
         form=Form({name: [text] for name, text in values.items()}),
-        actions=trail.actions(bench, workspace),
+        actions=trail.actions(workspace_of(request)),
         lines=[line_of(event, voice) for event in events.items],
         next=Choice(f"/audit?{older}", "") if older else None,
         csv_url="/audit.csv" + (f"?{query}" if query else ""),

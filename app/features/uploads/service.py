@@ -164,7 +164,7 @@ def upload_workload(
 ) -> KeptWorkload:
     """Count the lengths in a data sample and store the counts, not the text."""
     if len(content) >= LONG_BYTES:
-        return run_apart(workspace, keep_workload, workspace.id, name, content, seq_len, key, gone=gone)
+        return run_apart(workspace, keep_workload, name, content, seq_len, key, gone=gone)
     return keep_workload(workspace, name, content, seq_len, key)
 
 

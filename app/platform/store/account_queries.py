@@ -23,7 +23,7 @@ from app.platform.store.account_tables import (
     WebhookRecord,
 )
 from app.platform.store.queries import Statements
-from app.platform.store.tables import Workspace
+from app.platform.store.tables import WorkspaceRow
 from app.platform.store.trail import made
 
 HALF_A_DAY = 1440
@@ -163,29 +163,29 @@ class IdentityQueries(Statements):
     def recovery_codes_left(self, account_id: str) -> int:
         return self.count_rows(RecoveryCode, account_id=account_id, used_at=None)
 
-    def workspace(self, identifier: str) -> Workspace | None:
-        return self._session.get(Workspace, identifier)
+    def workspace(self, identifier: str) -> WorkspaceRow | None:
+        return self._session.get(WorkspaceRow, identifier)
 
-    def workspaces(self) -> Sequence[Workspace]:
+    def workspaces(self) -> Sequence[WorkspaceRow]:
         """Return all workspaces, the oldest first."""
-        return self.every(Workspace, order=[col(Workspace.created_at)])
+        return self.every(WorkspaceRow, order=[col(WorkspaceRow.created_at)])
 
     def hold_workspace(self, identifier: str) -> None:
         """Let nobody else change the people of a workspace until this transaction ends."""
-        self.update_rows(Workspace, {"name": Workspace.name}, id=identifier)
+        self.update_rows(WorkspaceRow, {"name": WorkspaceRow.name}, id=identifier)
 
     def rename_workspace(self, identifier: str, name: str) -> None:
-        self.update_rows(Workspace, {"name": name}, id=identifier)
+        self.update_rows(WorkspaceRow, {"name": name}, id=identifier)
         self._session.add(made(identifier, "workspace.changed", "workspace", identifier, {"name": name}))
 
     def membership(self, account_id: str, workspace_id: str) -> Membership | None:
         return self._session.get(Membership, (account_id, workspace_id))
 
-    def memberships(self, account_id: str) -> Sequence[tuple[Membership, Workspace]]:
+    def memberships(self, account_id: str) -> Sequence[tuple[Membership, WorkspaceRow]]:
         """Return the workspaces of an account, that of the first membership first."""
         query = (
-            select(Membership, Workspace)
-            .join(Workspace, col(Workspace.id) == col(Membership.workspace_id))
+            select(Membership, WorkspaceRow)
+            .join(WorkspaceRow, col(WorkspaceRow.id) == col(Membership.workspace_id))
             .where(Membership.account_id == account_id)
             .order_by(col(Membership.created_at), col(Membership.workspace_id))
         )
@@ -297,14 +297,14 @@ class SessionQueries(Statements):
     def seated(self, token_sha256: str, moment: datetime, idle_since: datetime) -> ActiveSession | None:
         """Return whose a complete session is and what they may do; none where its time is over."""
         query = (
-            select(AccountSession, Account, Membership.role, Workspace.name)
+            select(AccountSession, Account, Membership.role, WorkspaceRow.name)
             .join(Account, col(Account.id) == col(AccountSession.account_id))
             .join(
                 Membership,
                 (col(Membership.account_id) == col(AccountSession.account_id))
                 & (col(Membership.workspace_id) == col(AccountSession.workspace_id)),
             )
-            .join(Workspace, col(Workspace.id) == col(AccountSession.workspace_id))
+            .join(WorkspaceRow, col(WorkspaceRow.id) == col(AccountSession.workspace_id))
             .where(
                 AccountSession.token_sha256 == token_sha256,
                 col(AccountSession.complete).is_(True),

@@ -43,7 +43,7 @@ from app.platform.store.job_queries import (
 from app.platform.store.migrate import fits, upgrade
 from app.platform.store.proposal_queries import ended_proposals, shared_by
 from app.platform.store.repository import Repository
-from app.platform.store.tables import Workspace
+from app.platform.store.tables import WorkspaceRow
 from app.platform.store.trail import keep_trail
 
 P = ParamSpec("P")
@@ -165,7 +165,7 @@ class Store:
 
     def workspaces(self) -> list[str]:
         with Session(self.engine) as session:
-            return list(session.exec(select(Workspace.id).order_by(Workspace.id)))
+            return list(session.exec(select(WorkspaceRow.id).order_by(WorkspaceRow.id)))
 
     def check(self) -> None:
         """Raise unless the database can be reached and no damage of it has been met."""

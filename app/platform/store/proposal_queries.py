@@ -17,7 +17,7 @@ from app.platform.store.tables import (
     ProposalEventRecord,
     ProposalRecord,
     ProposalShare,
-    Workspace,
+    WorkspaceRow,
 )
 from app.platform.store.trail import acting_name
 
@@ -93,13 +93,13 @@ def next_number(session: Session, workspace_id: str, year: int) -> str:
 
     Whoever asks at the same time waits for the end of this transaction.
     """
-    statements, last_number = Statements(session), col(Workspace.last_proposal)
-    statements.update_rows(Workspace, {"last_proposal": last_number}, id=workspace_id)
-    (last,) = statements.values(Workspace, last_number, id=workspace_id)
+    statements, last_number = Statements(session), col(WorkspaceRow.last_proposal)
+    statements.update_rows(WorkspaceRow, {"last_proposal": last_number}, id=workspace_id)
+    (last,) = statements.values(WorkspaceRow, last_number, id=workspace_id)
     last_year, _, count = (last or "0-0").partition("-")
     same = int(last_year) >= year
     number = f"{last_year if same else year}-{(int(count) if same else 0) + 1:04}"
-    statements.update_rows(Workspace, {"last_proposal": number}, id=workspace_id)
+    statements.update_rows(WorkspaceRow, {"last_proposal": number}, id=workspace_id)
     return number
 
 

@@ -42,7 +42,7 @@ from app.platform.store.tables import (
     StudyRecord,
     SweepRecord,
     WorkloadSample,
-    Workspace,
+    WorkspaceRow,
 )
 from app.platform.store.trail import TrailQueries
 from app.platform.store.upload_queries import RetentionQueries, UploadQueries
@@ -108,17 +108,19 @@ class Repository(Queries):
     def ensure_workspace(self, name: str) -> None:
         """Make the workspace unless it is there."""
         if not self.has_workspace():
-            self._session.add(Workspace(id=self._workspace_id, name=name))
+            self._session.add(WorkspaceRow(id=self._workspace_id, name=name))
 
     def has_workspace(self) -> bool:
-        return self._session.get(Workspace, self._workspace_id) is not None
+        return self._session.get(WorkspaceRow, self._workspace_id) is not None
 
     def hold(self) -> None:
         """Let nobody else who holds the workspace go on until this transaction ends.
 
         What is counted or looked for afterwards is still so when the transaction writes.
         """
-        Statements(self._session).update_rows(Workspace, {"name": Workspace.name}, id=self._workspace_id)
+        Statements(self._session).update_rows(
+            WorkspaceRow, {"name": WorkspaceRow.name}, id=self._workspace_id
+        )
 
     def open_jobs_of(self, actor_kind: str, actor_id: str) -> list[str]:
         """Return the jobs that have not ended of whoever asked for them, as the trail tells."""

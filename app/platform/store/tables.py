@@ -26,8 +26,10 @@ def own_index(table: str, column: str) -> Index:
     return Index(f"ix_{table}_own", "workspace_id", sqlite_where=condition, postgresql_where=condition)
 
 
-class Workspace(SQLModel, table=True):
+class WorkspaceRow(SQLModel, table=True):
     """Whose rows they are."""
+
+    __tablename__ = "workspace"
 
     id: str = Field(primary_key=True, max_length=40)
     name: str = Field(max_length=200)

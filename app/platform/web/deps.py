@@ -20,6 +20,7 @@ from app.platform.listing import MAX_ITEMS, USUAL_ITEMS, ListFilter, ListOrder, 
 from app.platform.web.auth import PrincipalDep
 from app.platform.web.locale import PARAMETER, voice_of
 from app.platform.wording.voice import Voice
+from app.platform.workspace import Installation, Workspace
 
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 

@@ -82,9 +82,9 @@ def entitled(request: Request) -> Principal:
     right = right_of(request.method, request.scope["endpoint"])
     if right is not None and allows(principal, right):
         return principal
-    bench = workspace_of(request)
+    workspace = workspace_of(request)
     for identifier in request.path_params.values():
-        if not holds(bench, principal.workspace_id, str(identifier)):
+        if not holds(workspace, str(identifier)):
             raise NotFound(Message("nothing found at {path}", {"path": request.url.path[:200]}))
     raise NotAllowed(REASONS[right] if right is not None else Message("nobody may do this"))
 
