@@ -60,7 +60,8 @@ from app.features.sweeps.rows import Job, SweepAnswer, SweepState
 from app.features.sweeps.run import row_at
 from app.features.sweeps.service import title_of
 from app.features.tenancy.model import PartitionRequest, QueueRequest
-from app.features.tenancy.service import share_devices, share_time
+from app.features.tenancy.partitions import plan_partitions
+from app.features.tenancy.service import share_time
 from app.features.uploads.model import KeptProfile, ProfileRequest
 from app.features.uploads.service import workload_document
 from app.platform.listing import filled
@@ -147,8 +148,8 @@ def answers(workspace: Workspace, requests: Mapping[str, Any]) -> dict[str, Base
         "Model": shelves.models.get("gpt3-175b"),
         "Software": shelves.software.get("megatron-2022"),
         "SourceRef": shelves.sources.page(1, None).items[0],
-        "PartitionPlan": share_devices(
-            workspace, PartitionRequest.model_validate(requests["PartitionRequest"])
+        "PartitionPlan": plan_partitions(
+            PartitionRequest.model_validate(requests["PartitionRequest"]), workspace.sizing.catalog
         ),
         "QueueAnswer": share_time(workspace, QueueRequest.model_validate(requests["QueueRequest"])),
         "Accuracy": get_accuracy(family="bert", chip="a100-sxm-80gb"),

@@ -172,7 +172,9 @@ def request_of(
             # A target belongs to one model; others get the training that is known for them.
             profile = known_profile(workspace, choice.id)
             model_workload = (
-                {} if profile is None else {**suggestions.training_of(workspace, profile).workload}
+                {}
+                if profile is None
+                else {**suggestions.usual_training(profile, workspace.sizing.catalog).workload}
             )
             if not model_workload:
                 message = Message("no training is known for this model; give the study tokens or samples")

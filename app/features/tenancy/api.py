@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import Body
 
+from app.features.tenancy import partitions
 from app.features.tenancy import service as tenancy
 from app.features.tenancy.model import PartitionPlan, PartitionRequest, QueueAnswer, QueueRequest
 from app.platform.rates import CostClass
@@ -27,7 +28,7 @@ def plan_partitions(
     409 names the nearest allowed sizes, the teams that could move, and how many systems would be
     enough.
     """
-    return tenancy.share_devices(workspace, body)
+    return partitions.plan_partitions(body, workspace.sizing.catalog)
 
 
 @router.post("/queues", summary="Simulate queues on shared machines", responses=ASK)

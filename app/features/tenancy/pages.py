@@ -23,7 +23,8 @@ from app.features.tenancy.model import (
     QueueAnswer,
     QueueRequest,
 )
-from app.features.tenancy.service import share_devices, share_time, slice_names
+from app.features.tenancy.partitions import plan_partitions
+from app.features.tenancy.service import share_time, slice_names
 from app.platform.rates import CostClass
 from app.platform.web.contexts import DrawingView, FigureView, Form
 from app.platform.web.contexts import view as figure_view
@@ -167,7 +168,7 @@ partitions_of = study_view(
     PARTITION_FORM,
     PartitionPlan,
     usual=usual_partitions,
-    answer=lambda question, body: share_devices(question.workspace, body),
+    answer=lambda question, body: plan_partitions(body, question.workspace.sizing.catalog),
     page=partitions_page,
     asked=has_teams,
 )

@@ -5,15 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from app.features.estimates.service import get_estimate
-from app.features.tenancy.model import PartitionPlan, PartitionRequest, QueueAnswer, QueueRequest
+from app.features.tenancy.model import QueueAnswer, QueueRequest
 from app.features.tenancy.nodes import profiles_of
-from app.features.tenancy.partitions import plan_partitions
 from app.features.tenancy.queue import simulate
 from app.platform.workspace import Workspace, found
-
-
-def share_devices(workspace: Workspace, request: PartitionRequest) -> PartitionPlan:
-    return plan_partitions(request, workspace.sizing.catalog)
 
 
 def share_time(workspace: Workspace, request: QueueRequest) -> QueueAnswer:

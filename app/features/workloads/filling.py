@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from app.errors import AppError, Message
 from app.estimating.request import WorkloadInput
 from app.estimating.schema import SourceRef
-from app.features.workloads.suggestions import targets_for, training_of
+from app.features.workloads.suggestions import targets_for, usual_training
 from app.platform.catalogue import source_ref
 from app.platform.web.contexts import Choice, Form
 from app.platform.web.forms import plain_number, refused
@@ -88,7 +88,7 @@ def fill(workspace: Workspace, values: Values) -> tuple[dict[str, Sequence[str]]
     for length in fields.pop(LENGTH, ())[:1]:
         fields[f"{PREFIX}seq_len"] = [length]
     fields[FOR] = [chosen]
-    training = training_of(workspace, profile)
+    training = usual_training(profile, workspace.sizing.catalog)
     limit = profile.default_seq_len if profile.limited else None
     length = plain_number(next(iter(fields.get(f"{PREFIX}seq_len", ())), ""))
     return fields, Filled(
@@ -143,7 +143,7 @@ def known_profile(workspace: Workspace, identifier: str) -> ModelProfile | None:
 def _fields_of(workspace: Workspace, profile: ModelProfile | None) -> dict[str, str]:
     if profile is None:
         return {}
-    workload = training_of(workspace, profile).workload
+    workload = usual_training(profile, workspace.sizing.catalog).workload
     return {
         f"{PREFIX}{name}": value if isinstance(value, str) else f"{value:,}"
         for name, value in workload.items()

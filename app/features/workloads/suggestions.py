@@ -196,10 +196,6 @@ def least_counts(model: Model, workload: Mapping[str, object], context: SizingCo
     return counts
 
 
-def training_of(workspace: Workspace, profile: ModelProfile) -> UsualTraining:
-    return usual_training(profile, workspace.sizing.catalog)
-
-
 def targets_for(workspace: Workspace, profile: ModelProfile | None) -> list[str]:
     """Return the targets of a model; all without a model."""
     catalog = workspace.sizing.catalog
