@@ -76,7 +76,7 @@ def test_postgresql_stops_and_comes_back(
         with caplog.at_level(logging.INFO):
             run(walk())
     finally:
-        app.state.workbench.store.close()
+        app.state.installation.store.close()
     said = [record for record in caplog.records if record.name == "rackline.store"]
     # On a slow machine its end has been said as well.
     assert [record.levelname for record in said] in (["ERROR"], ["ERROR", "WARNING"])
@@ -217,7 +217,7 @@ def test_a_database_that_turns_read_only_while_the_server_runs(
     kind: str, server: OwnCluster, tmp_path: Path
 ) -> None:
     app = create_app(Settings.at(tmp_path, **({} if kind == "sqlite" else {"database_url": server.make()})))
-    store, html = app.state.workbench.store, {"accept": "text/html"}
+    store, html = app.state.installation.store, {"accept": "text/html"}
 
     async def walk() -> None:
         transport = httpx.ASGITransport(app)

@@ -20,7 +20,7 @@ from app.platform import job_running
 from app.platform.job_running import JobClaim, Watch
 from app.platform.store.database import Store
 from app.platform.store.trail import TrailFilter
-from app.platform.workspace import LOCAL_WORKSPACE
+from app.platform.workspace import LOCAL_WORKSPACE, Installation
 from tests.clocks import moved_clock
 from tests.jobs import do_next, never
 from tests.postgres import Cluster
@@ -29,16 +29,16 @@ from tests.sizing.sweeping import Threads, wide
 
 
 @pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workbench]:
+def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Installation]:
     monkeypatch.setattr("app.features.sweeps.service.installed_context", sizing_context)
-    made = Workbench(sizing_context(), Store(f"sqlite:///{tmp_path / 'jobs.sqlite3'}"))
+    made = Installation(sizing_context(), Store(f"sqlite:///{tmp_path / 'jobs.sqlite3'}"))
     made.prepare()
     yield made
     made.store.close()
 
 
-def sweep_of(bench: Workbench, points: int = 4) -> str:
-    return sweeps.create_sweep(bench, LOCAL_WORKSPACE, wide(points).request).id
+def sweep_of(installation: Installation, points: int = 4) -> str:
+    return sweeps.create_sweep(installation.workspace(LOCAL_WORKSPACE), wide(points).request).id
 
 
 def until(said: Callable[[], bool], seconds: float = 30.0) -> None:
@@ -48,30 +48,30 @@ def until(said: Callable[[], bool], seconds: float = 30.0) -> None:
         time.sleep(0.02)
 
 
-def status(bench: Workbench, identifier: str) -> str:
-    return sweeps.get_state(bench, LOCAL_WORKSPACE, identifier).status
+def status(installation: Installation, identifier: str) -> str:
+    return sweeps.get_state(installation.workspace(LOCAL_WORKSPACE), identifier).status
 
 
 class Watching:
     """A watch with a clock that is set by hand."""
 
-    def __init__(self, bench: Workbench) -> None:
+    def __init__(self, installation: Installation) -> None:
         self.time = 0.0
-        self._bench = bench
-        self._watch = Watch(bench, lambda: self.time)
+        self._installation = installation
+        self._watch = Watch(installation, lambda: self.time)
 
     def look(self, after: float) -> list[str]:
         """Look after some time and return the jobs that wait then."""
         self.time += after
         self._watch.look()
-        return [identifier for _, identifier in self._bench.store.waiting_jobs()]
+        return [identifier for _, identifier in self._installation.store.waiting_jobs()]
 
 
-def test_a_silent_runner_loses_its_job_and_writes_nothing_more(bench: Workbench) -> None:
-    made = sweep_of(bench)
-    claim = JobClaim.take(bench, made, never)
+def test_a_silent_runner_loses_its_job_and_writes_nothing_more(installation: Installation) -> None:
+    made = sweep_of(installation)
+    claim = JobClaim.take(installation, made, never)
     assert claim is not None
-    watching = Watching(bench)
+    watching = Watching(installation)
     assert watching.look(0) == [] and watching.look(job_running.SILENT_SECONDS - 0.1) == []
     claim.beaten -= job_running.BEAT_SECONDS
     assert not claim.cancelled()
@@ -80,17 +80,17 @@ def test_a_silent_runner_loses_its_job_and_writes_nothing_more(bench: Workbench)
     assert watching.look(0.2) == [made]
     claim.advance(1, lambda repository: pytest.fail("nothing may be kept"))
     assert claim.lost and claim.cancelled()
-    assert do_next(bench, Threads)
-    found = sweeps.get_sweep(bench, LOCAL_WORKSPACE, made, limit=10)
+    assert do_next(installation, Threads)
+    found = sweeps.get_sweep(installation.workspace(LOCAL_WORKSPACE), made, limit=10)
     assert (found.status, [row.position for row in found.rows]) == ("done", [0, 1, 2, 3])
 
 
 @pytest.mark.parametrize("hours", [-48, 48])
-def test_clocks_that_jump_take_no_job_from_who_does_it(bench: Workbench, hours: int) -> None:
-    made = sweep_of(bench)
-    claim = JobClaim.take(bench, made, never)
+def test_clocks_that_jump_take_no_job_from_who_does_it(installation: Installation, hours: int) -> None:
+    made = sweep_of(installation)
+    claim = JobClaim.take(installation, made, never)
     assert claim is not None
-    watching = Watching(bench)
+    watching = Watching(installation)
     with moved_clock() as clock:
         for _ in range(20):
             clock.by = -clock.by + datetime.timedelta(hours=hours)
@@ -102,43 +102,43 @@ def test_clocks_that_jump_take_no_job_from_who_does_it(bench: Workbench, hours: 
 
 
 def test_a_job_that_takes_its_runners_with_it_is_given_up(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(job_running, "MOST_ATTEMPTS", 3)
-    made = sweep_of(bench)
-    watching = Watching(bench)
+    made = sweep_of(installation)
+    watching = Watching(installation)
     for attempt in range(3):
-        assert JobClaim.take(bench, made, never) is not None
+        assert JobClaim.take(installation, made, never) is not None
         watching.look(1)
         assert watching.look(job_running.SILENT_SECONDS) == ([made] if attempt < 2 else [])
-    state = sweeps.get_state(bench, LOCAL_WORKSPACE, made)
+    state = sweeps.get_state(installation.workspace(LOCAL_WORKSPACE), made)
     assert state.status == "failed" and state.message is not None and "3 times" in state.message.message
-    with bench.store.transaction(LOCAL_WORKSPACE) as repository:
+    with installation.workspace(LOCAL_WORKSPACE).transaction() as repository:
         (event, *_), _ = repository.trail.listing(TrailFilter(), 10, None)
     assert (event.action, event.object_id, event.actor_kind) == ("sweep.failed", made, "system")
-    sweeps.resume_sweep(bench, LOCAL_WORKSPACE, made)
-    assert do_next(bench, Threads) and status(bench, made) == "done"
+    sweeps.resume_sweep(installation.workspace(LOCAL_WORKSPACE), made)
+    assert do_next(installation, Threads) and status(installation, made) == "done"
 
 
 def test_a_job_that_this_process_has_made_is_begun_at_once(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs, "IDLE_SECONDS", 600.0)
-    background = Jobs(bench, Threads)
-    bench.wake = background.wake
+    background = Jobs(installation, Threads)
+    installation.wake = background.wake
     background.start()
     # Nothing waits: from now on only who is woken looks.
     until(lambda: len(background._threads) > 2)
     time.sleep(0.3)
-    made = sweep_of(bench)
-    until(lambda: status(bench, made) == "done", 10)
+    made = sweep_of(installation)
+    until(lambda: status(installation, made) == "done", 10)
     background.stop()
 
 
 def test_two_who_work_on_one_database_share_its_jobs(
-    bench: Workbench, postgres: Cluster, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, postgres: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = Workbench(sizing_context(), Store(postgres.make()))
+    other = Installation(sizing_context(), Store(postgres.make()))
     other.prepare()
     both = [Jobs(other, Threads) for _ in range(2)]
     for one in both:
@@ -152,29 +152,29 @@ def test_two_who_work_on_one_database_share_its_jobs(
 
 
 def test_a_store_that_is_away_for_a_while_stops_nobody(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs, "WATCH_SECONDS", 0.05)
     failures = iter([Unavailable("away"), ZeroDivisionError()])
-    claim, waiting = bench.store.claim_message, bench.store.waiting_jobs
+    claim, waiting = installation.store.claim_message, installation.store.waiting_jobs
 
     def failing(*values: Any) -> Any:
         for error in failures:
             raise error
         return claim(*values) if values else waiting()
 
-    monkeypatch.setattr(bench.store, "claim_message", failing)
-    monkeypatch.setattr(bench.store, "waiting_jobs", failing)
-    background = Jobs(bench, Threads)
+    monkeypatch.setattr(installation.store, "claim_message", failing)
+    monkeypatch.setattr(installation.store, "waiting_jobs", failing)
+    background = Jobs(installation, Threads)
     background.start()
-    made = sweep_of(bench)
-    until(lambda: status(bench, made) == "done")
+    made = sweep_of(installation)
+    until(lambda: status(installation, made) == "done")
     background.stop()
 
 
-def test_one_process_of_a_machine_does_jobs(bench: Workbench, tmp_path: Path) -> None:
+def test_one_process_of_a_machine_does_jobs(installation: Installation, tmp_path: Path) -> None:
     lock = tmp_path / "jobs.lock"
-    first, second = (Jobs(bench, Threads, lock) for _ in range(2))
+    first, second = (Jobs(installation, Threads, lock) for _ in range(2))
     first.start()
     until(lambda: len(first._threads) > 1)
     second.start()
@@ -188,18 +188,18 @@ def test_one_process_of_a_machine_does_jobs(bench: Workbench, tmp_path: Path) ->
     second.stop()
 
 
-def test_a_job_under_way_is_put_down_in_good_order(bench: Workbench) -> None:
-    background = Jobs(bench, Threads)
+def test_a_job_under_way_is_put_down_in_good_order(installation: Installation) -> None:
+    background = Jobs(installation, Threads)
     background.start()
-    made = sweep_of(bench, 5000)
-    until(lambda: status(bench, made) == "running")
+    made = sweep_of(installation, 5000)
+    until(lambda: status(installation, made) == "running")
     begun = time.monotonic()
     background.stop()
-    assert time.monotonic() - begun < jobs.STOP_SECONDS and status(bench, made) == "queued"
+    assert time.monotonic() - begun < jobs.STOP_SECONDS and status(installation, made) == "queued"
 
 
 def test_chores_are_done_and_one_that_fails_harms_nobody(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []
     chores = (
@@ -208,7 +208,7 @@ def test_chores_are_done_and_one_that_fails_harms_nobody(
     )
     monkeypatch.setattr(housekeeping, "HOUSEKEEPING", chores)
     monkeypatch.setattr(jobs, "CHORE_SECONDS", 0.1)
-    background = Jobs(bench, Threads)
+    background = Jobs(installation, Threads)
     background.start()
     until(lambda: len(done) >= 2)
     background.stop()

@@ -53,7 +53,7 @@ def connected(application: FastAPI, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
     def compute() -> None:
         while not stop.wait(0.1):
-            do_all(application.state.workbench, Threads)
+            do_all(application.state.installation, Threads)
 
     worker = threading.Thread(target=compute)
     worker.start()

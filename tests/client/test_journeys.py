@@ -44,7 +44,7 @@ def swept(application: FastAPI, rackline: Rackline) -> str:
     assert sweep.status == "queued"
     with pytest.raises(StillRunning, match=f"{sweep.id} has done 0 of {sweep.total}"):
         rackline.wait(sweep.id, timeout=0)
-    do_all(application.state.workbench, Threads)
+    do_all(application.state.installation, Threads)
     return sweep.id
 
 

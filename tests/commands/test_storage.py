@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from app.__main__ import command_line
 from app.errors import AppError, Conflict
-from app.main import make_bench
+from app.main import make_installation
 from app.platform.store.database import Store
 from app.platform.store.migrate import REVISIONS
 from app.platform.store.tables import EstimateRow
@@ -111,14 +111,14 @@ def test_tables_of_another_version_are_said_and_left_alone(tmp_path: Path, revis
 
 
 def test_what_is_purged_by_hand_is_put_down_to_the_operator(tmp_path: Path) -> None:
-    bench = make_bench(Settings.at(tmp_path))
-    with moved_clock() as clock, bench.store.transaction(LOCAL_WORKSPACE) as repository:
+    installation = make_installation(Settings.at(tmp_path))
+    with moved_clock() as clock, installation.workspace(LOCAL_WORKSPACE).transaction() as repository:
         clock.by = timedelta(days=-100)
         repository.add(EstimateRow(id="est_old", label="old", request={}, document={}))
     environment = {"RACKLINE_DATA_DIR": str(tmp_path), "RACKLINE_RETENTION_DAYS": "estimates=90"}
     done = CliRunner().invoke(command_line("purge"), ["purge"], env=environment)
     assert "estimates: 1 have gone" in done.stdout
-    with bench.store.transaction(LOCAL_WORKSPACE) as repository:
+    with installation.workspace(LOCAL_WORKSPACE).transaction() as repository:
         (event, _), _ = repository.trail.listing(TrailFilter(), 10, None)
     assert (event.action, event.actor_kind) == ("estimate.deleted", "operator")
-    bench.store.close()
+    installation.store.close()

@@ -165,7 +165,7 @@ class Objects:
 
 
 @dataclass
-class Installation:
+class Place:
     """A folder, a database, perhaps a bucket, and what stands in them."""
 
     folder: Path
@@ -181,7 +181,7 @@ class Installation:
             return self.server.make()
         return f"sqlite:///{self.folder / data / 'rackline.sqlite3'}"
 
-    def copy(self, folder: Path) -> Installation:
+    def copy(self, folder: Path) -> Place:
         """Return the same installation once more."""
         shutil.copytree(self.folder, folder)
         if self.bucket is not None:
@@ -190,7 +190,7 @@ class Installation:
         url = self.url.replace(str(self.folder), str(folder))
         if self.server is not None:
             url = self.server.make(make_url(self.url).database or "")
-        return Installation(folder, url, self.server, self.bucket, dict(self.known))
+        return Place(folder, url, self.server, self.bucket, dict(self.known))
 
     def drop(self) -> None:
         shutil.rmtree(self.folder)
@@ -203,23 +203,25 @@ class Installation:
             storage = Objects(self.bucket) if here else self.bucket.storage()
         return UploadFiles((folder or self.folder / "data") / "uploads", storage)
 
-    def bench(self, *, here: bool = False) -> Workbench:
-        return Workbench(sizing_context(), Store(self.url), self.files(here=here))
+    def installation(self, *, here: bool = False) -> Installation:
+        return Installation(sizing_context(), Store(self.url), self.files(here=here))
 
     def fill(self) -> None:
         """Keep a model with its file, a frozen proposal and a draft."""
-        bench = self.bench(here=True)
-        bench.prepare()
-        uploads.upload_profile(bench, LOCAL_WORKSPACE, "layers.csv", LAYERS)
+        installation = self.installation(here=True)
+        installation.prepare()
+        uploads.upload_profile(installation.workspace(LOCAL_WORKSPACE), "layers.csv", LAYERS)
         rows = [{"label": f"{CUSTOMER} {place}", "hours": place, "kind": "measured"} for place in (1, 2)]
         asked = ComparisonRequest.model_validate({"title": f"For {CUSTOMER}", "rows": rows})
-        made = create_comparison(bench, LOCAL_WORKSPACE, asked)
+        made = create_comparison(installation.workspace(LOCAL_WORKSPACE), asked)
         terms = {"comparison_id": made.id, "customer": CUSTOMER, "locale": "en", "currency": "USD"}
         request = ProposalRequest.model_validate({**terms, "title": "Offer", "reason": "Fast"})
-        frozen, draft = (proposals.create_proposal(bench, LOCAL_WORKSPACE, request).id for _ in range(2))
-        proposals.freeze_proposal(bench, LOCAL_WORKSPACE, frozen)
+        frozen, draft = (
+            proposals.create_proposal(installation.workspace(LOCAL_WORKSPACE), request).id for _ in range(2)
+        )
+        proposals.freeze_proposal(installation.workspace(LOCAL_WORKSPACE), frozen)
         self.known = {"frozen": frozen, "draft": draft}
-        bench.store.close()
+        installation.store.close()
 
     def rows(self, url: str = "") -> dict[str, list[Row]]:
         engine = sa.create_engine(url or self.url)
@@ -228,14 +230,14 @@ class Installation:
         engine.dispose()
         return found
 
-    def started_again(self) -> Workbench:
+    def started_again(self) -> Installation:
         """Start, do what a server does from time to time, and find everything whole."""
-        bench = self.bench(here=True)
-        bench.prepare()
-        tidy_integration(bench)
-        purge(bench, now())
-        assert [fault.message for fault in check_store(bench)] == []
-        return bench
+        installation = self.installation(here=True)
+        installation.prepare()
+        tidy_integration(installation)
+        purge(installation, now())
+        assert [fault.message for fault in check_store(installation)] == []
+        return installation
 
 
 class Work:
@@ -244,14 +246,14 @@ class Work:
     decisive: str
     """Name of the step that the small test is killed at, when it comes for the first time."""
 
-    def begin(self, place: Installation) -> None:
+    def begin(self, place: Place) -> None:
         """See to what the work needs beside what every installation has."""
 
-    def run(self, place: Installation) -> object:
+    def run(self, place: Place) -> object:
         """Do it, in the process that is killed."""
         raise NotImplementedError
 
-    def check(self, place: Installation) -> None:
+    def check(self, place: Place) -> None:
         """Hold what is there against what may be, and do it to the end."""
         raise NotImplementedError
 
@@ -259,46 +261,54 @@ class Work:
 class Freeze(Work):
     decisive = "INSERT"
 
-    def run(self, place: Installation) -> object:
-        return proposals.freeze_proposal(place.bench(), LOCAL_WORKSPACE, place.known["draft"])
+    def run(self, place: Place) -> object:
+        return proposals.freeze_proposal(
+            place.installation().workspace(LOCAL_WORKSPACE), place.known["draft"]
+        )
 
-    def check(self, place: Installation) -> None:
-        bench, draft = place.started_again(), place.known["draft"]
-        assert proposals.get_proposal(bench, LOCAL_WORKSPACE, draft).status in {"draft", "frozen"}
-        frozen = proposals.freeze_proposal(bench, LOCAL_WORKSPACE, draft)
-        proposal = proposals.get_proposal(bench, LOCAL_WORKSPACE, draft)
+    def check(self, place: Place) -> None:
+        installation, draft = place.started_again(), place.known["draft"]
+        assert proposals.get_proposal(installation.workspace(LOCAL_WORKSPACE), draft).status in {
+            "draft",
+            "frozen",
+        }
+        frozen = proposals.freeze_proposal(installation.workspace(LOCAL_WORKSPACE), draft)
+        proposal = proposals.get_proposal(installation.workspace(LOCAL_WORKSPACE), draft)
         assert (proposal.status, proposal.sha256) == ("frozen", frozen.sha256)
-        assert proposals.pdf_of(bench, LOCAL_WORKSPACE, proposal) == document(proposal)
-        events = [event.kind for event in proposals.list_events(bench, LOCAL_WORKSPACE, draft).items]
+        assert proposals.pdf_of(installation.workspace(LOCAL_WORKSPACE), proposal) == document(proposal)
+        events = [
+            event.kind
+            for event in proposals.list_events(installation.workspace(LOCAL_WORKSPACE), draft).items
+        ]
         assert events.count("frozen") == 1
-        bench.store.close()
+        installation.store.close()
 
 
 class Copy(Work):
     decisive = "commit"
 
-    def begin(self, place: Installation) -> None:
+    def begin(self, place: Place) -> None:
         place.known["copy"] = place.empty("copied")
 
-    def copy_to(self, place: Installation, *, here: bool) -> object:
+    def copy_to(self, place: Place, *, here: bool) -> object:
         (place.folder / "copied").mkdir(exist_ok=True)
         target = UploadFiles(place.folder / "copied" / "uploads")
         return copy_database(place.url, place.known["copy"], [place.files(here=here)], target)
 
-    def run(self, place: Installation) -> object:
+    def run(self, place: Place) -> object:
         return self.copy_to(place, here=False)
 
-    def check(self, place: Installation) -> None:
+    def check(self, place: Place) -> None:
         try:
             self.copy_to(place, here=True)
         except Conflict as conflict:
             # It was done before: then everything is there.
             assert "has rows" in str(conflict)
         files = UploadFiles(place.folder / "copied" / "uploads")
-        bench = Workbench(sizing_context(), Store(place.known["copy"]), files)
+        installation = Installation(sizing_context(), Store(place.known["copy"]), files)
         assert place.rows(place.known["copy"]) == place.rows()
-        assert list(check_store(bench)) == [] and len(list(files.each())) == 1
-        bench.store.close()
+        assert list(check_store(installation)) == [] and len(list(files.each())) == 1
+        installation.store.close()
 
 
 class Upload(Work):
@@ -306,21 +316,25 @@ class Upload(Work):
 
     content = LAYERS.replace(b"128", b"256")
 
-    def run(self, place: Installation) -> object:
-        return self.upload(place.bench())
+    def run(self, place: Place) -> object:
+        return self.upload(place.installation())
 
-    def upload(self, bench: Workbench) -> str:
-        return uploads.upload_profile(bench, LOCAL_WORKSPACE, "wide.csv", self.content, "a key").id
+    def upload(self, installation: Installation) -> str:
+        return uploads.upload_profile(
+            installation.workspace(LOCAL_WORKSPACE), "wide.csv", self.content, "a key"
+        ).id
 
-    def check(self, place: Installation) -> None:
-        bench = place.started_again()
-        assert self.upload(bench) == self.upload(bench)
-        models = uploads.list_profiles(bench, LOCAL_WORKSPACE, 10, None).items
-        files = [uploads.original_file(bench, LOCAL_WORKSPACE, model.id)[1] for model in models]
+    def check(self, place: Place) -> None:
+        installation = place.started_again()
+        assert self.upload(installation) == self.upload(installation)
+        models = uploads.list_profiles(installation.workspace(LOCAL_WORKSPACE), 10, None).items
+        files = [
+            uploads.original_file(installation.workspace(LOCAL_WORKSPACE), model.id)[1] for model in models
+        ]
         assert sorted(files) == sorted([LAYERS, self.content])
-        assert bench.files is not None
-        assert len([name for name in bench.files.storage.names() if NAME.fullmatch(name)]) == 2
-        bench.store.close()
+        assert installation.files is not None
+        assert len([name for name in installation.files.storage.names() if NAME.fullmatch(name)]) == 2
+        installation.store.close()
         place.started_again().store.close()
 
 
@@ -329,7 +343,7 @@ class Compile(Work):
 
     decisive = "os.rename"
 
-    def begin(self, place: Installation) -> None:
+    def begin(self, place: Place) -> None:
         for number in range(compiled.KEPT + 1):
             old = place.folder / "engine" / f"old-{number}"
             old.mkdir(parents=True)
@@ -337,7 +351,7 @@ class Compile(Work):
                 (old / name).touch()
             os.utime(old / "complete", (number, number))
 
-    def run(self, place: Installation) -> object:
+    def run(self, place: Place) -> object:
         made = compiled.library().folder
         assert made is not None
         numba = SimpleNamespace(extending=SimpleNamespace(overload=lambda *_, **__: lambda done: done))
@@ -355,7 +369,7 @@ class Compile(Work):
         compiled.build(place.folder / "engine" / "new")
         return None
 
-    def check(self, place: Installation) -> None:
+    def check(self, place: Place) -> None:
         engine = place.folder / "engine"
         for folder in engine.iterdir():
             if (folder / "complete").exists():
@@ -373,7 +387,7 @@ class Migrate(Work):
 
     decisive = "ALTER"
 
-    def begin(self, place: Installation) -> None:
+    def begin(self, place: Place) -> None:
         place.url = place.empty("released")
         (place.folder / "released").mkdir()
         store = Store(place.url)
@@ -381,10 +395,10 @@ class Migrate(Work):
         store.close()
         place.known["rows"] = place.rows()
 
-    def run(self, place: Installation) -> object:
+    def run(self, place: Place) -> object:
         return Store(place.url).migrate()
 
-    def check(self, place: Installation) -> None:
+    def check(self, place: Place) -> None:
         store = Store(place.url)
         with store.engine.connect() as connection:
             there = revision_of(connection)
@@ -409,9 +423,9 @@ WORKS: dict[str, Work] = {
 }
 
 
-def installed(folder: Path, server: Cluster | None = None, bucket: Bucket | None = None) -> Installation:
+def installed(folder: Path, server: Cluster | None = None, bucket: Bucket | None = None) -> Place:
     """Return an installation with something of everything that is needed."""
-    made = Installation(folder, "", server, bucket)
+    made = Place(folder, "", server, bucket)
     for name in ("data", "backups"):
         (folder / name).mkdir(parents=True)
     made.url = made.empty("data")
@@ -419,7 +433,7 @@ def installed(folder: Path, server: Cluster | None = None, bucket: Bucket | None
     return made
 
 
-def interrupt(work: Work, first: Installation, at: int | str | None) -> list[str]:
+def interrupt(work: Work, first: Place, at: int | str | None) -> list[str]:
     """Kill work at a step, or let it end, and hold what is there against what may be; return the steps."""
     place = first.copy(first.folder.with_name(f"{first.folder.name} {at}"))
     try:
@@ -433,7 +447,7 @@ def interrupt(work: Work, first: Installation, at: int | str | None) -> list[str
     return steps
 
 
-def interrupt_each(work: Work, first: Installation, most: int) -> str:
+def interrupt_each(work: Work, first: Place, most: int) -> str:
     """Kill work at each of its steps, or at so many of them, and say at how many."""
     work.begin(first)
     objects = dict(first.bucket.objects) if first.bucket is not None else {}

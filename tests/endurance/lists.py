@@ -299,7 +299,7 @@ def main() -> None:
             url, into = cluster.make(), cluster.make()
         kept = Settings.at(folder / "kept", **({"database_url": url} if url else {}))
         app = create_app(kept)
-        store: Store = app.state.workbench.store
+        store: Store = app.state.installation.store
         with store.transaction(LOCAL_WORKSPACE) as repository:
             filled = repository.page(EstimateRow, 100, None).next is not None
         if not filled:

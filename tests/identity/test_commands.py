@@ -21,7 +21,7 @@ from app.commands.serving import check_reach
 from app.errors import AppError, BadInput, TooMany
 from app.features.accounts import second_factor
 from app.features.operation.secret_rotation import PURPOSES
-from app.main import create_app, identity_of, make_bench
+from app.main import create_app, identity_of, make_installation
 from app.platform import passwords
 from app.platform.identity import Identity
 from app.platform.sealing import Sealer, Unsealable, kept_secret
@@ -89,10 +89,10 @@ def test_an_account_that_is_not_there_is_told_with_those_that_are(rackline: Rack
 
 def test_what_is_done_about_accounts_is_put_down_to_the_operator(rackline: Rackline, tmp_path: Path) -> None:
     rackline("user", "add", "ann@example.com", "--password-stdin", typed=PASSWORD)
-    bench = make_bench(Settings.at(tmp_path / "data"))
-    with bench.store.transaction(LOCAL_WORKSPACE) as repository:
+    installation = make_installation(Settings.at(tmp_path / "data"))
+    with installation.workspace(LOCAL_WORKSPACE).transaction() as repository:
         events, _ = repository.trail.listing(TrailFilter(), 10, None)
-    bench.store.close()
+    installation.store.close()
     assert [(event.action, event.actor_kind) for event in events] == [("member.created", "operator")]
 
 

@@ -406,7 +406,7 @@ def test_the_first_account_ends_local_mode_on_every_server(
         monkeypatch.setattr(server.state.access, "_any_account", lambda: False)
         assert Browser(server, address="127.0.0.1").get("/studies").status_code == 303
     # A database that is away lets nobody in whom only a server without accounts would let in.
-    untouched.state.workbench.store.close()
+    untouched.state.installation.store.close()
     monkeypatch.setattr(untouched.state.access, "_any_account", failing)
     assert Browser(untouched, address="127.0.0.1").get("/studies").status_code == 503
     assert Browser(untouched, base=HTTPS).get("/healthz").status_code == 421

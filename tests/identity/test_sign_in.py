@@ -19,13 +19,13 @@ from app.features.accounts import people, second_factor
 from app.features.accounts import service as accounts
 from app.features.accounts.service import SignInRefused, give_code, sign_in
 from app.features.operation.chores import HOUSEKEEPING
-from app.main import make_bench
+from app.main import make_installation
 from app.platform import passwords, sessions
 from app.platform.admission import Credentials, Principal, Role
 from app.platform.identity import Identity, SessionTimes, Visitor, token_hash
 from app.platform.sessions import AccountsAdmission
 from app.platform.store.trail import TrailFilter
-from app.platform.workspace import LOCAL_WORKSPACE
+from app.platform.workspace import LOCAL_WORKSPACE, Installation
 from app.settings import Settings
 from tests.hindered import only_read
 from tests.identity.conftest import PASSWORD, Clock
@@ -384,7 +384,7 @@ def test_what_has_had_its_time_is_deleted(identity: Identity, ann: str, clock: C
     clock.wait(days=15)
     # Nobody signs in by a password: the server sees to it by itself.
     (chore,) = (chore for chore in HOUSEKEEPING if chore.name == "sign-ins")
-    chore.run(Workbench(cast(Any, None), identity.store))
+    chore.run(Installation(cast(Any, None), identity.store))
     with identity.store.engine.connect() as connection:
         left = {
             table: connection.scalar(text(f"SELECT count(*) FROM {table}"))
@@ -394,9 +394,9 @@ def test_what_has_had_its_time_is_deleted(identity: Identity, ann: str, clock: C
 
 
 def test_the_server_knows_how_long_its_sessions_work(tmp_path: Path) -> None:
-    bench = make_bench(Settings.at(tmp_path, session_idle_minutes=5))
-    bench.store.close()
-    assert bench.session_times.idle == timedelta(minutes=5)
+    installation = make_installation(Settings.at(tmp_path, session_idle_minutes=5))
+    installation.store.close()
+    assert installation.session_times.idle == timedelta(minutes=5)
 
 
 def test_a_second_factor_is_asked_for(identity: Identity, ann: str, clock: Clock) -> None:

@@ -88,7 +88,7 @@ def tenants(directory: Path, **settings: Any) -> FastAPI:
     # Everybody asks here more often than they may.
     app.state.rates = Rates(dict.fromkeys(rates.ClientKind, dict.fromkeys(CostClass, 1_000_000)))
     for workspace in (ONE, TWO):
-        with app.state.workbench.store.transaction(workspace) as repository:
+        with app.state.installation.workspace(workspace).transaction() as repository:
             repository.ensure_workspace(workspace)
     return app
 
@@ -196,7 +196,7 @@ async def filled(app: FastAPI, ask: Ask, who: str, workspace: str) -> Kept:
     # Who follows a search hears how far it is, which is never twice the same: it is made before.
     await ask(who, "GET", f"/studies/{study['id']}/systems?run=wait", page=True)
     kept.options["stu"] = (await made("/sweeps", json=sweep))["id"]
-    assert do_next(app.state.workbench, Threads)
+    assert do_next(app.state.installation, Threads)
     proposal = {
         "comparison_id": comparison["id"],
         "customer": f"customer {mark}",
@@ -230,7 +230,7 @@ def marked(body: Mapping[str, Any], mark: str) -> dict[str, Any]:
 def identifiers(app: FastAPI, workspace: str) -> set[str]:
     """Return every identifier of a workspace, by its tables."""
     found: set[str] = set()
-    with app.state.workbench.store.engine.connect() as connection:
+    with app.state.installation.store.engine.connect() as connection:
         for name, column in TABLES.items():
             if column is not None:
                 table = SQLModel.metadata.tables[name]
@@ -242,7 +242,7 @@ def identifiers(app: FastAPI, workspace: str) -> set[str]:
 def rows_by_table(app: FastAPI, workspace: str) -> dict[str, list[str]]:
     """Return what the tables hold of a workspace."""
     found = {}
-    with app.state.workbench.store.engine.connect() as connection:
+    with app.state.installation.store.engine.connect() as connection:
         for name, table in SQLModel.metadata.tables.items():
             if "workspace_id" in table.c:
                 query = sa.select(table).where(table.c.workspace_id == workspace)

@@ -126,7 +126,7 @@ class House:
 
     def actions(self) -> list[str]:
         """Return what the audit trail says was done, the latest first."""
-        with self.app.state.workbench.store.transaction("ws_local") as repository:
+        with self.app.state.installation.workspace("ws_local").transaction() as repository:
             return [row.action for row in repository.trail.listing(TrailFilter(), 50, None)[0]]
 
 
@@ -142,7 +142,7 @@ def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
     store.close()
     app = create_app(settings)
     yield app
-    app.state.workbench.store.close()
+    app.state.installation.store.close()
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def house(application: FastAPI) -> Iterator[House]:
     provider.client_kwargs["transport"] = httpx2.MockTransport(stub)
     application.state.single_sign_on = SingleSignOn(provider, frozenset({"trusted.example"}))
     yield House(application, stub)
-    with application.state.workbench.store.engine.begin() as connection:
+    with application.state.installation.store.engine.begin() as connection:
         for table in ("external_identity", "account_session", "invitation", "login_attempt"):
             connection.execute(sa.text(f"DELETE FROM {table}"))
         others = "(SELECT id FROM account WHERE email != 'owner@example.com')"

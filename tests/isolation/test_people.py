@@ -46,7 +46,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
         two=Principal(TWO, "Second", Role.OWNER, account_id=two.id),
     )
     yield made
-    made.state.workbench.store.close()
+    made.state.installation.store.close()
 
 
 PLACES = [

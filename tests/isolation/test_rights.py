@@ -57,7 +57,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
     made = tenants(tmp_path_factory.mktemp("rights"))
     made.state.admission = KnownBearers(**WHO)
     yield made
-    made.state.workbench.store.close()
+    made.state.installation.store.close()
 
 
 @pytest.fixture(scope="module")

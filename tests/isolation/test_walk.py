@@ -105,7 +105,7 @@ def two_tenants(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
 
 def test_a_new_route_cannot_be_forgotten(two_tenants: FastAPI) -> None:
     """The walk goes through what the application serves: it finds a hole that nobody has told it of."""
-    store, known = two_tenants.state.workbench.store, set(doors(two_tenants))
+    store, known = two_tenants.state.installation.store, set(doors(two_tenants))
     kept = Kept("zqmark", ids={"prp": "prp_hole"}, everything={"prp_hole"})
     with store.transaction(ONE) as repository:
         row = {"title": "t", "customer": kept.mark, "request": {}, "content": {}, "version": 1}
@@ -218,7 +218,7 @@ def test_on_postgresql_too(tmp_path: Path, postgres: Cluster) -> None:
         return walker
 
     walker = run(sample())
-    app.state.workbench.store.close()
+    app.state.installation.store.close()
     postgres.drop(url)
     assert walker.walk.findings() == []
     assert walker.walk.tried > 400

@@ -324,7 +324,7 @@ class Walker:
 
     async def all(self) -> Walk:
         """Walk through everything."""
-        with listening(self.app.state.workbench.store.engine) as unbound:
+        with listening(self.app.state.installation.store.engine) as unbound:
             await self.fill()
             before = rows_by_table(self.app, ONE)
             self.filled = {name for name, rows in before.items() if rows}

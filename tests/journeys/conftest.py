@@ -27,7 +27,7 @@ def ask(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
             return await client.request(method, path, **values)
 
     yield lambda method, path, **values: run(send(method, path, **values))
-    application.state.workbench.store.close()
+    application.state.installation.store.close()
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,7 @@ from cryptography.x509.oid import NameOID
 from app.errors import Message
 from app.features.integrations.webhooks import LEASE, deliver
 from app.platform.outgoing import Reply, Sender
+from app.platform.workspace import Installation
 
 LOOPBACK = ipaddress.ip_address("127.0.0.1")
 
@@ -40,11 +41,11 @@ class Pen(Sender):
         return Reply(self.status, "said", None if self.status == 200 else Message(f"answered {self.status}"))
 
 
-def deliver_due(bench: Workbench, moment: datetime.datetime, sender: Sender) -> int:
+def deliver_due(installation: Installation, moment: datetime.datetime, sender: Sender) -> int:
     """Send every message that is due at a moment, one after the other, and return how many."""
-    bench.sender, count = sender, 0
-    while (message := bench.store.claim_message(moment, moment + LEASE)) is not None:
-        deliver(bench, message)
+    installation.sender, count = sender, 0
+    while (message := installation.store.claim_message(moment, moment + LEASE)) is not None:
+        deliver(installation, message)
         count += 1
     return count
 

@@ -19,32 +19,32 @@ from app.features.sweeps.executors import LocalWorkerPool
 from app.platform.apart import MOST_WAITING, Abandoned, Apart, Shares, processor_seconds
 from app.platform.store.database import Store
 from app.platform.store.trail import Actor, acting, current_actor
-from app.platform.workspace import LOCAL_WORKSPACE
+from app.platform.workspace import LOCAL_WORKSPACE, Installation, Workspace
 from tests.endurance.load import descendants
 from tests.serving import serving
 from tests.sizing.asking import sizing_context
 
 
-def spin(bench: Workbench, workspace_id: str, seconds: float) -> str:
+def spin(workspace: Workspace, seconds: float) -> str:
     until = time.process_time() + seconds
     while time.process_time() < until:
         pass
-    return f"{workspace_id} {current_actor().name}"
+    return f"{workspace.id} {current_actor().name}"
 
 
-def rest(bench: Workbench, workspace_id: str, seconds: float) -> None:
+def rest(workspace: Workspace, seconds: float) -> None:
     time.sleep(seconds)
 
 
-def refuse(bench: Workbench, workspace_id: str) -> None:
+def refuse(workspace: Workspace) -> None:
     raise BadInput.at("model", "must be {what}", what="known")
 
 
-def die(bench: Workbench, workspace_id: str) -> None:
+def die(workspace: Workspace) -> None:
     os._exit(1)
 
 
-def follow(bench: Workbench, workspace_id: str, watch: object) -> None:
+def follow(workspace: Workspace, watch: object) -> None:
     assert callable(watch)
     watch(1, 3)
     watch(2, 3)
@@ -58,7 +58,7 @@ def used() -> dict[str, float]:
 @pytest.fixture
 def apart(tmp_path: Path, used: dict[str, float]) -> Iterator[Apart]:
     url = f"sqlite:///{tmp_path / 'apart.sqlite3'}"
-    made = Workbench(sizing_context(), Store(url))
+    made = Installation(sizing_context(), Store(url))
     made.prepare()
     made.store.close()
 

@@ -24,6 +24,7 @@ from app.platform.sealing import Sealer
 from app.platform.store.database import Store
 from app.platform.store.queries import now
 from app.platform.store.tables import ProposalRecord, ProposalShare
+from app.platform.workspace import Installation
 from app.profiles.presets import models_directory
 from tests.clocks import Moved, moved_clock
 from tests.services.receiving import Pen, deliver_due
@@ -32,17 +33,17 @@ from tests.store.conftest import migrated_file as migrated_file
 from tests.store.conftest import store as store
 
 
-def shared(bench: Workbench, clock: Moved) -> str:
+def shared(installation: Installation, clock: Moved) -> str:
     """Share a proposal behind a passphrase for a day and return the token."""
     token = "t" * 43
-    with bench.store.transaction("ws_one") as repository:
+    with installation.workspace("ws_one").transaction() as repository:
         repository.add(
             ProposalRecord(
                 id="prp_a", workspace_id="", title="t", customer="c", request={}, content={},
                 valid_until=None, version=1, sha256="0" * 64, frozen_at=now(),
             )
         )  # fmt: skip
-    with bench.store.transaction("ws_one") as repository:
+    with installation.workspace("ws_one").transaction() as repository:
         row = ProposalShare(
             token_sha256=token_hash(token), workspace_id="ws_one", proposal_id="prp_a", passphrase_salt="00",
             passphrase_hash=passphrase_hash("open sesame", "00"), created_at=now(),
@@ -59,37 +60,37 @@ def sizing() -> object:
 
 
 def test_a_pause_after_wrong_passphrases_does_not_grow(store: Store, sizing) -> None:  # type: ignore[no-untyped-def]
-    bench = Workbench(sizing, store)
+    installation = Installation(sizing, store)
     with moved_clock() as clock:
         clock.by = timedelta(days=0)
-        token = shared(bench, clock)
+        token = shared(installation, clock)
         for _ in range(MOST_FAILURES):
             with pytest.raises(WrongPassphrase):
-                unlock_share(bench, token, "wrong")
+                unlock_share(installation, token, "wrong")
         with pytest.raises(TooMany):
-            unlock_share(bench, token, "open sesame")
+            unlock_share(installation, token, "open sesame")
         clock.by -= timedelta(days=2)
         with pytest.raises(TooMany) as caught:
-            unlock_share(bench, token, "open sesame")
+            unlock_share(installation, token, "open sesame")
         assert caught.value.retry_after <= 15 * 60
         clock.by += timedelta(minutes=14)
         with pytest.raises(TooMany) as caught:
-            unlock_share(bench, token, "open sesame")
+            unlock_share(installation, token, "open sesame")
         assert caught.value.retry_after <= 60
         clock.by += timedelta(minutes=2)
-        assert unlock_share(bench, token, "open sesame")
+        assert unlock_share(installation, token, "open sesame")
 
 
 def test_a_link_that_a_fast_clock_ended_works_again(store: Store, sizing) -> None:  # type: ignore[no-untyped-def]
-    bench = Workbench(sizing, store)
+    installation = Installation(sizing, store)
     with moved_clock() as clock:
-        token = shared(bench, clock)
-        assert open_share(bench, token).proposal is None
+        token = shared(installation, clock)
+        assert open_share(installation, token).proposal is None
         clock.by += timedelta(days=400)
         with pytest.raises(Exception, match="not valid"):
-            open_share(bench, token)
+            open_share(installation, token)
         clock.by -= timedelta(days=400)
-        assert open_share(bench, token).proposal is None
+        assert open_share(installation, token).proposal is None
     with store.transaction("ws_one") as repository:
         assert repository.of_proposal("prp_a").share_of(token_hash(token), now()) is not None
 
@@ -109,16 +110,16 @@ def test_a_failure_under_a_clock_that_was_ahead_shuts_nobody_out(store: Store, d
 
 @pytest.mark.parametrize("days", [1, 365])
 def test_messages_of_a_clock_that_was_ahead_are_sent(store: Store, sizing, days: int) -> None:  # type: ignore[no-untyped-def]
-    bench, pen = Workbench(sizing, store), Pen()
-    bench.sealer = Sealer(lambda: b"s" * 32)
-    create_webhook(bench, "ws_one", WebhookRequest(url="https://a.example/in"))
+    installation, pen = Installation(sizing, store), Pen()
+    installation.sealer = Sealer(lambda: b"s" * 32)
+    create_webhook(installation.workspace("ws_one"), WebhookRequest(url="https://a.example/in"))
     with moved_clock() as clock:
         clock.by = timedelta(days=days)
-        shared(bench, clock)
+        shared(installation, clock)
         for _ in range(2):
             with store.transaction("ws_one") as repository:
                 repository.of_proposal("prp_a").add_event("frozen", now(), {})
         # One is on its way with a server that does not come back.
         assert store.claim_message(now(), now() + LEASE) is not None
         clock.by = timedelta(0)
-        assert deliver_due(bench, now(), pen) == 2
+        assert deliver_due(installation, now(), pen) == 2

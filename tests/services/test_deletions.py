@@ -26,11 +26,11 @@ from app.features.sweeps import service as sweeps
 from app.features.sweeps.model import SweepRequest
 from app.features.uploads import service as uploads
 from app.features.uploads.model import UploadPatch
-from app.platform import workbench
 from app.platform.deleting import delete
 from app.platform.store.deletion_queries import DeletionQueries
 from app.platform.store.document_queries import AcceleratorQueries
 from app.platform.store.proposal_queries import ProposalQueries
+from app.platform.store.repository import Repository
 from app.platform.store.tables import (
     AcceleratorRecord,
     BillRow,
@@ -44,8 +44,9 @@ from app.platform.store.tables import (
 )
 from app.platform.store.upload_queries import UploadQueries
 from app.platform.web.examples import ACCELERATOR, BOOK, HEAD_TO_HEAD, RESNET, STUDY
+from app.platform.workspace import Workspace
 from tests.services.test_held import ONE, moment_before_saving
-from tests.services.test_held import bench as bench
+from tests.services.test_held import workspace as workspace
 from tests.services.test_storage import LAYERS
 from tests.sizing.sweeping import wide
 from tests.store.conftest import migrated as migrated
@@ -55,18 +56,18 @@ from tests.store.conftest import store as store
 Step = Callable[[], object]
 
 
-def comparison_of(bench: Workbench) -> str:
+def comparison_of(workspace: Workspace) -> str:
     request = ComparisonRequest.model_validate(HEAD_TO_HEAD)
-    return comparisons.create_comparison(bench, ONE, request).id
+    return comparisons.create_comparison(workspace, request).id
 
 
-def book_of(bench: Workbench) -> str:
-    return books.create_book(bench, ONE, PriceBookRequest.model_validate(BOOK)).id
+def book_of(workspace: Workspace) -> str:
+    return books.create_book(workspace, PriceBookRequest.model_validate(BOOK)).id
 
 
-def proposal_of(bench: Workbench, comparison: str, **named: str) -> str:
+def proposal_of(workspace: Workspace, comparison: str, **named: str) -> str:
     asked = {"comparison_id": comparison, "customer": "A", "locale": "en", **named}
-    return proposals.create_proposal(bench, ONE, ProposalRequest.model_validate(asked)).id
+    return proposals.create_proposal(workspace, ProposalRequest.model_validate(asked)).id
 
 
 def study_of(book: str) -> StudyContent:
@@ -74,32 +75,36 @@ def study_of(book: str) -> StudyContent:
     return StudyContent.model_validate({**STUDY, "base": base, "options": STUDY["options"][:1]})
 
 
-def making(bench: Workbench, kind: str) -> tuple[type[Owned], str, type[Owned], Step]:
+def making(workspace: Workspace, kind: str) -> tuple[type[Owned], str, type[Owned], Step]:
     """Return table and identifier of what something is made from, the table of that, and how it is made."""
     if kind == "bill of estimate":
-        estimate = estimates.create_estimate(bench, ONE, estimates.EstimateRequest.model_validate(RESNET)).id
+        estimate = estimates.create_estimate(workspace, estimates.EstimateRequest.model_validate(RESNET)).id
         asked = BillRequest(estimate_id=estimate)
-        return EstimateRow, estimate, BillRow, lambda: bills.create_bill(bench, ONE, asked)
+        return EstimateRow, estimate, BillRow, lambda: bills.create_bill(workspace, asked)
     if kind == "proposal of comparison":
-        comparison = comparison_of(bench)
-        return ComparisonRecord, comparison, ProposalRecord, lambda: proposal_of(bench, comparison)
-    book = book_of(bench)
+        comparison = comparison_of(workspace)
+        return ComparisonRecord, comparison, ProposalRecord, lambda: proposal_of(workspace, comparison)
+    book = book_of(workspace)
     if kind == "proposal with price book":
-        comparison = comparison_of(bench)
-        make: Step = lambda: proposal_of(bench, comparison, price_book_id=book)  # noqa: E731
+        comparison = comparison_of(workspace)
+        make: Step = lambda: proposal_of(workspace, comparison, price_book_id=book)  # noqa: E731
         return PriceBookRecord, book, ProposalRecord, make
     if kind == "study with price book":
         content = study_of(book)
-        return PriceBookRecord, book, StudyRecord, lambda: studies.create_study(bench, ONE, content)
+        return PriceBookRecord, book, StudyRecord, lambda: studies.create_study(workspace, content)
     if kind == "imported study":
-        study = studies.create_study(bench, "ws_two", StudyContent.model_validate(STUDY)).id
-        file = studies.export_study(bench, "ws_two", study).model_copy(update={"study": study_of(book)})
+        study = studies.create_study(
+            workspace.installation.workspace("ws_two"), StudyContent.model_validate(STUDY)
+        ).id
+        file = studies.export_study(workspace.installation.workspace("ws_two"), study).model_copy(
+            update={"study": study_of(book)}
+        )
         brought = StudyFile.model_validate(file.model_dump(exclude_unset=True))
-        return PriceBookRecord, book, StudyRecord, lambda: studies.import_study(bench, ONE, brought)
+        return PriceBookRecord, book, StudyRecord, lambda: studies.import_study(workspace, brought)
     swept = wide(1).request.model_dump(exclude_unset=True)
     prices = [{"label": "Book", "price_book_id": book}]
     request = SweepRequest.model_validate(swept | {"prices": prices})
-    return PriceBookRecord, book, SweepRecord, lambda: sweeps.create_sweep(bench, ONE, request)
+    return PriceBookRecord, book, SweepRecord, lambda: sweeps.create_sweep(workspace, request)
 
 
 MADE = (
@@ -112,165 +117,165 @@ MADE = (
 )
 
 
-def count(bench: Workbench, table: type[Owned]) -> int:
-    with bench.store.transaction(ONE) as repository:
+def count(workspace: Workspace, table: type[Owned]) -> int:
+    with workspace.transaction() as repository:
         return repository.count_rows(table)
 
 
 @pytest.mark.parametrize("kind", MADE)
 def test_nothing_is_kept_that_is_made_from_what_was_deleted_meanwhile(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch, kind: str
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    source, identifier, table, make = making(bench, kind)
-    between = moment_before_saving(bench, monkeypatch, lambda: delete(bench, ONE, source, identifier))
+    source, identifier, table, make = making(workspace, kind)
+    between = moment_before_saving(workspace, monkeypatch, lambda: delete(workspace, source, identifier))
     with between, pytest.raises(NotFound):
         make()
-    assert (count(bench, source), count(bench, table)) == (0, 0)
+    assert (count(workspace, source), count(workspace, table)) == (0, 0)
 
 
 @pytest.mark.parametrize("kind", MADE)
 def test_who_deletes_waits_for_what_is_being_kept(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch, kind: str
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    source, identifier, table, make = making(bench, kind)
-    holds, deleting = workbench.Repository.holds, list[Future[None]]()
+    source, identifier, table, make = making(workspace, kind)
+    holds, deleting = Repository.holds, list[Future[None]]()
 
     def slowly(*asked: Any) -> bool | None:
         if not deleting:
-            deleting.append(threads.submit(delete, bench, ONE, source, identifier))
+            deleting.append(threads.submit(delete, workspace, source, identifier))
             assert not wait(deleting, timeout=0.5).done
         return holds(*asked)
 
-    monkeypatch.setattr(workbench.Repository, "holds", slowly)
+    monkeypatch.setattr(Repository, "holds", slowly)
     with ThreadPoolExecutor(1) as threads:
         make()
         with pytest.raises(Conflict):
             deleting[0].result(30)
-    assert (count(bench, source), count(bench, table)) == (1, 1)
+    assert (count(workspace, source), count(workspace, table)) == (1, 1)
 
 
-def accelerator_in_study(bench: Workbench) -> tuple[str, Step]:
+def accelerator_in_study(workspace: Workspace) -> tuple[str, Step]:
     """Return an accelerator, and how a study with it is made."""
-    accelerator = accelerators.create_accelerator(bench, ONE, AcceleratorRequest.model_validate(ACCELERATOR))
+    accelerator = accelerators.create_accelerator(workspace, AcceleratorRequest.model_validate(ACCELERATOR))
     content = {**STUDY, "options": [{"label": "Own", "system": {"id": accelerator.id, "count": 1}}]}
     study = StudyContent.model_validate(content)
-    return accelerator.id, lambda: studies.create_study(bench.of(ONE), ONE, study)
+    return accelerator.id, lambda: studies.create_study(workspace.installation.workspace(ONE), study)
 
 
 def test_a_study_is_not_kept_with_an_accelerator_that_was_deleted_meanwhile(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    accelerator, make = accelerator_in_study(bench)
+    accelerator, make = accelerator_in_study(workspace)
     between = moment_before_saving(
-        bench, monkeypatch, lambda: accelerators.delete_accelerator(bench, ONE, accelerator)
+        workspace, monkeypatch, lambda: accelerators.delete_accelerator(workspace, accelerator)
     )
     with between, pytest.raises(NotFound):
         make()
-    assert (count(bench, AcceleratorRecord), count(bench, StudyRecord)) == (0, 0)
+    assert (count(workspace, AcceleratorRecord), count(workspace, StudyRecord)) == (0, 0)
 
 
 def test_an_accelerator_stays_for_a_study_that_is_being_kept(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    accelerator, make = accelerator_in_study(bench)
-    holds, deleting = workbench.Repository.holds, list[Future[None]]()
+    accelerator, make = accelerator_in_study(workspace)
+    holds, deleting = Repository.holds, list[Future[None]]()
 
     def slowly(*asked: Any) -> bool | None:
         if not deleting:
-            deleting.append(threads.submit(accelerators.delete_accelerator, bench, ONE, accelerator))
+            deleting.append(threads.submit(accelerators.delete_accelerator, workspace, accelerator))
             assert not wait(deleting, timeout=0.5).done
         return holds(*asked)
 
-    monkeypatch.setattr(workbench.Repository, "holds", slowly)
+    monkeypatch.setattr(Repository, "holds", slowly)
     with ThreadPoolExecutor(1) as threads:
         make()
         deleting[0].result(30)
-    assert (count(bench, AcceleratorRecord), count(bench, StudyRecord)) == (1, 1)
+    assert (count(workspace, AcceleratorRecord), count(workspace, StudyRecord)) == (1, 1)
 
 
 def test_a_comparison_that_is_deleted_while_it_is_read_is_not_found(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    comparison, options = comparison_of(bench), workbench.Repository.comparison_options
+    comparison, options = comparison_of(workspace), Repository.comparison_options
 
     def late(repository: Any, identifier: str) -> Any:
-        comparisons.delete_comparison(bench, ONE, identifier)
+        comparisons.delete_comparison(workspace, identifier)
         return options(repository, identifier)
 
-    monkeypatch.setattr(workbench.Repository, "comparison_options", late)
+    monkeypatch.setattr(Repository, "comparison_options", late)
     with pytest.raises(NotFound):
-        proposal_of(bench, comparison)
+        proposal_of(workspace, comparison)
 
 
 def test_a_draft_does_not_take_up_a_comparison_that_is_deleted_meanwhile(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    proposal, other = proposal_of(bench, comparison_of(bench)), comparison_of(bench)
+    proposal, other = proposal_of(workspace, comparison_of(workspace)), comparison_of(workspace)
     between = moment_before_saving(
-        bench, monkeypatch, lambda: comparisons.delete_comparison(bench, ONE, other)
+        workspace, monkeypatch, lambda: comparisons.delete_comparison(workspace, other)
     )
     with between, pytest.raises(NotFound):
-        proposals.change_proposal(bench, ONE, proposal, ProposalPatch(comparison_id=other))
+        proposals.change_proposal(workspace, proposal, ProposalPatch(comparison_id=other))
 
 
 def test_a_proposal_that_is_being_frozen_is_not_deleted(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    proposal = proposal_of(bench, comparison_of(bench))
+    proposal = proposal_of(workspace, comparison_of(workspace))
     add_artifact, deleting = ProposalQueries.add_artifact, list[Future[None]]()
 
     def slowly(*artifact: Any) -> None:
-        deleting.append(threads.submit(proposals.delete_proposal, bench, ONE, proposal))
+        deleting.append(threads.submit(proposals.delete_proposal, workspace, proposal))
         assert not wait(deleting, timeout=0.5).done
         add_artifact(*artifact)
 
     monkeypatch.setattr(ProposalQueries, "add_artifact", slowly)
     with ThreadPoolExecutor(1) as threads:
-        proposals.freeze_proposal(bench, ONE, proposal)
+        proposals.freeze_proposal(workspace, proposal)
         with pytest.raises(Conflict):
             deleting[0].result(30)
-    assert proposals.get_proposal(bench, ONE, proposal).status == "frozen"
+    assert proposals.get_proposal(workspace, proposal).status == "frozen"
 
 
-def changing(bench: Workbench, kind: str) -> tuple[Step, Step]:
+def changing(workspace: Workspace, kind: str) -> tuple[Step, Step]:
     """Return how an object is deleted, and how it is changed."""
     if kind in {"proposal", "freeze"}:
-        proposal = proposal_of(bench, comparison_of(bench))
+        proposal = proposal_of(workspace, comparison_of(workspace))
         change: Step = (
-            (lambda: proposals.freeze_proposal(bench, ONE, proposal))
+            (lambda: proposals.freeze_proposal(workspace, proposal))
             if kind == "freeze"
-            else lambda: proposals.change_proposal(bench, ONE, proposal, ProposalPatch(title="B"))
+            else lambda: proposals.change_proposal(workspace, proposal, ProposalPatch(title="B"))
         )
-        return lambda: proposals.delete_proposal(bench, ONE, proposal), change
+        return lambda: proposals.delete_proposal(workspace, proposal), change
     if kind == "comparison":
-        comparison, patch = comparison_of(bench), ComparisonPatch(currency="KRW")
+        comparison, patch = comparison_of(workspace), ComparisonPatch(currency="KRW")
         return (
-            lambda: comparisons.delete_comparison(bench, ONE, comparison),
-            lambda: comparisons.change_comparison(bench, ONE, comparison, patch),
+            lambda: comparisons.delete_comparison(workspace, comparison),
+            lambda: comparisons.change_comparison(workspace, comparison, patch),
         )
     if kind == "price book":
-        book = book_of(bench)
+        book = book_of(workspace)
         return (
-            lambda: books.delete_price_book(bench, ONE, book),
-            lambda: books.change_book(bench, ONE, book, PriceBookPatch(comment="B"), None),
+            lambda: books.delete_price_book(workspace, book),
+            lambda: books.change_book(workspace, book, PriceBookPatch(comment="B"), None),
         )
     if kind == "accelerator":
         stated = AcceleratorRequest.model_validate(ACCELERATOR)
-        own = accelerators.create_accelerator(bench, ONE, stated).id
+        own = accelerators.create_accelerator(workspace, stated).id
         return (
-            lambda: accelerators.delete_accelerator(bench, ONE, own),
-            lambda: accelerators.change_accelerator(bench, ONE, own, AcceleratorPatch(name="B"), None),
+            lambda: accelerators.delete_accelerator(workspace, own),
+            lambda: accelerators.change_accelerator(workspace, own, AcceleratorPatch(name="B"), None),
         )
     if kind == "sample":
-        sample = uploads.upload_workload(bench, ONE, "lengths.csv", b"length\n12\n40\n").id
+        sample = uploads.upload_workload(workspace, "lengths.csv", b"length\n12\n40\n").id
         return (
-            lambda: uploads.delete_workload(bench, ONE, sample),
-            lambda: uploads.change_workload(bench, ONE, sample, UploadPatch(name="B")),
+            lambda: uploads.delete_workload(workspace, sample),
+            lambda: uploads.change_workload(workspace, sample, UploadPatch(name="B")),
         )
-    profile = uploads.upload_profile(bench, ONE, "layers.csv", LAYERS).id
+    profile = uploads.upload_profile(workspace, "layers.csv", LAYERS).id
     return (
-        lambda: uploads.delete_profile(bench, ONE, profile),
-        lambda: uploads.change_profile(bench, ONE, profile, UploadPatch(name="B")),
+        lambda: uploads.delete_profile(workspace, profile),
+        lambda: uploads.change_profile(workspace, profile, UploadPatch(name="B")),
     )
 
 
@@ -278,9 +283,9 @@ def changing(bench: Workbench, kind: str) -> tuple[Step, Step]:
     "kind", ["proposal", "freeze", "comparison", "price book", "accelerator", "model", "sample"]
 )
 def test_who_changes_what_is_being_deleted_is_told_so(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch, kind: str
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    remove, change = changing(bench, kind)
+    remove, change = changing(workspace, kind)
     changes = list[Future[object]]()
 
     def slowly(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -306,10 +311,10 @@ def test_who_changes_what_is_being_deleted_is_told_so(
     assert isinstance(caught.value, NotFound | Conflict)
 
 
-def test_who_is_too_late_at_a_row_is_told_so(bench: Workbench) -> None:
-    estimate = estimates.create_estimate(bench, ONE, estimates.EstimateRequest.model_validate(RESNET)).id
-    with pytest.raises(Overtaken), bench.store.transaction(ONE) as repository:
+def test_who_is_too_late_at_a_row_is_told_so(workspace: Workspace) -> None:
+    estimate = estimates.create_estimate(workspace, estimates.EstimateRequest.model_validate(RESNET)).id
+    with pytest.raises(Overtaken), workspace.transaction() as repository:
         row = repository.get(EstimateRow, estimate)
         assert row is not None
-        delete(bench, ONE, EstimateRow, estimate)
+        delete(workspace, EstimateRow, estimate)
         row.label = "B"

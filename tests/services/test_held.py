@@ -29,7 +29,7 @@ from app.platform.store.queries import now
 from app.platform.store.repository import Repository
 from app.platform.store.trail import Actor, acting
 from app.platform.web.examples import ACCELERATOR
-from app.platform.workspace import LOCAL_WORKSPACE
+from app.platform.workspace import LOCAL_WORKSPACE, Installation, Workspace
 from tests.services.receiving import Pen, deliver_due
 from tests.services.test_rates import clock as clock
 from tests.services.test_storage import LAYERS, study_of
@@ -43,10 +43,10 @@ ONE = "ws_one"
 
 
 @pytest.fixture
-def bench(store: Store) -> Workbench:
+def workspace(store: Store) -> Workspace:
     with store.transaction(LOCAL_WORKSPACE) as repository:
         repository.ensure_workspace("Local")
-    return Workbench(sizing_context(), store)
+    return Installation(sizing_context(), store).workspace(ONE)
 
 
 def at_once(asked: Callable[[int], object], times: int) -> list[AppError]:
@@ -65,18 +65,18 @@ def at_once(asked: Callable[[int], object], times: int) -> list[AppError]:
         return [found for found in threads.map(ask, range(times)) if found is not None]
 
 
-def key_of(bench: Workbench, number: int) -> object:
-    return keys.create_key(bench, ONE, KeyRequest(name=f"Key {number}", scopes=["read"]))
+def key_of(workspace: Workspace, number: int) -> object:
+    return keys.create_key(workspace, KeyRequest(name=f"Key {number}", scopes=["read"]))
 
 
-def webhook_of(bench: Workbench, number: int) -> NewWebhook:
+def webhook_of(workspace: Workspace, number: int) -> NewWebhook:
     request = WebhookRequest(url=f"https://example.com/{number}", events=["*"])
-    return webhooks.create_webhook(bench, ONE, request)
+    return webhooks.create_webhook(workspace, request)
 
 
-def accelerator_of(bench: Workbench, number: int) -> object:
+def accelerator_of(workspace: Workspace, number: int) -> object:
     request = AcceleratorRequest.model_validate({**ACCELERATOR, "name": f"Accelerator {number}"})
-    return accelerators.create_accelerator(bench, ONE, request)
+    return accelerators.create_accelerator(workspace, request)
 
 
 @pytest.mark.parametrize(
@@ -88,33 +88,33 @@ def accelerator_of(bench: Workbench, number: int) -> object:
     ],
 )
 def test_a_full_workspace_is_not_overfilled_at_the_same_time(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch, module: Any, most: str, make: Callable[..., object]
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, module: Any, most: str, make: Callable[..., object]
 ) -> None:
     monkeypatch.setattr(module, most, 3)
-    refused = at_once(lambda number: make(bench, number), 8)
+    refused = at_once(lambda number: make(workspace, number), 8)
     assert len(refused) == 5
     assert all(isinstance(error, Conflict) for error in refused)
 
 
 def test_an_upload_does_not_vanish_under_a_study_that_is_being_kept(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    profile = uploads.upload_profile(bench, ONE, "layers.csv", LAYERS).id
-    between = moment_before_saving(bench, monkeypatch, lambda: uploads.delete_profile(bench, ONE, profile))
+    profile = uploads.upload_profile(workspace, "layers.csv", LAYERS).id
+    between = moment_before_saving(workspace, monkeypatch, lambda: uploads.delete_profile(workspace, profile))
     with between, pytest.raises(NotFound):
-        create_study(bench, ONE, study_of(profile))
-    assert list_studies(bench, ONE, 10, None).items == []
+        create_study(workspace, study_of(profile))
+    assert list_studies(workspace, 10, None).items == []
 
 
 def test_who_deletes_an_upload_waits_for_a_study_that_is_being_kept(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    profile = uploads.upload_profile(bench, ONE, "layers.csv", LAYERS).id
+    profile = uploads.upload_profile(workspace, "layers.csv", LAYERS).id
     refused: list[type[Exception]] = []
 
     def delete() -> None:
         with pytest.raises(Conflict) as caught:
-            uploads.delete_profile(bench, ONE, profile)
+            uploads.delete_profile(workspace, profile)
         refused.append(caught.type)
 
     deleting, add = threading.Thread(target=delete), StudyQueries.add
@@ -125,62 +125,66 @@ def test_who_deletes_an_upload_waits_for_a_study_that_is_being_kept(
         add(queries, *values)
 
     monkeypatch.setattr(StudyQueries, "add", slowly)
-    create_study(bench, ONE, study_of(profile))
+    create_study(workspace, study_of(profile))
     deleting.join(10)
     assert refused == [Conflict]
 
 
-def keep_study(bench: Workbench, hook: str) -> object:
-    profile = uploads.upload_profile(bench, ONE, "layers.csv", LAYERS).id
-    return create_study(bench, ONE, study_of(profile))
+def keep_study(workspace: Workspace, hook: str) -> object:
+    profile = uploads.upload_profile(workspace, "layers.csv", LAYERS).id
+    return create_study(workspace, study_of(profile))
 
 
-def send_test(bench: Workbench, hook: str) -> object:
-    return webhooks.send_test(bench, ONE, hook)
+def send_test(workspace: Workspace, hook: str) -> object:
+    return webhooks.send_test(workspace, hook)
 
 
 @pytest.mark.parametrize(
     ("module", "look", "write"), [(trail, "messages_of", keep_study), (webhooks, "found", send_test)]
 )
 def test_who_deletes_a_webhook_waits_for_a_message_that_is_being_written(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch, module: Any, look: str, write: Callable[..., object]
+    workspace: Workspace,
+    monkeypatch: pytest.MonkeyPatch,
+    module: Any,
+    look: str,
+    write: Callable[..., object],
 ) -> None:
-    hook, looked = webhook_of(bench, 0).id, getattr(module, look)
+    hook, looked = webhook_of(workspace, 0).id, getattr(module, look)
     removing: list[Future[None]] = []
 
     def slowly(*values: Any) -> Any:
         found = looked(*values)
-        removing.append(threads.submit(webhooks.remove_webhook, bench, ONE, hook))
+        removing.append(threads.submit(webhooks.remove_webhook, workspace, hook))
         wait(removing, timeout=0.5)
         return found
 
     with ThreadPoolExecutor(1) as threads:
         with monkeypatch.context() as patched:
             patched.setattr(module, look, slowly)
-            write(bench, hook)
+            write(workspace, hook)
         removing[0].result(30)
-    assert webhooks.list_webhooks(bench, ONE, 5, None).items == []
+    assert webhooks.list_webhooks(workspace, 5, None).items == []
 
 
-def test_a_webhook_may_be_deleted_while_messages_are_written_and_sent(bench: Workbench) -> None:
-    profile = uploads.upload_profile(bench, ONE, "layers.csv", LAYERS).id
+def test_a_webhook_may_be_deleted_while_messages_are_written_and_sent(workspace: Workspace) -> None:
+    profile = uploads.upload_profile(workspace, "layers.csv", LAYERS).id
     for _ in range(4):
-        hook = webhook_of(bench, 0).id
-        send_test(bench, hook)
+        hook = webhook_of(workspace, 0).id
+        send_test(workspace, hook)
         together = (
-            partial(create_study, bench, ONE, study_of(profile)),
-            partial(send_test, bench, hook),
-            partial(deliver_due, bench, now(), Pen()),
-            partial(webhooks.remove_webhook, bench, ONE, hook),
+            partial(create_study, workspace, study_of(profile)),
+            partial(send_test, workspace, hook),
+            partial(deliver_due, workspace.installation, now(), Pen()),
+            partial(webhooks.remove_webhook, workspace, hook),
         )
         refused = at_once(lambda number, asked=together: asked[number // 2](), 8)  # type: ignore[misc]
         assert {type(error) for error in refused} == {NotFound}
-    assert len(list_studies(bench, ONE, 10, None).items) == 8
+    assert len(list_studies(workspace, 10, None).items) == 8
 
 
 @contextmanager
 def moment_before_saving(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]
 ) -> Iterator[None]:
     """Let something happen once, between what an object is computed from and its transaction."""
     hold, done = Repository.hold, list[bool]()
@@ -196,16 +200,16 @@ def moment_before_saving(
     assert done
 
 
-def test_a_revoked_key_ends_the_jobs_it_has_asked_for(bench: Workbench) -> None:
-    made = keys.create_key(bench, ONE, KeyRequest(name="Robot", scopes=["read", "estimate"]))
+def test_a_revoked_key_ends_the_jobs_it_has_asked_for(workspace: Workspace) -> None:
+    made = keys.create_key(workspace, KeyRequest(name="Robot", scopes=["read", "estimate"]))
     with acting(Actor("key", made.id, "Robot")):
-        own, running = (create_sweep(bench, ONE, wide(4).request).id for _ in range(2))
+        own, running = (create_sweep(workspace, wide(4).request).id for _ in range(2))
     with acting(Actor("person", "acc_1", "Ann")):
-        hers = create_sweep(bench, ONE, wide(4).request).id
-    claim = JobClaim.take(bench, running, lambda: False)
+        hers = create_sweep(workspace, wide(4).request).id
+    claim = JobClaim.take(workspace.installation, running, lambda: False)
     assert claim is not None
-    keys.revoke_key(bench, ONE, made.id)
-    assert [get_state(bench, ONE, one).status for one in (own, running, hers)] == [
+    keys.revoke_key(workspace, made.id)
+    assert [get_state(workspace, one).status for one in (own, running, hers)] == [
         "cancelled",
         "cancelled",
         "queued",
@@ -214,21 +218,24 @@ def test_a_revoked_key_ends_the_jobs_it_has_asked_for(bench: Workbench) -> None:
     assert claim.cancelled(), "its runner is told within a second"
 
 
-def test_a_person_has_one_allowance_in_all_workspaces(bench: Workbench, clock: list[float]) -> None:
-    rates = Rates({ClientKind.PERSON: {CostClass.READ: 4}, ClientKind.KEY: {CostClass.READ: 4}}, bench.store)
+def test_a_person_has_one_allowance_in_all_workspaces(workspace: Workspace, clock: list[float]) -> None:
+    rates = Rates(
+        {ClientKind.PERSON: {CostClass.READ: 4}, ClientKind.KEY: {CostClass.READ: 4}},
+        workspace.installation.store,
+    )
     asked = [
-        rates.count(workspace, ClientKind.PERSON, "acc_1", CostClass.READ).granted
-        for workspace in ("ws_one", "ws_two") * 3
+        rates.count(identifier, ClientKind.PERSON, "acc_1", CostClass.READ).granted
+        for identifier in ("ws_one", "ws_two") * 3
     ]
     assert asked.count(True) == 4
     assert rates.count("ws_two", ClientKind.PERSON, "acc_2", CostClass.READ).granted
 
 
 def test_processor_time_is_counted_by_all_servers_and_of_each_workspace(
-    bench: Workbench, clock: list[float]
+    workspace: Workspace, clock: list[float]
 ) -> None:
 
-    servers = [Rates({}, bench.store, processor=2) for _ in range(2)]
+    servers = [Rates({}, workspace.installation.store, processor=2) for _ in range(2)]
     for server in servers:
         server.check_processor("ws_one")
         server.charge("ws_one", 1.2)
@@ -238,14 +245,14 @@ def test_processor_time_is_counted_by_all_servers_and_of_each_workspace(
     servers[0].check_processor("ws_two")
 
 
-def test_the_next_job_is_of_who_has_used_least(bench: Workbench) -> None:
-    many = [create_sweep(bench, "ws_one", wide(4).request).id for _ in range(3)]
-    other = create_sweep(bench, "ws_two", wide(4).request).id
+def test_the_next_job_is_of_who_has_used_least(workspace: Workspace) -> None:
+    many = [create_sweep(workspace, wide(4).request).id for _ in range(3)]
+    other = create_sweep(workspace.installation.workspace("ws_two"), wide(4).request).id
     shown = [0.0]
-    turns = Turns(bench.store, lambda: shown[0])
+    turns = Turns(workspace.installation.store, lambda: shown[0])
     first = turns.next()
     assert first is not None and first.id == many[0], "the oldest, where nobody has used anything"
-    claim = JobClaim.take(bench, first.id, lambda: False)
+    claim = JobClaim.take(workspace.installation, first.id, lambda: False)
     assert claim is not None
     first.charge(30.0)
     assert not first.over(), "a turn lasts its time"
@@ -253,7 +260,7 @@ def test_the_next_job_is_of_who_has_used_least(bench: Workbench) -> None:
     assert first.over(), "then others come who have used less"
     second = turns.next()
     assert second is not None and second.id == other
-    claim = JobClaim.take(bench, other, lambda: False)
+    claim = JobClaim.take(workspace.installation, other, lambda: False)
     assert claim is not None
     second.charge(5.0)
     shown[0] += 2 * TURN_SECONDS
@@ -262,13 +269,13 @@ def test_the_next_job_is_of_who_has_used_least(bench: Workbench) -> None:
     assert third is not None and third.id == many[1]
 
 
-def test_a_turn_lasts_while_only_its_own_workspace_waits(bench: Workbench) -> None:
+def test_a_turn_lasts_while_only_its_own_workspace_waits(workspace: Workspace) -> None:
     for _ in range(2):
-        create_sweep(bench, "ws_one", wide(4).request)
+        create_sweep(workspace, wide(4).request)
     moments = count(0.0, TURN_SECONDS)
-    turns = Turns(bench.store, lambda: next(moments))
+    turns = Turns(workspace.installation.store, lambda: next(moments))
     turn = turns.next()
-    assert turn is not None and JobClaim.take(bench, turn.id, lambda: False) is not None
+    assert turn is not None and JobClaim.take(workspace.installation, turn.id, lambda: False) is not None
     turn.charge(30.0)
     # Between any two looks at the clock time passes, and what was used counts for less.
     assert not any(turn.over() for _ in range(5))

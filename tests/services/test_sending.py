@@ -13,9 +13,10 @@ from app.features.proposals import service as proposals
 from app.features.proposals.model import Proposal, ReviewRequest
 from app.features.proposals.review import Mailer, take_step
 from app.platform.identity import Identity
+from app.platform.workspace import Workspace
 from tests.services.test_deletions import comparison_of, proposal_of
-from tests.services.test_held import ONE, at_once
-from tests.services.test_held import bench as bench
+from tests.services.test_held import at_once
+from tests.services.test_held import workspace as workspace
 from tests.store.conftest import migrated as migrated
 from tests.store.conftest import migrated_file as migrated_file
 from tests.store.conftest import store as store
@@ -26,23 +27,25 @@ REQUEST = ReviewRequest(step="send", to="buyer@example.com")
 
 
 @pytest.fixture
-def proposal(bench: Workbench) -> str:
-    identifier = proposal_of(bench, comparison_of(bench))
-    proposals.freeze_proposal(bench, ONE, identifier)
+def proposal(workspace: Workspace) -> str:
+    identifier = proposal_of(workspace, comparison_of(workspace))
+    proposals.freeze_proposal(workspace, identifier)
     return identifier
 
 
-def send(bench: Workbench, proposal: str, post: Post, key: str | None = "once") -> Proposal:
-    mailer = Mailer(Identity(bench.store, bench.sealer, mail=post), "http://localhost")
-    return take_step(bench, ONE, proposal, REQUEST, mailer, key)
+def send(workspace: Workspace, proposal: str, post: Post, key: str | None = "once") -> Proposal:
+    mailer = Mailer(
+        Identity(workspace.installation.store, workspace.installation.sealer, mail=post), "http://localhost"
+    )
+    return take_step(workspace, proposal, REQUEST, mailer, key)
 
 
-def kinds(bench: Workbench, proposal: str) -> list[str]:
-    return [event.kind for event in proposals.list_events(bench, ONE, proposal).items]
+def kinds(workspace: Workspace, proposal: str) -> list[str]:
+    return [event.kind for event in proposals.list_events(workspace, proposal).items]
 
 
 @pytest.mark.parametrize("key", ["once", None])
-def test_of_several_at_once_only_one_sends(bench: Workbench, proposal: str, key: str | None) -> None:
+def test_of_several_at_once_only_one_sends(workspace: Workspace, proposal: str, key: str | None) -> None:
     mails, all_read = list[str](), threading.Barrier(4)
     existing = proposals.existing
 
@@ -57,34 +60,34 @@ def test_of_several_at_once_only_one_sends(bench: Workbench, proposal: str, key:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("app.features.proposals.review.existing", read)
-        refused = at_once(lambda _: send(bench, proposal, post, key), 4)
+        refused = at_once(lambda _: send(workspace, proposal, post, key), 4)
     assert len(mails) == 1
     assert all(isinstance(error, Conflict) for error in refused)
-    assert kinds(bench, proposal) == ["created", "frozen", "shared", "sent"]
+    assert kinds(workspace, proposal) == ["created", "frozen", "shared", "sent"]
     if key is not None:
-        assert send(bench, proposal, post, key).review == "sent"
+        assert send(workspace, proposal, post, key).review == "sent"
         assert len(mails) == 1, "a repeated key gets the answer of the first"
 
 
-def test_a_key_whose_mail_is_on_its_way_has_no_answer_yet(bench: Workbench, proposal: str) -> None:
+def test_a_key_whose_mail_is_on_its_way_has_no_answer_yet(workspace: Workspace, proposal: str) -> None:
     repeated: list[str] = []
 
     def post(address: str, subject: str, text: str) -> bool:
-        assert proposals.get_proposal(bench, ONE, proposal).review == "sent"
+        assert proposals.get_proposal(workspace, proposal).review == "sent"
         with pytest.raises(Conflict) as caught:
-            send(bench, proposal, post)
+            send(workspace, proposal, post)
         repeated.append(caught.value.errors[0].field)
         return True
 
-    assert send(bench, proposal, post).review == "sent"
+    assert send(workspace, proposal, post).review == "sent"
     assert repeated == ["Idempotency-Key"]
 
 
 def test_a_mail_that_is_not_accepted_leaves_state_and_key_as_they_were(
-    bench: Workbench, proposal: str
+    workspace: Workspace, proposal: str
 ) -> None:
     with pytest.raises(Conflict):
-        send(bench, proposal, lambda *_: False)
-    assert proposals.get_proposal(bench, ONE, proposal).review == "approved"
-    assert "sent" not in kinds(bench, proposal)
-    assert send(bench, proposal, lambda *_: True).review == "sent"
+        send(workspace, proposal, lambda *_: False)
+    assert proposals.get_proposal(workspace, proposal).review == "approved"
+    assert "sent" not in kinds(workspace, proposal)
+    assert send(workspace, proposal, lambda *_: True).review == "sent"

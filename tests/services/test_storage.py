@@ -35,6 +35,7 @@ from app.platform.store.repository import Repository
 from app.platform.store.tables import StudyRecord
 from app.platform.store.upload_files import FileDirectory, UploadFiles, name_of
 from app.platform.web.examples import FLEET_PLAN, RESNET, STUDY
+from app.platform.workspace import Installation, Workspace
 from app.profiles.presets import models_directory
 from tests.buckets import Bucket, bucket_server
 from tests.clocks import moved_clock
@@ -61,27 +62,34 @@ def bucket() -> Iterator[Bucket]:
 
 
 @pytest.fixture
-def bench(store: Store, sizing, tmp_path: Path, request: pytest.FixtureRequest) -> Workbench:  # type: ignore[no-untyped-def]
+def installation(store: Store, sizing, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:  # type: ignore[no-untyped-def]
     """A server: its files in a directory on SQLite, in a bucket on PostgreSQL."""
     shared = None
     if store.engine.dialect.name == "postgresql":
         shared = request.getfixturevalue("bucket").storage(prefix=f"of/{tmp_path.name}")
-    return Workbench(sizing, store, UploadFiles(tmp_path / "data" / "uploads", shared))
+    return Installation(sizing, store, UploadFiles(tmp_path / "data" / "uploads", shared))
 
 
-def on_another_machine(bench: Workbench, name: str) -> Workbench:
+@pytest.fixture
+def workspace(installation: Installation) -> Workspace:
+    return installation.workspace("ws_one")
+
+
+def on_another_machine(installation: Installation, name: str) -> Installation:
     """Return another server of the same database, with a directory of its own where files are elsewhere."""
-    assert bench.files is not None
-    if isinstance(bench.files.storage, FileDirectory):
-        return Workbench(bench.sizing, bench.store, bench.files)
-    directory = bench.files.directory.parent.parent / name / "uploads"
-    return Workbench(bench.sizing, bench.store, UploadFiles(directory, bench.files.storage))
+    assert installation.files is not None
+    if isinstance(installation.files.storage, FileDirectory):
+        return Installation(installation.sizing, installation.store, installation.files)
+    directory = installation.files.directory.parent.parent / name / "uploads"
+    return Installation(
+        installation.sizing, installation.store, UploadFiles(directory, installation.files.storage)
+    )
 
 
-def kept(bench: Workbench) -> list[str]:
+def kept(installation: Installation) -> list[str]:
     """Return workspace and address of every file."""
-    assert bench.files is not None
-    return [f"{one.workspace_id}/{one.sha256[:6]}" for one in bench.files.each()]
+    assert installation.files is not None
+    return [f"{one.workspace_id}/{one.sha256[:6]}" for one in installation.files.each()]
 
 
 CONFIG = {
@@ -91,9 +99,9 @@ CONFIG = {
 WORK = {"samples": 1e6, "global_batch": 256}
 
 
-def upload(bench: Workbench, workspace: str = "ws_one", content: bytes = LAYERS) -> str:
+def upload(installation: Installation, workspace: str = "ws_one", content: bytes = LAYERS) -> str:
     """Upload a layer table."""
-    return uploads.upload_profile(bench, workspace, "layers.csv", content).id
+    return uploads.upload_profile(installation.workspace(workspace), "layers.csv", content).id
 
 
 def study_of(profile: str, **workload: object) -> StudyContent:
@@ -103,133 +111,150 @@ def study_of(profile: str, **workload: object) -> StudyContent:
     return StudyContent.model_validate({**STUDY, "base": base, "options": [STUDY["options"][0]]})
 
 
-def test_the_same_content_is_kept_once_in_a_workspace_and_never_across(bench: Workbench) -> None:
-    first, second, foreign = upload(bench), upload(bench), upload(bench, "ws_two")
-    assert len(kept(bench)) == 2
-    assert uploads.original_file(bench, "ws_one", second) == ("layers.csv", LAYERS)
+def test_the_same_content_is_kept_once_in_a_workspace_and_never_across(
+    installation: Installation, workspace: Workspace
+) -> None:
+    first, second, foreign = (
+        upload(installation),
+        upload(installation),
+        upload(installation, "ws_two"),
+    )
+    assert len(kept(installation)) == 2
+    assert uploads.original_file(workspace, second) == ("layers.csv", LAYERS)
     with pytest.raises(NotFound):
-        uploads.original_file(bench, "ws_one", foreign)
-    uploads.delete_profile(bench, "ws_one", first)
-    assert uploads.original_file(bench, "ws_one", second)[1] == LAYERS
-    uploads.delete_profile(bench, "ws_one", second)
-    assert [one.split("/")[0] for one in kept(bench)] == ["ws_two"]
-    uploads.delete_profile(bench, "ws_two", foreign)
-    assert kept(bench) == []
-    assert bench.files is not None and not [one for one in bench.files.directory.iterdir() if one.is_dir()]
+        uploads.original_file(workspace, foreign)
+    uploads.delete_profile(workspace, first)
+    assert uploads.original_file(workspace, second)[1] == LAYERS
+    uploads.delete_profile(workspace, second)
+    assert [one.split("/")[0] for one in kept(installation)] == ["ws_two"]
+    uploads.delete_profile(installation.workspace("ws_two"), foreign)
+    assert kept(installation) == []
+    assert installation.files is not None and not [
+        one for one in installation.files.directory.iterdir() if one.is_dir()
+    ]
 
 
-def test_files_are_their_owner_s_alone(bench: Workbench) -> None:
-    upload(bench)
-    assert bench.files is not None
-    for path in bench.files.directory.rglob("*"):
+def test_files_are_their_owner_s_alone(installation: Installation) -> None:
+    upload(installation)
+    assert installation.files is not None
+    for path in installation.files.directory.rglob("*"):
         assert path.stat().st_mode & 0o077 == 0, path
 
 
-def test_a_deleted_upload_is_gone_everywhere(bench: Workbench) -> None:
-    made = uploads.upload_profile(bench, "ws_one", "layers.csv", LAYERS, key="once")
+def test_a_deleted_upload_is_gone_everywhere(workspace: Workspace) -> None:
+    made = uploads.upload_profile(workspace, "layers.csv", LAYERS, key="once")
     request = EstimateRequest.model_validate({**RESNET, "model": {"profile_id": made.id}, "workload": WORK})
-    estimate = create_estimate(bench, "ws_one", request)
-    uploads.delete_profile(bench, "ws_one", made.id)
+    estimate = create_estimate(workspace, request)
+    uploads.delete_profile(workspace, made.id)
     for ask in (uploads.get_profile, uploads.original_file, uploads.delete_profile):
         with pytest.raises(NotFound):
-            ask(bench, "ws_one", made.id)
+            ask(workspace, made.id)
     with pytest.raises(NotFound):
-        create_estimate(bench, "ws_one", request)
-    assert get_estimate(bench, "ws_one", estimate.id).id == estimate.id
-    again = uploads.upload_profile(bench, "ws_one", "layers.csv", LAYERS, key="once")
+        create_estimate(workspace, request)
+    assert get_estimate(workspace, estimate.id).id == estimate.id
+    again = uploads.upload_profile(workspace, "layers.csv", LAYERS, key="once")
     assert again.id != made.id
 
 
-def test_another_server_of_the_same_database_notices(bench: Workbench) -> None:
-    other = on_another_machine(bench, "other")
-    profile = upload(bench)
-    assert uploads.original_file(other, "ws_one", profile) == ("layers.csv", LAYERS)
-    sample = uploads.upload_workload(bench, "ws_one", "s.csv", b"length\n7\n").id
-    assert other.profile("ws_one", profile) and other.workload_sample("ws_one", sample)
-    uploads.delete_profile(bench, "ws_one", profile)
-    uploads.delete_workload(bench, "ws_one", sample)
-    for ask in (lambda: other.profile("ws_one", profile), lambda: other.workload_sample("ws_one", sample)):
+def test_another_server_of_the_same_database_notices(
+    installation: Installation, workspace: Workspace
+) -> None:
+    other = on_another_machine(installation, "other")
+    profile = upload(installation)
+    assert uploads.original_file(other.workspace("ws_one"), profile) == ("layers.csv", LAYERS)
+    sample = uploads.upload_workload(workspace, "s.csv", b"length\n7\n").id
+    assert other.workspace("ws_one").profile(profile) and other.workspace("ws_one").workload_sample(sample)
+    uploads.delete_profile(workspace, profile)
+    uploads.delete_workload(workspace, sample)
+    for ask in (
+        lambda: other.workspace("ws_one").profile(profile),
+        lambda: other.workspace("ws_one").workload_sample(sample),
+    ):
         with pytest.raises(NotFound):
             ask()
 
 
-def test_what_a_study_or_an_open_sweep_asks_for_stays(bench: Workbench) -> None:
-    profile = upload(bench)
-    study = create_study(bench, "ws_one", study_of(profile))
+def test_what_a_study_or_an_open_sweep_asks_for_stays(
+    installation: Installation, workspace: Workspace
+) -> None:
+    profile = upload(installation)
+    study = create_study(workspace, study_of(profile))
     with pytest.raises(Conflict, match="BERT-Large for Seoul"):
-        uploads.delete_profile(bench, "ws_one", profile)
-    archive_study(bench, "ws_one", study.id, True)
-    deletions.delete_study(bench, "ws_one", study.id)
-    profile = upload(bench)
+        uploads.delete_profile(workspace, profile)
+    archive_study(workspace, study.id, True)
+    deletions.delete_study(workspace, study.id)
+    profile = upload(installation)
     asked = {**FLEET_PLAN, "models": [{**FLEET_PLAN["models"][0], "model": {"profile_id": profile}}]}
     asked["models"][0]["workload"] = {"samples": 1e6, "global_batch": 256}
-    create_sweep(bench, "ws_one", SweepRequest.model_validate(asked))
+    create_sweep(workspace, SweepRequest.model_validate(asked))
     with pytest.raises(Conflict, match="sweep"):
-        uploads.delete_profile(bench, "ws_one", profile)
+        uploads.delete_profile(workspace, profile)
 
 
-def test_a_study_goes_with_what_only_it_used(bench: Workbench) -> None:
-    mine = uploads.upload_profile(bench, "ws_one", "config.json", json.dumps(CONFIG).encode()).id
-    shared = upload(bench, content=LAYERS + b"more,gemm,1,128,64,64\n")
-    sample = uploads.upload_workload(bench, "ws_one", "s.csv", b"length\n128\n256\n").id
-    first = create_study(bench, "ws_one", study_of(mine, workload_id=sample))
-    second = create_study(bench, "ws_one", study_of(shared))
+def test_a_study_goes_with_what_only_it_used(installation: Installation, workspace: Workspace) -> None:
+    mine = uploads.upload_profile(workspace, "config.json", json.dumps(CONFIG).encode()).id
+    shared = upload(installation, content=LAYERS + b"more,gemm,1,128,64,64\n")
+    sample = uploads.upload_workload(workspace, "s.csv", b"length\n128\n256\n").id
+    first = create_study(workspace, study_of(mine, workload_id=sample))
+    second = create_study(workspace, study_of(shared))
     rows = [{**RESNET, "label": "kept", "model": {"profile_id": shared}, "workload": WORK}]
-    create_comparison(bench, "ws_one", ComparisonRequest.model_validate({"rows": rows}))
+    create_comparison(workspace, ComparisonRequest.model_validate({"rows": rows}))
     for study in (first, second):
         with pytest.raises(Conflict, match="archive"):
-            deletions.delete_study(bench, "ws_one", study.id)
-        archive_study(bench, "ws_one", study.id, True)
+            deletions.delete_study(workspace, study.id)
+        archive_study(workspace, study.id, True)
         with pytest.raises(NotFound):
-            deletions.delete_study(bench, "ws_two", study.id)
+            deletions.delete_study(installation.workspace("ws_two"), study.id)
     for study in (first, second):
-        deletions.delete_study(bench, "ws_one", study.id)
+        deletions.delete_study(workspace, study.id)
     with pytest.raises(NotFound):
-        get_study(bench, "ws_one", first.id)
+        get_study(workspace, first.id)
     with pytest.raises(NotFound):
-        uploads.get_profile(bench, "ws_one", mine)
+        uploads.get_profile(workspace, mine)
     with pytest.raises(NotFound):
-        uploads.get_workload(bench, "ws_one", sample)
-    assert uploads.get_profile(bench, "ws_one", shared).id == shared
-    assert len(kept(bench)) == 1
-    assert list(check_store(bench)) == []
+        uploads.get_workload(workspace, sample)
+    assert uploads.get_profile(workspace, shared).id == shared
+    assert len(kept(installation)) == 1
+    assert list(check_store(installation)) == []
 
 
 def test_a_study_that_is_brought_back_meanwhile_is_not_deleted_too(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    study = create_study(bench, "ws_one", study_of(upload(bench)))
-    archive_study(bench, "ws_one", study.id, True)
+    study = create_study(workspace, study_of(upload(installation)))
+    archive_study(workspace, study.id, True)
     brought_back: list[Future[Study]] = []
     existing = deletions.existing
 
     def looked_at(repository: Repository, identifier: str) -> StudyRecord:
         found = existing(repository, identifier)
-        brought_back.append(others.submit(archive_study, bench, "ws_one", identifier, False))
+        brought_back.append(others.submit(archive_study, workspace, identifier, False))
         wait(brought_back, 0.5)
         return found
 
     monkeypatch.setattr(deletions, "existing", looked_at)
     with ThreadPoolExecutor(1) as others:
-        deletions.delete_study(bench, "ws_one", study.id)
+        deletions.delete_study(workspace, study.id)
     assert isinstance(brought_back[0].exception(), NotFound)
 
 
-def test_nothing_of_a_sample_but_its_lengths_is_kept(bench: Workbench, tmp_path: Path) -> None:
+def test_nothing_of_a_sample_but_its_lengths_is_kept(
+    installation: Installation, workspace: Workspace, tmp_path: Path
+) -> None:
     lines = "\n".join(f'{{"text": "{SECRET} {number}"}}' for number in range(500)).encode()
-    made = uploads.upload_workload(bench, "ws_one", "sample.jsonl", lines, key="once")
+    made = uploads.upload_workload(workspace, "sample.jsonl", lines, key="once")
     assert made.samples == 500
-    bench.store.close()
+    installation.store.close()
     written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert SECRET.encode() not in written
-    with bench.store.engine.connect() as connection:
+    with installation.store.engine.connect() as connection:
         for table in SQLModel.metadata.sorted_tables:
             assert "unmistakable" not in repr(connection.execute(sa.select(table)).all())
-    assert kept(bench) == []
+    assert kept(installation) == []
 
 
 def test_a_file_that_cannot_be_written_leaves_nothing(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch, bucket: Bucket
+    installation: Installation, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, bucket: Bucket
 ) -> None:
     def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
@@ -237,12 +262,16 @@ def test_a_file_that_cannot_be_written_leaves_nothing(
     monkeypatch.setattr("app.platform.store.upload_files.os.fsync", full)
     bucket.away = True
     with pytest.raises(Unavailable, match=r"no space left|store of uploaded files cannot be reached"):
-        upload(bench)
+        upload(installation)
     monkeypatch.undo()
     bucket.away = False
-    assert kept(bench) == [] and bench.files is not None and list(bench.files.strays()) == []
-    assert uploads.list_profiles(bench, "ws_one", 10, None).items == []
-    upload(bench)
+    assert (
+        kept(installation) == []
+        and installation.files is not None
+        and list(installation.files.strays()) == []
+    )
+    assert uploads.list_profiles(workspace, 10, None).items == []
+    upload(installation)
 
 
 def test_files_that_go_while_they_are_listed_are_passed_over(tmp_path: Path) -> None:
@@ -254,39 +283,39 @@ def test_files_that_go_while_they_are_listed_are_passed_over(tmp_path: Path) -> 
     assert list(listed) == []
 
 
-def test_uploads_and_deletions_at_once_lose_no_file(bench: Workbench) -> None:
+def test_uploads_and_deletions_at_once_lose_no_file(installation: Installation, workspace: Workspace) -> None:
     stop = threading.Event()
     wrong: list[BaseException] = []
 
-    def come_and_go(server: Workbench) -> None:
+    def come_and_go(server: Installation) -> None:
         try:
             while not stop.is_set():
-                uploads.delete_profile(server, "ws_one", upload(server))
+                uploads.delete_profile(server.workspace("ws_one"), upload(server))
                 purge_files(server, dry_run=False)
         except BaseException as error:
             wrong.append(error)
 
-    servers = [bench, *(on_another_machine(bench, name) for name in ("second", "third"))]
+    servers = [installation, *(on_another_machine(installation, name) for name in ("second", "third"))]
     crowd = [threading.Thread(target=come_and_go, args=(server,)) for server in servers]
     for one in crowd:
         one.start()
     for _ in range(15):
-        mine = upload(bench)
-        assert uploads.original_file(bench, "ws_one", mine)[1] == LAYERS
-        uploads.delete_profile(bench, "ws_one", mine)
-    stay = upload(bench)
+        mine = upload(installation)
+        assert uploads.original_file(workspace, mine)[1] == LAYERS
+        uploads.delete_profile(workspace, mine)
+    stay = upload(installation)
     stop.set()
     for one in crowd:
         one.join()
     assert wrong == []
-    assert uploads.original_file(bench, "ws_one", stay)[1] == LAYERS
-    purge(bench, now(), at_once=True)
-    assert len(kept(bench)) == 1 and list(check_store(bench)) == []
+    assert uploads.original_file(workspace, stay)[1] == LAYERS
+    purge(installation, now(), at_once=True)
+    assert len(kept(installation)) == 1 and list(check_store(installation)) == []
 
 
-def old(bench: Workbench, table: str, days: int) -> None:
+def old(installation: Installation, table: str, days: int) -> None:
     """Make all rows of a table older."""
-    with bench.store.engine.begin() as connection:
+    with installation.store.engine.begin() as connection:
         metadata = sa.MetaData()
         metadata.reflect(connection, only=[table])
         found = metadata.tables[table]
@@ -300,16 +329,17 @@ def old(bench: Workbench, table: str, days: int) -> None:
             connection.execute(sa.update(found).where(*keys).values(**values))
 
 
-def test_what_has_had_its_time_goes(bench: Workbench) -> None:
-    free = create_estimate(bench, "ws_one", EstimateRequest.model_validate(RESNET), key="a")
+def test_what_has_had_its_time_goes(installation: Installation, workspace: Workspace) -> None:
+    free = create_estimate(workspace, EstimateRequest.model_validate(RESNET), key="a")
     used = create_comparison(
-        bench, "ws_one", ComparisonRequest.model_validate({"rows": [{**RESNET, "label": "used"}]})
+        workspace,
+        ComparisonRequest.model_validate({"rows": [{**RESNET, "label": "used"}]}),
     )
-    sweep = create_sweep(bench, "ws_one", SweepRequest.model_validate(FLEET_PLAN))
-    old(bench, "estimate", 100)
-    old(bench, "sweep", 100)
-    bench.retention = Retention(estimates=90, sweeps=90)
-    counted = purge(bench, now(), dry_run=True)
+    sweep = create_sweep(workspace, SweepRequest.model_validate(FLEET_PLAN))
+    old(installation, "estimate", 100)
+    old(installation, "sweep", 100)
+    installation.retention = Retention(estimates=90, sweeps=90)
+    counted = purge(installation, now(), dry_run=True)
     assert counted.counts == {
         "estimates": 1,
         "sweeps": 0,
@@ -318,76 +348,78 @@ def test_what_has_had_its_time_goes(bench: Workbench) -> None:
         "unsaved": 0,
         "files": 0,
     }
-    assert get_estimate(bench, "ws_one", free.id)
-    with bench.store.transaction("ws_one") as repository:
+    assert get_estimate(workspace, free.id)
+    with workspace.transaction() as repository:
         repository.of_job(sweep.id).move({"queued"}, "cancelled", now() - timedelta(days=100))
-    assert purge(bench, now(), at_once=True).counts == {**counted.counts, "sweeps": 1}
+    assert purge(installation, now(), at_once=True).counts == {**counted.counts, "sweeps": 1}
     with pytest.raises(NotFound):
-        get_estimate(bench, "ws_one", free.id)
+        get_estimate(workspace, free.id)
     row = used.rows[0].estimate
-    assert row is not None and get_estimate(bench, "ws_one", row.id)
+    assert row is not None and get_estimate(workspace, row.id)
     # The key tells of an estimate that is gone, and so makes a new one.
-    again = create_estimate(bench, "ws_one", EstimateRequest.model_validate(RESNET), key="a")
+    again = create_estimate(workspace, EstimateRequest.model_validate(RESNET), key="a")
     assert again.id != free.id
-    assert sum(purge(bench, now(), at_once=True).counts.values()) == 0
+    assert sum(purge(installation, now(), at_once=True).counts.values()) == 0
 
 
-def test_keys_end_after_a_day_and_estimates_stay_unless_told(bench: Workbench) -> None:
-    first = create_estimate(bench, "ws_one", EstimateRequest.model_validate(RESNET), key="a")
-    old(bench, "estimate", 4000)
-    assert purge(bench, now(), at_once=True).counts["idempotency"] == 0
-    old(bench, "idempotency_key", 2)
-    assert purge(bench, now(), at_once=True).counts["idempotency"] == 1
-    assert get_estimate(bench, "ws_one", first.id)
+def test_keys_end_after_a_day_and_estimates_stay_unless_told(
+    installation: Installation, workspace: Workspace
+) -> None:
+    first = create_estimate(workspace, EstimateRequest.model_validate(RESNET), key="a")
+    old(installation, "estimate", 4000)
+    assert purge(installation, now(), at_once=True).counts["idempotency"] == 0
+    old(installation, "idempotency_key", 2)
+    assert purge(installation, now(), at_once=True).counts["idempotency"] == 1
+    assert get_estimate(workspace, first.id)
 
 
-def test_a_clock_that_leaps_deletes_nothing(bench: Workbench) -> None:
-    bench.retention = Retention(estimates=90)
-    made = create_estimate(bench, "ws_one", EstimateRequest.model_validate(RESNET))
+def test_a_clock_that_leaps_deletes_nothing(installation: Installation, workspace: Workspace) -> None:
+    installation.retention = Retention(estimates=90)
+    made = create_estimate(workspace, EstimateRequest.model_validate(RESNET))
     with moved_clock() as clock:
         for _ in range(30):
-            assert sum(purge(bench, now()).counts.values()) == 0
+            assert sum(purge(installation, now()).counts.values()) == 0
             clock.by += timedelta(hours=1)
-        assert purge(bench, now()).waiting == 0
+        assert purge(installation, now()).waiting == 0
         clock.by += timedelta(days=3650)
         for _ in range(20):
-            assert purge(bench, now()).waiting == 2
+            assert purge(installation, now()).waiting == 2
             clock.by += timedelta(hours=1)
         clock.by -= timedelta(days=3650)
-        assert purge(bench, now()).waiting == 2
-        assert get_estimate(bench, "ws_one", made.id)
+        assert purge(installation, now()).waiting == 2
+        assert get_estimate(workspace, made.id)
         clock.by += timedelta(days=100)
         for _ in range(26):
-            purge(bench, now())
+            purge(installation, now())
             clock.by += timedelta(hours=1)
         with pytest.raises(NotFound):
-            get_estimate(bench, "ws_one", made.id)
+            get_estimate(workspace, made.id)
 
 
-def test_the_check_finds_what_is_wrong(bench: Workbench) -> None:
-    upload(bench)
-    assert bench.files is not None
-    assert list(check_store(bench)) == []
-    whole = next(iter(bench.files.each()))
+def test_the_check_finds_what_is_wrong(installation: Installation) -> None:
+    upload(installation)
+    assert installation.files is not None
+    assert list(check_store(installation)) == []
+    whole = next(iter(installation.files.each()))
     name = name_of(whole.workspace_id, whole.sha256)
-    bench.files.storage.put(name, b"something else")
+    installation.files.storage.put(name, b"something else")
     with pytest.raises(Unavailable, match="damaged"):
-        bench.files.read(whole.workspace_id, whole.sha256)
-    stray = bench.files.put("ws_one", b"what nobody names")
-    assert {(fault.kind, fault.harmless) for fault in check_store(bench)} == {
+        installation.files.read(whole.workspace_id, whole.sha256)
+    stray = installation.files.put("ws_one", b"what nobody names")
+    assert {(fault.kind, fault.harmless) for fault in check_store(installation)} == {
         ("file", False),
         ("stray", True),
     }
-    bench.files.storage.delete(name)
-    assert any("missing" in str(fault.message) for fault in check_store(bench))
+    installation.files.storage.delete(name)
+    assert any("missing" in str(fault.message) for fault in check_store(installation))
     parts = 0
-    if isinstance(bench.files.storage, FileDirectory):
+    if isinstance(installation.files.storage, FileDirectory):
         # What an upload that was broken off has left; a bucket has nothing of it.
-        (bench.files.directory / "ws_one" / ".part-left").write_bytes(b"")
+        (installation.files.directory / "ws_one" / ".part-left").write_bytes(b"")
         parts = 1
-    other = on_another_machine(bench, "other")
+    other = on_another_machine(installation, "other")
     assert purge(other, now(), at_once=True).counts["files"] == 1 + parts
-    assert bench.files.read("ws_one", stray) is None and list(bench.files.strays()) == []
+    assert installation.files.read("ws_one", stray) is None and list(installation.files.strays()) == []
 
 
 def test_terms_of_retention_are_read_and_refused() -> None:

@@ -192,7 +192,7 @@ def answers(app: FastAPI, paths: list[str]) -> list[object]:
     try:
         return run(ask())
     finally:
-        app.state.workbench.store.close()
+        app.state.installation.store.close()
 
 
 def installation(folder: Path) -> list[str]:
@@ -221,7 +221,7 @@ def installation(folder: Path) -> list[str]:
     try:
         return run(make())
     finally:
-        app.state.workbench.store.close()
+        app.state.installation.store.close()
 
 
 def test_a_copied_installation_answers_the_same(tmp_path: Path, empty: Callable[[str], str]) -> None:

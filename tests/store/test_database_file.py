@@ -16,6 +16,7 @@ from app.features.operation.store_check import check_store
 from app.platform.store.database import Store
 from app.platform.store.migrate import RESTORE
 from app.platform.store.tables import EstimateRow
+from app.platform.workspace import Installation
 from tests.sizing.asking import sizing_context
 from tests.store.conftest import damage
 
@@ -40,7 +41,7 @@ def store(file: Path) -> Iterator[Store]:
 
 def readiness(store: Store) -> str | None:
     """Return what readiness says of the database."""
-    check = ReadinessCheck(Workbench(sizing_context(), store), lambda: 0, threading.Event())
+    check = ReadinessCheck(Installation(sizing_context(), store), lambda: 0, threading.Event())
     found = check.look()
     assert found.serves == (found.parts["database"] is None)
     return None if found.parts["database"] is None else str(found.parts["database"])
@@ -79,7 +80,7 @@ def test_a_damaged_file_is_a_finding(store: Store, file: Path, spoil: str) -> No
         content = file.read_bytes()
         length = 100 if spoil == "beginning" else len(content)
         file.write_bytes(b"\xff" * length + content[length:])
-    found = [fault.message for fault in check_store(Workbench(sizing_context(), store))]
+    found = [fault.message for fault in check_store(Installation(sizing_context(), store))]
     assert [message.template for message in found].count(RESTORE) == 1, found
 
 

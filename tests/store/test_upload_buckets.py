@@ -14,7 +14,7 @@ from fastapi import FastAPI
 
 from app.errors import BadInput, Unavailable
 from app.features.operation.chores import HOUSEKEEPING
-from app.main import create_app, file_storage_of, make_bench
+from app.main import create_app, file_storage_of, make_installation
 from app.platform.store.database import Store
 from app.platform.store.database_copy import copy_database
 from app.platform.store.tables import Profile
@@ -120,7 +120,7 @@ def test_two_servers_and_a_worker_share_database_and_bucket(
 ) -> None:
     shared = {"database_url": postgres.make(migrated), "jobs": "elsewhere", **bucket.settings}
     first, second = (create_app(Settings.at(tmp_path / name, **shared)) for name in ("one", "two"))
-    worker = make_bench(Settings.at(tmp_path / "three", **shared))
+    worker = make_installation(Settings.at(tmp_path / "three", **shared))
     ask, other = asking(first), asking(second)
     profile = ask("POST", "/api/v1/profiles", files={"file": ("layers.csv", LAYERS)}).json()["id"]
     assert other("GET", f"/api/v1/profiles/{profile}/file").content == LAYERS
@@ -132,18 +132,22 @@ def test_two_servers_and_a_worker_share_database_and_bucket(
     do_all(worker, Threads)
     assert ask("GET", f"/api/v1/sweeps/{sweep}").json()["status"] == "done"
     # A chore that is due has its turn once, whichever of them looks first.
-    turns = [chore.due(bench) for chore in HOUSEKEEPING for bench in (worker, first.state.workbench)]
+    turns = [
+        chore.due(installation)
+        for chore in HOUSEKEEPING
+        for installation in (worker, first.state.installation)
+    ]
     assert turns == [True, False] * len(HOUSEKEEPING)
     assert other("DELETE", f"/api/v1/profiles/{profile}").status_code == 204 and bucket.objects == {}
     assert ask("GET", f"/api/v1/profiles/{profile}/file").status_code == 404
-    for bench in (worker, first.state.workbench, second.state.workbench):
-        bench.store.close()
+    for installation in (worker, first.state.installation, second.state.installation):
+        installation.store.close()
     postgres.drop(shared["database_url"])
 
 
 def test_settings_name_a_bucket_or_a_directory(bucket: Bucket, tmp_path: Path) -> None:
     app = create_app(Settings.at(tmp_path, **bucket.settings))
-    kept = app.state.workbench.files
+    kept = app.state.installation.files
     kept.put("ws_local", b"content")
     assert len(bucket.objects) == 1 and next(iter(bucket.objects)).startswith("kept/ws_local/")
     assert file_storage_of(Settings.at(tmp_path)) is None

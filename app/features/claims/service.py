@@ -11,31 +11,29 @@ from app.features.claims.estimates import Estimates
 from app.features.claims.model import ClaimsRequest, VendorClaim, VendorClaims
 from app.features.comparisons.model import Comparison, ComparisonRequest, PublishedFigure
 from app.features.comparisons.service import create_comparison
-from app.platform.workspace import Workspace
+from app.platform.workspace import Installation, Workspace
 
 _ESTIMATING = threading.Lock()
 """Held while estimating, so that concurrent requests do not compute the same estimates."""
 
 
-def estimates(workspace: Workspace) -> Estimates:
+def estimates(installation: Installation) -> Estimates:
     """Return the cached estimates of a version of the catalogue."""
-    cached: Estimates = workspace.installation.pages.get(
-        ("claims", workspace.installation.sizing.catalog.version),
-        lambda: Estimates(workspace.installation.sizing),
-    )
+    sizing = installation.sizing
+    cached: Estimates = installation.pages.get(("claims", sizing.catalog.version), lambda: Estimates(sizing))
     return cached
 
 
 def list_claims(workspace: Workspace, assumptions: ClaimsRequest) -> VendorClaims:
     context = workspace.context().priced(assumptions.price_book_id)
     with _ESTIMATING:
-        return claims_of(context.catalog, estimates(workspace), assumptions)
+        return claims_of(context.catalog, estimates(workspace.installation), assumptions)
 
 
 def get_claim(workspace: Workspace, claim_id: str, assumptions: ClaimsRequest) -> VendorClaim:
     context = workspace.context().priced(assumptions.price_book_id)
     with _ESTIMATING:
-        return claim_of(claim_id, context.catalog, estimates(workspace), assumptions)
+        return claim_of(claim_id, context.catalog, estimates(workspace.installation), assumptions)
 
 
 def compare_estimates(workspace: Workspace, claim_id: str, phase: int, locale: Locale) -> Comparison:

@@ -104,7 +104,7 @@ def test_a_sweep_computes_it_in_other_processes(ask: Ask, application: FastAPI) 
     model = {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}}
     body = {"models": [{"label": "BERT", **model}], "systems": [{"id": one["id"], "counts": [1, 2]}]}
     sweep = ask("POST", "/api/v1/sweeps", json=body).json()
-    while do_next(application.state.workbench, Threads):
+    while do_next(application.state.installation, Threads):
         pass
     rows = ask("GET", f"/api/v1/sweeps/{sweep['id']}").json()["rows"]
     assert len(rows) == 2 and all(row["time_to_train"] for row in rows)

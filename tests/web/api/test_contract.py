@@ -215,7 +215,7 @@ def test_a_sample_brings_its_lengths_and_not_its_text(ask: Ask) -> None:
 def test_nothing_of_an_uploaded_text_reaches_the_disk(ask: Ask, application: Any) -> None:
     word = b"unmistakable-word-of-a-customer"
     ask("POST", "/api/v1/workloads", files={"file": ("data.txt", word + b"\n")})
-    database = application.state.workbench.store.engine.url.database
+    database = application.state.installation.store.engine.url.database
     files = [path for path in Path(database).parent.iterdir() if path.is_file()]
     assert files
     assert all(word not in path.read_bytes() for path in files)
@@ -275,10 +275,10 @@ def test_a_mapping_answers_in_the_words_of_the_contract(ask: Ask) -> None:
 
 
 def test_another_workspace_sees_nothing(ask: Ask, application: Any) -> None:
-    bench = application.state.workbench
+    installation = application.state.installation
     found = made(ask, "estimates", RESNET)
-    with bench.store.transaction(LOCAL_WORKSPACE) as repository:
+    with installation.workspace(LOCAL_WORKSPACE).transaction() as repository:
         assert repository.get(EstimateRow, found["id"]) is not None
-    with bench.store.transaction("ws_other") as repository:
+    with installation.workspace("ws_other").transaction() as repository:
         assert repository.get(EstimateRow, found["id"]) is None
         assert repository.page(EstimateRow, 200, None).rows == []

@@ -44,7 +44,7 @@ def test_a_list_says_how_much_is_kept(ask: Ask) -> None:
 def test_models_and_samples_are_deleted(ask: Ask, application: FastAPI) -> None:
     model = f"/api/v1/profiles/{uploaded(ask, content=TABLE + b'z,gemm,1,1,1,1' + bytes([10]))}"
     made = ask("POST", "/api/v1/workloads", files={"file": ("s.csv", b"length\n7\n9\n")}).json()
-    files = application.state.workbench.files
+    files = application.state.installation.files
     before = len(list(files.each()))
     for address in (model, f"/api/v1/workloads/{made['id']}"):
         assert ask("DELETE", address).status_code == 204

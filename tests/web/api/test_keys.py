@@ -189,7 +189,7 @@ def test_no_secret_is_written_anywhere(
         for key in (found, new):
             ask("GET", "/api/v1/estimates", headers=bearer(key["secret"]))
             ask("GET", "/api/v1/estimates", headers=bearer(key["secret"] + "x"))
-    database = Path(application.state.workbench.store.engine.url.database)
+    database = Path(application.state.installation.store.engine.url.database)
     stored = b"".join(path.read_bytes() for path in database.parent.iterdir() if path.is_file())
     for key in (found, new):
         secret = key["secret"].removeprefix(key["prefix"])

@@ -257,11 +257,11 @@ def test_the_part_that_is_away_is_named(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr("app.features.operation.readiness.LEAST_SPACE", 1 << 60)
     monkeypatch.setattr("app.features.operation.readiness.state", lambda: "no compiler")
-    app.state.workbench.files.storage = FileDirectory(tmp_path / "uploads")
+    app.state.installation.files.storage = FileDirectory(tmp_path / "uploads")
     parts = readiness(app).json()
     assert {name for name, words in parts.items() if words != "ok"} == {"status", "disk", "engine"}
 
-    engine = app.state.workbench.store.engine
+    engine = app.state.installation.store.engine
     with engine.begin() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
     schema = readiness(app)

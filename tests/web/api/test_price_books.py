@@ -118,18 +118,18 @@ def test_nobody_knows_a_book_that_is_not_there(ask: Ask) -> None:
 
 
 def test_a_book_belongs_to_its_workspace(ask: Ask, application: Any) -> None:
-    bench = application.state.workbench
-    with bench.store.transaction("ws_other") as repository:
+    installation = application.state.installation
+    with installation.workspace("ws_other").transaction() as repository:
         repository.ensure_workspace("Other")
     other = price_books_service.create_book(
-        bench, "ws_other", PriceBookRequest.model_validate({"name": "Secret", "rows": [ROW]})
+        installation.workspace("ws_other"), PriceBookRequest.model_validate({"name": "Secret", "rows": [ROW]})
     )
     assert ask("GET", f"{BOOKS}/{other.id}").status_code == 404
     assert ask("PATCH", f"{BOOKS}/{other.id}", json={"name": "Mine"}).status_code == 404
     assert ask("GET", f"{BOOKS}/{other.id}.csv").status_code == 404
     assert capex(ask, other.id).status_code == 404
     assert "Secret" not in ask("GET", BOOKS).text
-    assert price_books_service.get_book(bench, "ws_other", other.id).name == "Secret"
+    assert price_books_service.get_book(installation.workspace("ws_other"), other.id).name == "Secret"
 
 
 def test_the_same_key_makes_one_book(ask: Ask) -> None:

@@ -26,8 +26,8 @@ from app.features.comparisons import service as comparisons
 from app.features.proposals import service as proposals
 from app.features.proposals import sharing
 from app.features.proposals.model import SECTIONS
-from app.platform import workbench
 from app.platform.identity import Identity, token_hash
+from app.platform.references import no_such
 from app.platform.store.tables import ProposalRecord
 from app.platform.store.trail import TrailFilter
 from app.platform.web.examples import BOW, HEAD_TO_HEAD, RESNET, STUDY
@@ -232,7 +232,7 @@ def test_numbers_run_on_by_workspace_and_year(ask: Ask, claimed: str) -> None:
 
 
 def test_a_year_begins_anew_and_never_goes_back(application: FastAPI) -> None:
-    store, found = application.state.workbench.store, []
+    store, found = application.state.installation.store, []
     with pytest.raises(KeyError), store.transaction("ws_local") as repository:
         found = [repository.next_proposal_number(year) for year in (2090, 2090, 2091, 2089)]
         raise KeyError("and none of them counts")
@@ -386,8 +386,8 @@ def test_a_study_is_proposed_as_it_stands(ask: Ask) -> None:
 @pytest.fixture
 def dearer(application: FastAPI, tmp_path: Path) -> Iterator[None]:
     """A catalogue in which a DGX A100 costs twice as much."""
-    bench = application.state.workbench
-    before = bench.sizing
+    installation = application.state.installation
+    before = installation.sizing
     for path in DATA.iterdir():
         (tmp_path / path.name).symlink_to(path)
     lines = (DATA / "prices.csv").read_text(encoding="utf-8").splitlines(keepends=True)
@@ -403,9 +403,9 @@ def dearer(application: FastAPI, tmp_path: Path) -> Iterator[None]:
     assert changed != lines
     (tmp_path / "prices.csv").unlink()
     (tmp_path / "prices.csv").write_text("".join(changed), encoding="utf-8")
-    bench.sizing = dataclasses.replace(before, catalog=load_catalog(tmp_path))
+    installation.sizing = dataclasses.replace(before, catalog=load_catalog(tmp_path))
     yield
-    bench.sizing = before
+    installation.sizing = before
 
 
 def test_a_replay_without_a_change_finds_none(ask: Ask, modelled: str) -> None:
@@ -438,16 +438,16 @@ def test_an_option_that_is_not_there_any_more_is_named(
     ask: Ask, modelled: str, application: FastAPI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = frozen(ask, modelled)
-    bench = application.state.workbench
+    installation = application.state.installation
 
     def gone(*_: object) -> Any:
-        raise workbench.no_such("system", "dgx-a100-640gb")
+        raise no_such("system", "dgx-a100-640gb")
 
     monkeypatch.setattr(comparisons, "make_estimate", gone)
     replay = ask("POST", f"/api/v1/proposals/{found['id']}/replay").json()
     assert [one["label"] for one in replay["refused"]] == ["One DGX A100", "One Bow Pod16"]
     assert replay["changes"] == []
-    assert bench is application.state.workbench
+    assert installation is application.state.installation
 
 
 def test_a_draft_cannot_be_shared(ask: Ask, claimed: str) -> None:
@@ -480,7 +480,7 @@ def test_a_link_shows_its_proposal_alone_and_can_be_taken_back(ask: Ask, claimed
 
 def read_events(application: FastAPI, identifier: str) -> list[tuple[str, str]]:
     """Return action and form of what was noted of a proposal that was looked at through links."""
-    with application.state.workbench.store.transaction("ws_local") as repository:
+    with application.state.installation.workspace("ws_local").transaction() as repository:
         rows, _ = repository.trail.listing(TrailFilter({"object_id": identifier}), 200, None)
     read = {"proposal.read", "proposal.unlocked", "proposal.refused"}
     return sorted((row.action, row.detail.get("form", "")) for row in rows if row.action in read)
@@ -513,9 +513,9 @@ def test_a_link_that_is_asked_for_again_and_again_fills_no_table(
 def test_openings_at_the_same_time_are_each_counted(ask: Ask, claimed: str, application: FastAPI) -> None:
     address = f"/api/v1/proposals/{frozen(ask, claimed)['id']}"
     token = ask("POST", f"{address}/share", json={}).json()["token"]
-    bench = application.state.workbench
+    installation = application.state.installation
     with ThreadPoolExecutor(8) as readers:
-        list(readers.map(lambda _: sharing.open_share(bench, token), range(40)))
+        list(readers.map(lambda _: sharing.open_share(installation, token), range(40)))
     assert ask("GET", address).json()["share"]["opened"] == 40
 
 
@@ -550,7 +550,7 @@ def test_neither_token_nor_passphrase_is_kept(ask: Ask, claimed: str, applicatio
     first = ask("POST", address, json=body, headers=key).json()
     again = ask("POST", address, json=body, headers=key).json()
     assert again == {**first, "url": None, "path": None, "token": None}
-    database = Path(application.state.workbench.store.engine.url.database)
+    database = Path(application.state.installation.store.engine.url.database)
     stored = b"".join(path.read_bytes() for path in database.parent.iterdir() if path.is_file())
     assert first["token"].encode() not in stored
     assert b"unmistakable words" not in stored
@@ -599,11 +599,11 @@ def test_one_key_does_not_stand_for_two_passphrases(ask: Ask, claimed: str) -> N
 def test_guesses_at_the_same_time_are_each_counted(ask: Ask, claimed: str, application: FastAPI) -> None:
     address = f"/api/v1/proposals/{frozen(ask, claimed)['id']}/share"
     token = ask("POST", address, json={"passphrase": "open sesame"}).json()["token"]
-    bench = application.state.workbench
+    installation = application.state.installation
 
     def guess(number: int) -> type[Exception]:
         with pytest.raises((sharing.WrongPassphrase, TooMany)) as refused:
-            sharing.unlock_share(bench, token, f"guess {number}")
+            sharing.unlock_share(installation, token, f"guess {number}")
         return refused.type
 
     with ThreadPoolExecutor(8) as guessers:
@@ -616,7 +616,7 @@ def test_nobody_waits_while_a_passphrase_is_looked_at(
 ) -> None:
     address = f"/api/v1/proposals/{frozen(ask, claimed)['id']}"
     token = ask("POST", f"{address}/share", json={"passphrase": "open sesame"}).json()["token"]
-    store, slow = application.state.workbench.store, sharing.passphrase_hash
+    store, slow = application.state.installation.store, sharing.passphrase_hash
     found: list[int] = []
 
     def slowly(passphrase: str, salt: str) -> str:
@@ -630,8 +630,8 @@ def test_nobody_waits_while_a_passphrase_is_looked_at(
         return slow(passphrase, salt)
 
     monkeypatch.setattr(sharing, "passphrase_hash", slowly)
-    assert sharing.unlock_share(application.state.workbench, token, "open sesame")
-    assert sharing.unlock_share(application.state.workbench, token, "open sesame")
+    assert sharing.unlock_share(application.state.installation, token, "open sesame")
+    assert sharing.unlock_share(application.state.installation, token, "open sesame")
     assert found == [2, 3]
 
 
@@ -705,8 +705,8 @@ def pypdf_text(data: bytes) -> str:
 
 def test_another_workspace_has_no_proposal_of_ours(ask: Ask, claimed: str, application: FastAPI) -> None:
     identifier = made(ask, claimed)["id"]
-    bench = application.state.workbench
-    with bench.store.transaction("ws_other") as repository:
+    installation = application.state.installation
+    with installation.workspace("ws_other").transaction() as repository:
         assert repository.get(ProposalRecord, identifier) is None
         assert repository.of_proposal(identifier).events() == []
         assert repository.of_proposal(identifier).artifact("pdf") is None

@@ -38,7 +38,7 @@ def swept(ask: Ask, application: FastAPI) -> str:
 
 def compute(application: FastAPI) -> None:
     """Compute every sweep that waits, as the background of the server would."""
-    do_all(application.state.workbench, Threads)
+    do_all(application.state.installation, Threads)
 
 
 def test_rows_come_in_stretches_narrowed_and_sorted(ask: Ask, swept: str) -> None:

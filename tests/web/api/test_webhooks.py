@@ -55,10 +55,10 @@ ARITHMETIC = {
 @pytest.fixture
 def pen(application: FastAPI) -> Iterator[Pen]:
     """What would be sent, in place of sending it."""
-    bench, found = application.state.workbench, Pen()
-    before, bench.sender = bench.sender, found
+    installation, found = application.state.installation, Pen()
+    before, installation.sender = installation.sender, found
     yield found
-    bench.sender = before
+    installation.sender = before
 
 
 def made(ask: Ask, **values: Any) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def test_a_frozen_shared_and_opened_proposal_is_told(ask: Ask, application: Fast
     ask("POST", f"{address}/freeze")
     token = ask("POST", f"{address}/share", json={}).json()["token"]
     ask("GET", f"/s/{token}")
-    deliver_due(application.state.workbench, now(), pen)
+    deliver_due(application.state.installation, now(), pen)
     told = [message.decode() for _, _, message in pen.sent]
     assert [one.split('"')[3] for one in told] == ["proposal.frozen", "proposal.shared", "proposal.opened"]
     for message in told:
@@ -178,7 +178,7 @@ def test_no_secret_of_a_webhook_is_written_anywhere(
         found = made(ask)
         new = ask("POST", f"/api/v1/webhooks/{found['id']}/rotate", json={}).json()
         listed = ask("GET", "/api/v1/webhooks").text + ask("GET", f"/api/v1/webhooks/{found['id']}").text
-    database = Path(application.state.workbench.store.engine.url.database)
+    database = Path(application.state.installation.store.engine.url.database)
     stored = b"".join(path.read_bytes() for path in database.parent.iterdir() if path.is_file())
     for secret in (found["secret"], new["secret"]):
         bare = secret.removeprefix("whsec_")
@@ -282,7 +282,7 @@ def test_studies_sizings_and_sweeps_tell_what_becomes_of_them(
     ask("DELETE", f"/api/v1/studies/{study}")
     sweep = ask("POST", "/api/v1/sweeps", json=FLEET_PLAN).json()["id"]
     ask("POST", f"/api/v1/sweeps/{sweep}/cancel")
-    deliver_due(application.state.workbench, now() + timedelta(minutes=1), pen)
+    deliver_due(application.state.installation, now() + timedelta(minutes=1), pen)
     log = ask("GET", f"/api/v1/webhooks/{hook['id']}/deliveries?limit=200").json()["items"]
     told = {one["event"]: json.loads(one["body"])["data"] for one in log}
     for event, data in {
@@ -300,11 +300,13 @@ def test_studies_sizings_and_sweeps_tell_what_becomes_of_them(
 
 def test_answers_that_are_only_looked_at_tell_nothing(ask: Ask, application: FastAPI) -> None:
     hook = made(ask, events=["study.created", "study.saved"])
-    bench = application.state.workbench
-    kept = create_study(bench, LOCAL_WORKSPACE, StudyContent.model_validate(STUDY), saved=False)
+    installation = application.state.installation
+    kept = create_study(
+        installation.workspace(LOCAL_WORKSPACE), StudyContent.model_validate(STUDY), saved=False
+    )
     path = f"/api/v1/webhooks/{hook['id']}/deliveries"
     assert ask("GET", path).json()["items"] == []
-    with bench.store.transaction(LOCAL_WORKSPACE) as repository:
+    with installation.workspace(LOCAL_WORKSPACE).transaction() as repository:
         repository.studies.save(kept.id)
     assert [one["event"] for one in ask("GET", path).json()["items"]] == ["study.saved"]
     ask("DELETE", f"/api/v1/webhooks/{hook['id']}")
@@ -314,8 +316,8 @@ def test_a_host_inside_is_for_those_who_allow_it(ask: Ask, application: FastAPI)
     refused = ask("POST", "/api/v1/webhooks", json={"url": "https://crm.corp.internal/in"})
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "url")
     assert "RACKLINE_WEBHOOK_HOSTS" in refused.json()["detail"]
-    bench = application.state.workbench
-    before, bench.sender = bench.sender, Sender.of(["crm.corp.internal", "10.1.0.0/16"])
+    installation = application.state.installation
+    before, installation.sender = installation.sender, Sender.of(["crm.corp.internal", "10.1.0.0/16"])
     try:
         for url, status in (
             ("https://crm.corp.internal/in", 201),
@@ -329,4 +331,4 @@ def test_a_host_inside_is_for_those_who_allow_it(ask: Ask, application: FastAPI)
             if status == 201:
                 ask("DELETE", answer.headers["location"])
     finally:
-        bench.sender = before
+        installation.sender = before

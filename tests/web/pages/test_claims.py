@@ -107,13 +107,13 @@ def test_korean_says_the_same_numbers(reader: Reader, korean: Reader) -> None:
 
 
 def test_estimates_are_made_once(reader: Reader) -> None:
-    bench = reader.app.state.workbench
-    first = claims.estimates(bench)
-    claims.list_claims(bench, "ws_local", ClaimsRequest())
+    installation = reader.app.state.installation
+    first = claims.estimates(installation)
+    claims.list_claims(installation.workspace("ws_local"), ClaimsRequest())
     before = time.process_time()
-    claims.list_claims(bench, "ws_local", ClaimsRequest(dgx_price=1e5))
+    claims.list_claims(installation.workspace("ws_local"), ClaimsRequest(dgx_price=1e5))
     assert time.process_time() - before < 0.5
-    assert claims.estimates(bench) is first
+    assert claims.estimates(installation) is first
 
 
 def test_measured_ratios_stand_on_the_page_as_in_its_twin(reader: Reader, korean: Reader) -> None:

@@ -86,7 +86,7 @@ def test_a_comparison_is_made_a_study_once_until_its_rows_change(reader: Reader,
 def test_no_key_of_a_caller_stands_in_the_way_of_a_comparison(reader: Reader) -> None:
     address = kept(reader, CLAIMED)
     before = study_at(reader, address)
-    with reader.app.state.workbench.store.engine.connect() as connection:
+    with reader.app.state.installation.store.engine.connect() as connection:
         own = col(IdempotencyKey.key).startswith(f"{address}:")
         (key,) = connection.scalars(sa.select(col(IdempotencyKey.key)).where(own))
     made = reader.ask("POST", "/api/v1/studies", json=STUDY, headers={"Idempotency-Key": key})

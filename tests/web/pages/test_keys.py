@@ -20,10 +20,10 @@ HOOK = {"url": "https://crm.example.com/hooks", "name": "CRM", "events": ["propo
 
 @pytest.fixture
 def pen(app: FastAPI) -> Iterator[Pen]:
-    bench, found = app.state.workbench, Pen(503)
-    before, bench.sender = bench.sender, found
+    installation, found = app.state.installation, Pen(503)
+    before, installation.sender = installation.sender, found
     yield found
-    bench.sender = before
+    installation.sender = before
 
 
 def secret_of(reader: Reader, path: str, fields: dict[str, object]) -> str:
@@ -94,7 +94,7 @@ def test_a_webhook_with_its_log(reader: Reader, app: FastAPI, pen: Pen) -> None:
     address = f"/webhooks/{hook['id']}"
     assert secret not in reader.get(address).text + reader.get(f"{address}.json").text
     assert reader.submit(f"{address}/test", {}).headers["location"] == f"{address}#log"
-    deliver_due(app.state.workbench, now(), pen)
+    deliver_due(app.state.installation, now(), pen)
     page = reader.page(address)
     row = " ".join(page.select_one("#deliveries tbody tr").get_text(" ").split())
     assert "test" in row and "waiting" in row and "503" in row and "webhook.test" in row
@@ -122,7 +122,7 @@ def test_why_a_webhook_was_switched_off_is_told(
     address = f"/webhooks/{reader.data('/webhooks.json')['items'][0]['id']}"
     pen.status = 410
     reader.submit(f"{address}/test", {})
-    deliver_due(app.state.workbench, now(), pen)
+    deliver_due(app.state.installation, now(), pen)
     assert "410" in reader.page(address).select_one(".notice.serious").get_text()
     assert "410" in korean.page(address).select_one(".notice.serious").get_text()
 

@@ -92,7 +92,7 @@ def test_korean_pages_are_korean(korean: Reader, app: FastAPI) -> None:
     addresses += [f"/estimates/{identifier}" for identifier in [*estimates, unfit]]
     made = korean.ask("POST", "/api/v1/calibrations", json=SUSPECT).json()
     swept = korean.ask("POST", "/api/v1/sweeps", json=SWEPT).json()
-    do_all(app.state.workbench, Threads)
+    do_all(app.state.installation, Threads)
     in_study = korean.get(f"/sweeps/{swept['id']}").headers["location"]
     addresses += [in_study, in_study.rpartition("/")[0]]
     addresses.append(f"/calibrations/{made['id']}")

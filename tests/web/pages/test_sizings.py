@@ -157,8 +157,10 @@ def test_a_search_is_followed_and_can_be_left(reader: Reader, app: FastAPI) -> N
     idle = reader.page(page.select_one("#found .actions a")["href"])
     assert idle.select_one("#found progress") is None and "Search all systems" in idle.get_text()
 
-    bench = app.state.workbench
-    question = question_of(bench, LOCAL_WORKSPACE, StudyContent.model_validate(body), Filters())
+    installation = app.state.installation
+    question = question_of(
+        installation.workspace(LOCAL_WORKSPACE), StudyContent.model_validate(body), Filters()
+    )
     assert question is not None
     left = WatchedSearch(question)
     left.stop()

@@ -33,7 +33,7 @@ def ask_for(reader: Reader, body: Any) -> str:
 
 def compute(app: FastAPI) -> None:
     """Compute every sweep that waits, as the background of the server would."""
-    do_all(app.state.workbench, Threads)
+    do_all(app.state.installation, Threads)
 
 
 @pytest.fixture(scope="module")
