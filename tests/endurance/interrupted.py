@@ -190,12 +190,16 @@ class Installation:
         url = self.url.replace(str(self.folder), str(folder))
         if self.server is not None:
             url = self.server.make(make_url(self.url).database or "")
-        return Installation(folder, url, self.server, self.bucket, dict(self.known))
+        made = Installation(folder, url, self.server, self.bucket, dict(self.known))
+        if "copy" in self.known:
+            made.known["copy"] = made.empty("copied")
+        return made
 
     def drop(self) -> None:
         shutil.rmtree(self.folder)
         if self.server is not None:
-            self.server.drop(self.url)
+            for url in (self.url, self.known.get("copy", self.url)):
+                self.server.drop(url)
 
     def files(self, *, here: bool, folder: Path | None = None) -> UploadFiles:
         storage: FileStorage | None = None
@@ -297,6 +301,7 @@ class Copy(Work):
         files = UploadFiles(place.folder / "copied" / "uploads")
         bench = Workbench(sizing_context(), Store(place.known["copy"]), files)
         assert place.rows(place.known["copy"]) == place.rows()
+        purge(bench, now())
         assert list(check_store(bench)) == [] and len(list(files.each())) == 1
         bench.store.close()
 

@@ -564,7 +564,7 @@ EventKind = Literal[
     "declined",
     "expired",
     "replayed",
-    "erased",
+    "erased",  # Only in the history of proposals that version 0.1.0 took a name from.
 ]
 
 
