@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import Field, JsonValue
+from pydantic import (
+    Field,
+    GetJsonSchemaHandler,
+    JsonValue,
+    PrivateAttr,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from app.estimating.documents import Text
 from app.estimating.request import Number, Schema
@@ -444,6 +455,23 @@ class Commitment(Document):
     """Where the value comes from: “range” is the worse end of the 80 % interval."""
 
 
+EDITION = 2
+"""Version of the layout of contents made now."""
+
+
+def in_names_of_today(stored: dict[str, Any]) -> dict[str, Any]:
+    """Return a stored content with its fields named as today: the first edition called estimates by a label."""
+    if stored["edition"] >= EDITION:
+        return stored
+
+    def named(row: dict[str, Any]) -> dict[str, Any]:
+        estimate = row["estimate"]
+        return row if estimate is None else {**row, "estimate": {"name": estimate["label"], **estimate}}
+
+    comparison = stored["comparison"]
+    return {**stored, "comparison": {**comparison, "rows": list(map(named, comparison["rows"]))}}
+
+
 class ProposalContent(Document):
     """Content of a proposal. Once frozen, the hash is that of its canonical JSON (RFC 8785)."""
 
@@ -479,6 +507,33 @@ class ProposalContent(Document):
     """Figures that are committed to, for acceptance tests."""
     names: dict[str, str] = Field({}, exclude_if=is_empty)
     """Names of the systems that measured runs and figures refer to."""
+
+    _stored: dict[str, Any] | None = PrivateAttr(None)
+    """The JSON that it was read from; None if it was made now or changed since."""
+
+    @classmethod
+    def read(cls, stored: dict[str, Any]) -> ProposalContent:
+        """Return a frozen content of whatever edition; fields unknown today stay in its JSON alone."""
+        content = cls.model_validate(in_names_of_today(stored), extra="ignore")
+        content._stored = stored
+        return content
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        copy = super().model_copy(update=update, deep=deep)
+        copy._stored = None
+        return copy
+
+    @model_serializer(mode="wrap")
+    def as_stored(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return the stored JSON as it stands: a later version must not alter what was frozen."""
+        written: dict[str, Any] = dump(self)
+        return written if self._stored is None else self._stored
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Return the schema of the fields, which a serializer of one's own hides."""
+        plain: Any = {name: part for name, part in core.items() if name != "serialization"}
+        return super().__get_pydantic_json_schema__(plain, handler)
 
     @property
     def offered(self) -> Sequence[str]:
@@ -528,6 +583,12 @@ class Proposal(Document):
     updated_at: datetime = Field(description="Time of the last change.")
     share: ShareState | None = Field(description="Share link; null if there is none.")
     content: ProposalContent = Field(description="Content of the proposal.")
+
+    @field_validator("content", mode="before")
+    @classmethod
+    def read_content(cls, content: Any, info: ValidationInfo) -> Any:
+        is_stored = isinstance(content, dict) and info.data.get("frozen_at") is not None
+        return ProposalContent.read(content) if is_stored else content
 
 
 class Frozen(Document):

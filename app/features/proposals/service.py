@@ -416,7 +416,8 @@ def freeze_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Fro
         draft = answered(record)
         # Whoever has the link or the PDF can read the whole content.
         content = without_hidden_texts(draft.content)
-        sha256 = content_hash(content)
+        stored = content.model_dump(mode="json")
+        sha256 = content_hash(stored)
         frozen = {"status": "frozen", "sha256": sha256, "frozen_at": moment, "content": content}
         pdf = proposal_pdf(draft.model_copy(update=frozen))
         RENDERINGS.labels("pdf").inc()
@@ -425,7 +426,7 @@ def freeze_proposal(bench: Workbench, workspace_id: str, identifier: str) -> Fro
             "frozen_at": moment,
             "updated_at": moment,
             "review": "approved",
-            "content": content.model_dump(mode="json"),
+            "content": stored,
         }
         with bench.store.transaction(workspace_id) as repository:
             queries = repository.of_proposal(identifier)
@@ -456,7 +457,7 @@ def hash_anew(
         version = record.version + 1
         values: dict[str, Any] = {"content": content, "request": request, "version": version}
         if record.frozen_at is not None:
-            sha256 = content_hash(ProposalContent.model_validate(content))
+            sha256 = content_hash(content)
             queries.add_event("erased", moment, {"sha256": sha256, "before": record.sha256})
             queries.drop_artifacts()
             values["sha256"] = sha256
@@ -527,14 +528,17 @@ def replay_proposal(
 def make_replay(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
     with bench.store.transaction(workspace_id) as repository:
         record = existing(repository, identifier)
-    then = ProposalContent.model_validate(record.content)
-    request = ProposalRequest.model_validate(record.request)
+    then = ProposalContent.read(record.content)
+    # What is asked no longer has a field of an earlier version.
+    request = ProposalRequest.model_validate(record.request, extra="ignore")
     context = bench.context(workspace_id).priced(request.price_book_id)
     options: list[ComparisonEntry] = []
     refused: list[Refused] = []
     for entry in then.requests:
         try:
-            options += make_options(bench, workspace_id, [ROW.validate_python(entry)], then.currency)
+            options += make_options(
+                bench, workspace_id, [ROW.validate_python(entry, extra="ignore")], then.currency
+            )
         except AppError as error:
             refused.append(Refused(label=str(entry["label"]), text=Text.of(error.message)))
     answers = NamedAnswers()
