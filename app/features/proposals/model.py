@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
     Field,
@@ -459,17 +459,17 @@ EDITION = 2
 """Version of the layout of contents made now."""
 
 
-def in_names_of_today(stored: dict[str, Any]) -> dict[str, Any]:
-    """Return a stored content with its fields named as today: the first edition called estimates by a label."""
-    if stored["edition"] >= EDITION:
+def in_layout_of_today(stored: dict[str, Any]) -> dict[str, Any]:
+    """Return a stored content as laid out today: estimates of the first edition may have a label only."""
+    if stored["edition"] > 1:
         return stored
 
     def named(row: dict[str, Any]) -> dict[str, Any]:
         estimate = row["estimate"]
-        return row if estimate is None else {**row, "estimate": {"name": estimate["label"], **estimate}}
+        return row if estimate is None else {**row, "estimate": {"name": estimate.get("label"), **estimate}}
 
-    comparison = stored["comparison"]
-    return {**stored, "comparison": {**comparison, "rows": list(map(named, comparison["rows"]))}}
+    rows = [named(row) for row in stored["comparison"]["rows"]]
+    return {**stored, "edition": EDITION, "comparison": {**stored["comparison"], "rows": rows}}
 
 
 class ProposalContent(Document):
@@ -509,25 +509,19 @@ class ProposalContent(Document):
     """Names of the systems that measured runs and figures refer to."""
 
     _stored: dict[str, Any] | None = PrivateAttr(None)
-    """The JSON that it was read from; None if it was made now or changed since."""
+    """The JSON that it was frozen as; None for a draft."""
 
     @classmethod
-    def read(cls, stored: dict[str, Any]) -> ProposalContent:
-        """Return a frozen content of whatever edition; fields unknown today stay in its JSON alone."""
-        content = cls.model_validate(in_names_of_today(stored), extra="ignore")
-        content._stored = stored
+    def read(cls, stored: dict[str, Any], frozen: bool = False) -> ProposalContent:
+        """Return a stored content of any edition; fields unknown today stay in the JSON of a frozen one."""
+        content = cls.model_validate(in_layout_of_today(stored), extra="ignore")
+        content._stored = stored if frozen else None
         return content
-
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        copy = super().model_copy(update=update, deep=deep)
-        copy._stored = None
-        return copy
 
     @model_serializer(mode="wrap")
     def as_stored(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Return the stored JSON as it stands: a later version must not alter what was frozen."""
-        written: dict[str, Any] = dump(self)
-        return written if self._stored is None else self._stored
+        return self._stored or dump(self)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -587,8 +581,9 @@ class Proposal(Document):
     @field_validator("content", mode="before")
     @classmethod
     def read_content(cls, content: Any, info: ValidationInfo) -> Any:
-        is_stored = isinstance(content, dict) and info.data.get("frozen_at") is not None
-        return ProposalContent.read(content) if is_stored else content
+        if not isinstance(content, dict):
+            return content
+        return ProposalContent.read(content, frozen=info.data.get("frozen_at") is not None)
 
 
 class Frozen(Document):

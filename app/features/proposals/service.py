@@ -300,7 +300,7 @@ def change_proposal(
     if not patch.model_fields_set:
         return get_proposal(bench, workspace_id, identifier)
     check_day(patch.valid_until)
-    before = ProposalContent.model_validate(record.content)
+    before = ProposalContent.read(record.content)
     request = patched(record.request, patch)
     if patch.study_id is not None:
         request = with_comparison(bench, workspace_id, request)
@@ -529,16 +529,15 @@ def make_replay(bench: Workbench, workspace_id: str, identifier: str) -> Replay:
     with bench.store.transaction(workspace_id) as repository:
         record = existing(repository, identifier)
     then = ProposalContent.read(record.content)
-    # What is asked no longer has a field of an earlier version.
+    # A request of an earlier version may hold fields that are gone.
     request = ProposalRequest.model_validate(record.request, extra="ignore")
     context = bench.context(workspace_id).priced(request.price_book_id)
     options: list[ComparisonEntry] = []
     refused: list[Refused] = []
     for entry in then.requests:
         try:
-            options += make_options(
-                bench, workspace_id, [ROW.validate_python(entry, extra="ignore")], then.currency
-            )
+            row = ROW.validate_python(entry, extra="ignore")
+            options += make_options(bench, workspace_id, [row], then.currency)
         except AppError as error:
             refused.append(Refused(label=str(entry["label"]), text=Text.of(error.message)))
     answers = NamedAnswers()

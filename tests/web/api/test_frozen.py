@@ -23,6 +23,7 @@ import rfc8785
 
 from app.features.operation.store_check import check_store
 from app.features.proposals.lines import content_hash
+from app.features.proposals.model import EDITION
 from app.main import create_app
 from app.platform.store.tables import ProposalRecord
 from app.platform.workbench import Workbench
@@ -32,6 +33,8 @@ from tests.loops import run
 FROZEN = Path(__file__).parent / "frozen"
 
 COMMITS = ("e31c2456", "79546105", "8d330211")
+
+MOMENTS = ("created_at", "updated_at", "frozen_at")
 
 LANGUAGES = {"korean": "ko", "english": "en"}
 
@@ -69,14 +72,16 @@ def install(folder: Path, rows: dict[str, dict[str, Any]], pdf: bytes) -> Instal
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             return await client.request(method, path, **values)
 
-    ask: Ask = lambda method, path, **values: run(send(method, path, **values))  # noqa: E731
+    def ask(method: str, path: str, **values: Any) -> httpx.Response:
+        return run(send(method, path, **values))
+
     assert ask("GET", "/healthz").status_code == 200
     for row in rows.values():
-        moments = {
-            name: datetime.fromisoformat(row[name]) for name in ("created_at", "updated_at", "frozen_at")
-        }
+        moments = {name: row[name] and datetime.fromisoformat(row[name]) for name in MOMENTS}
         with bench.store.transaction("ws_local") as repository:
             repository.add(ProposalRecord(**{**row, **moments, "workspace_id": "ws_local"}))
+        if row["frozen_at"] is None:
+            continue
         with bench.store.transaction("ws_local") as repository:
             repository.of_proposal(row["id"]).add_artifact("pdf", hashlib.sha256(pdf).hexdigest(), pdf)
     return Installation(ask, bench, rows, pdf)
@@ -192,6 +197,20 @@ def test_fields_that_are_unknown_today_are_kept(commit: str, tmp_path: Path) -> 
         for path in (made.address(name), f"{made.address(name)}.csv", f"{made.address(name)}.xlsx"):
             assert made.ask("GET", path).status_code == 200
         assert check_replay(made, name)["refused"] == []
+    assert list(check_store(made.bench)) == []
+    made.bench.store.close()
+
+
+@pytest.mark.parametrize("commit", COMMITS)
+def test_a_draft_of_an_earlier_version_freezes_in_the_layout_of_today(commit: str, tmp_path: Path) -> None:
+    row = read_rows(commit)["english"] | {"frozen_at": None, "sha256": None, "review": "draft"}
+    made = install(tmp_path, {"english": row}, b"")
+    address = f"/api/v1{made.address('english')}"
+    frozen = made.ask("POST", f"{address}/freeze")
+    assert frozen.status_code == 200, frozen.text
+    content = made.ask("GET", address).json()["content"]
+    assert content["edition"] == EDITION
+    assert content_hash(content) == frozen.json()["sha256"]
     assert list(check_store(made.bench)) == []
     made.bench.store.close()
 
