@@ -79,7 +79,7 @@ def proposal(
         comparison_id="cmp_x",
         status="frozen",
         version=1,
-        sha256=content_hash(said),
+        sha256=content_hash(said.model_dump(mode="json")),
         frozen_at=MOMENT,
         created_at=MOMENT,
         updated_at=MOMENT,
