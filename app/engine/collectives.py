@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.compiled import Matrix, Vector, called, formula, inner
+from app.engine.compiled import Matrix, Vector, called, formula, inner
 from app.engine.records import Fabric, FloatLike, Floats, Intra, Machine
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from app.compiled import Matrix, Vector, inner, kernel, record
 from app.engine.arrays import store
+from app.engine.compiled import Matrix, Vector, inner, kernel, record
 from app.engine.convergence import evaluation_time, samples_to_target, training_steps
 from app.engine.plans import Plan
 from app.engine.reliability import (

@@ -19,7 +19,7 @@ from app.engine.search.evaluate import Fitting, GpuEvaluator, fitting
 from app.engine.search.nearby import nearby_plans
 from app.engine.search.selection import best_that_differ, least_on_any_number
 from app.engine.search.space import LARGEST_MICRO_BATCH, Space, layouts
-from app.errors import refuse
+from app.errors import engine_errors, refuse
 from app.estimating.request import PlanInput
 from app.estimating.scenario import (
     GPU_ONLY,
@@ -198,10 +198,14 @@ class PlanSearch:
         spread = spread_of(space, rows)
         self.enumerated += combinations(space, len(rows))
         if self.everything:
-            self._add(plans_of(spread))
+            with engine_errors():
+                plans = plans_of(spread)
+            self._add(plans)
             return
         assert self._gpu is not None
-        self._keep(self._gpu.fitting(spread, self.limit))
+        with engine_errors():
+            candidates = self._gpu.fitting(spread, self.limit)
+        self._keep(candidates)
 
     def _add(self, plans: Plans) -> None:
         """Add the plans that fit, or all that are new."""

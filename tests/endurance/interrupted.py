@@ -24,7 +24,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
-from app import compiled
+from app.engine import compiled
 from app.errors import Conflict, NotFound
 from app.features.comparisons.model import ComparisonRequest
 from app.features.comparisons.service import create_comparison

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.compiled import Matrix, inner, record
 from app.engine.collectives import Links, Network, node_bandwidth
+from app.engine.compiled import Matrix, inner, record
 from app.engine.gpu.gemm import mixed_rate, narrowing_bytes
 from app.engine.gpu.passes import EMBEDDING_PASSES, NORMS, STATISTICS_BYTES, halo_elements, pointwise_passes
 from app.engine.operators.table import Kind, OperatorTable, Pointwise, Section, Split

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from app.compiled import formula, inner
 from app.engine.collectives import Links, Network, collective_time
+from app.engine.compiled import formula, inner
 from app.engine.gpu.case import Case
 from app.engine.gpu.operators import QUANTISED_BYTES
 from app.engine.plans import Plan

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.compiled import Matrix, Places, Vector, called, inner, kernel, record
 from app.engine.arrays import store
+from app.engine.compiled import Matrix, Places, Vector, called, inner, kernel, record
 from app.engine.gpu.case import Case, GpuCase, GpuOperator, MicroBatch, Software, micro_batch_of
 from app.engine.gpu.collectives import CopyCollectives, Weights, device_weights, gradient_collectives
 from app.engine.gpu.memory import Activations, device_memory, micro_batch_activations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from app.compiled import Matrix, formula, inner
+from app.engine.compiled import Matrix, formula, inner
 
 MOST_SPLITS = 32.0
 """Largest number of parts, a power of two, into which kernel libraries cut the inner dimension."""

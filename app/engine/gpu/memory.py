@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from app.compiled import inner, record
+from app.engine.compiled import inner, record
 from app.engine.gpu.case import Case, GpuOperator, MicroBatch, devices_of
 from app.engine.gpu.collectives import Weights
 from app.engine.gpu.operators import ATTENTION, BATCH, COLUMNS, INNER, QUANTISED_BYTES, busiest_share

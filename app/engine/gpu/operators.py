@@ -6,7 +6,7 @@ a tensor degree, a micro-batch and an expert degree, and samples of the software
 
 from __future__ import annotations
 
-from app.compiled import Matrix, inner, record
+from app.engine.compiled import Matrix, inner, record
 from app.engine.gpu.case import LOSS, UNPACKING, Case, GpuOperator, MicroBatch, Software
 from app.engine.gpu.gemm import misalignment, narrowing_time, roofline_time, tiled_gemm_time
 from app.engine.gpu.passes import SOFTMAX_PASSES

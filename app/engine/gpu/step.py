@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from app.compiled import formula, inner
 from app.engine.collectives import exposed_time
+from app.engine.compiled import formula, inner
 from app.engine.gpu.case import GRADIENT_BYTES, Case, Software, devices_of
 from app.engine.gpu.collectives import CopyCollectives, Weights
 from app.engine.gpu.gemm import narrowing_time

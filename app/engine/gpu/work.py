@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from app.compiled import Matrix, inner, record
 from app.engine.collectives import (
     all_to_all_time,
     collective_time,
@@ -17,6 +16,7 @@ from app.engine.collectives import (
     intra_node_allreduce_time,
     ring_pass_time,
 )
+from app.engine.compiled import Matrix, inner, record
 from app.engine.gpu.case import Case, GpuOperator, MicroBatch, Software
 from app.engine.gpu.operators import ATTENTION, EMBEDDING, POINTWISE, operator_time
 from app.engine.operators.table import Section, Split

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.compiled import inner
+from app.engine.compiled import inner
 from app.engine.ipu.chains import (
     chain_elements,
     handed_on,

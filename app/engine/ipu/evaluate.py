@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from app.compiled import Matrix, Places, Vector, inner, kernel, record
 from app.engine.arrays import distinct_columns
+from app.engine.compiled import Matrix, Places, Vector, inner, kernel, record
 from app.engine.ipu.case import IpuCase, IpuModel, figures_of, ipu_capacity, model_of
 from app.engine.ipu.chains import recomputed_uncut, stated_cut
 from app.engine.ipu.layout import CHAIN, KINDS, STAGE, LaidModel, lay_like_layers, lay_unlike_layers, stage_of

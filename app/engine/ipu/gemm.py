@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.compiled import inner
+from app.engine.compiled import inner
 from app.engine.ipu.case import IpuCase, IpuOperator
 from app.engine.ipu.vector import INNER
 from app.engine.operators.table import Split

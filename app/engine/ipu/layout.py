@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.compiled import Matrix, Places, Vector, inner, kernel, record
 from app.engine.arrays import store
+from app.engine.compiled import Matrix, Places, Vector, inner, kernel, record
 from app.engine.ipu.case import IpuCase, recomputes
 from app.engine.ipu.stage_memory import FITS_BELOW, Stage, stage_memory, total_memory
 from app.engine.ipu.work import (

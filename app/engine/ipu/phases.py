@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from app.compiled import Vector, formula, kernel, record
+from app.engine.compiled import Vector, formula, kernel, record
 from app.engine.ipu.case import ipu_capacity
 from app.engine.ipu.layout import STAGE, LaidModel, stage_of
 from app.engine.ipu.stage_memory import Stage, stage_memory, stage_weights, total_memory

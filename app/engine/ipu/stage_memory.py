@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from app.compiled import inner
+from app.engine.compiled import inner
 from app.engine.ipu.case import IpuCase, recomputes
 from app.engine.ipu.work import Loads
 from app.engine.plans import Plan

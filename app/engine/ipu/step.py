@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.compiled import Vector, formula, inner
+from app.engine.compiled import Vector, formula, inner
 from app.engine.host import host_wait_time, input_sharers
 from app.engine.ipu.case import IpuCase
 from app.engine.ipu.stage_memory import phase_rounds

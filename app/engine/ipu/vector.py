@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.compiled import inner
+from app.engine.compiled import inner
 from app.engine.operators.table import Kind, OperatorTable, Pointwise, Split
 from app.engine.records import Floats
 

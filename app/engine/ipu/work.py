@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.compiled import Matrix, formula, inner, kernel, record
 from app.engine.arrays import store
+from app.engine.compiled import Matrix, formula, inner, kernel, record
 from app.engine.ipu.case import IpuCase, IpuOperator
 from app.engine.ipu.gemm import (
     FORWARD_GEMMS,

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from app.engine.errors import TooManyPlans
 from app.engine.plans import Plans, Recompute, Sharding
 from app.engine.records import Floats
 from app.engine.search.shares import Options, spread_options
 from app.engine.search.space import Space, divisors, layouts, whole
-from app.errors import FieldError, Message, TooLarge
 
 MODES = [float(mode) for mode in Recompute]
 STAGES = [float(stage) for stage in Sharding]
@@ -40,12 +40,12 @@ def plan_count(spread: Options) -> tuple[int, int]:
     count = np.zeros(2, dtype=np.int64)
     spread_options(spread, np.empty((0, len(Plans.__slots__))), count)
     if count[0] > MOST_PLANS:
-        message = Message(
+        raise TooManyPlans(
             "more than {most} plans to compare; set the tensor or pipeline degree, or choose a "
             "global batch and device count with fewer divisors",
-            {"most": MOST_PLANS},
+            field="plan",
+            most=MOST_PLANS,
         )
-        raise TooLarge(message, [FieldError("plan", message)])
     return int(count[0]), int(count[1])
 
 

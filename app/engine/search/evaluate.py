@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.compiled import Matrix, Places, Vector, called, kernel
+from app.engine.compiled import Matrix, Places, Vector, called, kernel
 from app.engine.gpu.case import Case, GpuCase, Software
 from app.engine.gpu.evaluate import Evaluated, PlanCache, evaluate_rows, write_steps
 from app.engine.plans import PLAN_FIELDS, Plans

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.compiled import Matrix, Places, Vector, called, inner, kernel, record
 from app.engine.arrays import store
+from app.engine.compiled import Matrix, Places, Vector, called, inner, kernel, record
 from app.engine.plans import PLAN_FIELDS, Plan, Plans
 from app.engine.records import Indices
 from app.engine.search.shares import (

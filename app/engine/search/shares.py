@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from app.compiled import Matrix, Places, inner, kernel
+from app.engine.compiled import Matrix, Places, inner, kernel
 
 FEW_ROUNDS = 128
 """Micro-batches a copy up to which rounding them down wastes much of a batch."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from app.compiled import record
 from app.engine.collectives import all_to_all_time, allreduce_algorithm, collective_time, node_bandwidth
 from app.engine.comparison import relative_gain, sufficient_rung
+from app.engine.compiled import record
 from app.engine.gpu.case import Case, Software
 from app.engine.gpu.collectives import MessageGroup, device_weights, message_group
 from app.engine.gpu.step import row_exchange_time, stage_message_size

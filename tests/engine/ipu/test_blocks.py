@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.compiled import record
+from app.engine.compiled import record
 from app.engine.ipu.chains import has_unlike_layers, model_units, stated_cut
 from app.engine.ipu.evaluate import ipu_memory, ipu_step, pipeline_stages
 from app.engine.ipu.layout import balance, stage_list, stage_of

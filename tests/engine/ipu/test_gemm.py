@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.compiled import record
+from app.engine.compiled import record
 from app.engine.ipu.case import IpuCase, IpuOperator, figures_of, model_of
 from app.engine.ipu.gemm import GEMMS, Gemm, gemm_cycles, gemm_of, operator_shapes, split_gemm
 from app.engine.ipu.vector import vector_passes

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.compiled import record
+from app.engine.compiled import record
 from app.engine.ipu.case import STATE_BYTES, ipu_capacity
 from app.engine.ipu.evaluate import ipu_memory, phases_needed, pipeline_stages
 from app.engine.ipu.stage_memory import FITS_BELOW, REFUSED_ABOVE, Stage, stage_memory

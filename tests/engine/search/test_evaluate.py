@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.compiled import Kernel
+from app.engine.compiled import Kernel
 from app.engine.gpu.case import GpuCase
 from app.engine.gpu.evaluate import Evaluated, gpu_memory, gpu_step
 from app.engine.operators.table import OperatorTable
