@@ -62,6 +62,8 @@ Places: TypeAlias = NDArray[np.int64]
 
 IMPORTS = re.compile(r"^from (app\.engine[\w.]*) import", re.MULTILINE)
 AXES = {"Vector": 1, "Matrix": 2, "Places": 1}
+NAME = "str"
+"""Kind of a field that stays with Python: compiled code, which reads no text, gets 0 in its place."""
 C_TYPES = {"float": "double", "int": "int64_t", "bool": "int64_t", **dict.fromkeys(AXES, "void *")}
 ENGINE = Path(__file__).parent
 FOLDER = "rackline-engine"
@@ -135,6 +137,13 @@ def _filled(kind: Any, values: Iterator[float]) -> Any:
     return kind(*(next(values) if isinstance(part, str) else _filled(part, values) for part in parts(kind)))
 
 
+def flat(values: tuple[Any, ...]) -> list[float]:
+    """Return the numbers of a named tuple, with those of tuples in it, as they stand in a row."""
+    return [
+        number for value in values for number in (flat(value) if isinstance(value, tuple) else [float(value)])
+    ]
+
+
 def parts(kind: Any) -> list[Any]:
     """Return the kinds of a named tuple's fields: names of arrays and numbers, or named tuples."""
     known = vars(sys.modules[kind.__module__])
@@ -143,7 +152,7 @@ def parts(kind: Any) -> list[Any]:
 
 def _kind(annotation: Any, known: Mapping[str, Any]) -> Any:
     text = annotation.__forward_arg__ if isinstance(annotation, ForwardRef) else annotation
-    return text if text in C_TYPES else known[text]
+    return text if text in C_TYPES or text == NAME else known[text]
 
 
 def kernel(function: Callable[..., None]) -> Kernel:
@@ -216,10 +225,10 @@ def _leaves(kinds: Iterable[Any], within: str = "") -> Iterator[tuple[str, str]]
     """Give where arrays and numbers are in parameters, and their kinds, those in named tuples included."""
     for place, kind in enumerate(kinds):
         name = f"{within}[{place}]" if within else f"a{place}"
-        if isinstance(kind, str):
-            yield name, kind
-        else:
+        if not isinstance(kind, str):
             yield from _leaves(parts(kind), name)
+        elif kind != NAME:
+            yield name, kind
 
 
 class Library:
@@ -422,6 +431,8 @@ def _compiled(made: Kernel, numba: Any) -> tuple[str, bytes]:
         if not isinstance(kind, str):
             known[kind.__name__] = kind
             return f"{kind.__name__}({', '.join(argument(part) for part in parts(kind))})"
+        if kind == NAME:
+            return "0.0"
         name = f"a{len(parameters)}"
         parameters.append(name)
         if kind not in AXES:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from app.engine.compiled import Matrix, formula, inner
+from app.engine.compiled import formula, inner
+from app.engine.records import Tiles
 
 MOST_SPLITS = 32.0
 """Largest number of parts, a power of two, into which kernel libraries cut the inner dimension."""
@@ -24,7 +25,7 @@ def tiled_gemm_time(
     batch: float,
     peak: float,
     multiprocessors: float,
-    tiles: Matrix,
+    tiles: Tiles,
     prologue: float,
     split_bandwidth: float,
 ) -> float:
@@ -51,8 +52,8 @@ def tiled_gemm_time(
         Dense matrix rate held under load, :math:`F`. [FLOP/s]
     multiprocessors : float
         Multiprocessors of the chip, :math:`P`. [-]
-    tiles : array
-        Rows, columns and rate of the tiles, :math:`t_m, t_n, e_t`, (3, T). [-]
+    tiles : Tiles
+        Rows, columns and rate of the tiles, :math:`t_m, t_n, e_t`. [-]
     prologue : float
         Inner positions that each tile costs beside its own, :math:`k_0`. [-]
     split_bandwidth : float
@@ -78,7 +79,7 @@ def tiled_gemm_time(
     One wave of 108 tiles of 256 × 128 takes half the time of 109 tiles:
 
     >>> import numpy as np
-    >>> tile = np.array([[256.], [128.], [1.]])
+    >>> tile = Tiles(rows=np.array([256.]), columns=np.array([128.]), efficiency=np.array([1.]))
     >>> full = tiled_gemm_time(256 * 108, 128, 4096, 1, 312e12, 108, tile, 0., 1e12)
     >>> more = tiled_gemm_time(256 * 109, 128, 4096, 1, 312e12, 108, tile, 0., 1e12)
     >>> round(float(more / full), 6)
@@ -86,8 +87,8 @@ def tiled_gemm_time(
     """
     adding = FASTEST_SPLIT_ELEMENT_BYTES * rows * columns * batch / split_bandwidth
     fastest = math.inf
-    for index in range(tiles.shape[1]):
-        tile_rows, tile_columns, efficiency = tiles[0, index], tiles[1, index], tiles[2, index]
+    for index in range(tiles.rows.size):
+        tile_rows, tile_columns, efficiency = tiles.rows[index], tiles.columns[index], tiles.efficiency[index]
         whole = math.ceil(rows / tile_rows) * math.ceil(columns / tile_columns) * batch
         position = 2.0 * tile_rows * tile_columns / (peak / multiprocessors * efficiency)
         splits = 1.0

@@ -14,6 +14,13 @@ from app.engine.records import Floats
 from app.engine.search.enumeration import plan_count
 from app.engine.search.shares import Options, plans_of_layout
 
+ENDS = len(PLAN_FIELDS) + 4
+CLOSEST_MEMORY, CLOSEST_ELSEWHERE, LEAST_MEMORY, LEAST_FULLNESS = range(len(PLAN_FIELDS), ENDS)
+"""Places behind the fields of the least full plan: its memory and memory elsewhere, the least memory of any
+plan, and how full the least full one is."""
+FITS, ALL = 0, 1
+"""Counts of plans: that fit, of all."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fitting:
@@ -29,12 +36,16 @@ class Fitting:
     @classmethod
     def of(cls, rows: Floats, evaluated: Evaluated, ends: Vector, counts: Places) -> Fitting:
         """Return the result of :func:`keep_rows`."""
-        width, fitting_count, count = len(PLAN_FIELDS), int(counts[0]), int(counts[1])
+        fitting_count, count, least = int(counts[FITS]), int(counts[ALL]), float(ends[LEAST_MEMORY])
         if fitting_count == 0 < count:
-            closest = Evaluated(ends[width : width + 1], ends[width + 1 : width + 2], np.array([np.inf]))
-            return cls(Plans.of_rows(ends[np.newaxis, :width]), closest, count, float(ends[-2]))
+            closest = Evaluated(
+                memory=ends[CLOSEST_MEMORY : CLOSEST_MEMORY + 1],
+                elsewhere=ends[CLOSEST_ELSEWHERE : CLOSEST_ELSEWHERE + 1],
+                seconds=np.array([np.inf]),
+            )
+            return cls(Plans.of_rows(ends[np.newaxis, :CLOSEST_MEMORY]), closest, count, least)
         fitted = Evaluated(*(values[:fitting_count] for values in evaluated))
-        return cls(Plans.of_rows(rows[:fitting_count]), fitted, count, float(ends[-2]))
+        return cls(Plans.of_rows(rows[:fitting_count]), fitted, count, least)
 
 
 class GpuEvaluator:
@@ -89,8 +100,8 @@ BLOCK = 1024
 
 
 def _nothing_kept() -> tuple[Vector, Places]:
-    ends = np.empty(len(PLAN_FIELDS) + 4)
-    ends[-2:] = np.inf
+    ends = np.empty(ENDS)
+    ends[LEAST_MEMORY] = ends[LEAST_FULLNESS] = np.inf
     return ends, np.zeros(2, dtype=np.int64)
 
 
@@ -108,12 +119,12 @@ def keep_rows(
 ) -> None:
     """Append plans of finite time to others, which may be the same rows, and count both.
 
-    ``ends`` receives the fields of the least full plan, its memory and memory elsewhere, the least memory of
-    any plan, and how full the least full one is.
+    ``ends`` receives the fields of the least full plan, and behind them what :data:`CLOSEST_MEMORY` and the
+    places after it stand for.
     """
-    fitting_count, width = counts[0], plans.shape[1]
+    fitting_count, width = counts[FITS], plans.shape[1]
     memory, elsewhere, seconds = evaluated
-    least, fullness = ends[width + 2], ends[width + 3]
+    least, fullness = ends[LEAST_MEMORY], ends[LEAST_FULLNESS]
     for index in range(count):
         if seconds[index] < np.inf:
             for field in range(width):
@@ -131,9 +142,9 @@ def keep_rows(
             fullness = full
             for field in range(width):
                 ends[field] = plans[index, field]
-            ends[width], ends[width + 1] = memory[index], elsewhere[index]
-    ends[width + 2], ends[width + 3] = least, fullness
-    counts[0], counts[1] = fitting_count, counts[1] + count
+            ends[CLOSEST_MEMORY], ends[CLOSEST_ELSEWHERE] = memory[index], elsewhere[index]
+    ends[LEAST_MEMORY], ends[LEAST_FULLNESS] = least, fullness
+    counts[FITS], counts[ALL] = fitting_count, counts[ALL] + count
 
 
 @kernel

@@ -15,6 +15,7 @@ from app.engine.search.shares import (
     MOST_SHARES,
     Allowed,
     Bounds,
+    Share,
     add_new,
     bit_length,
     copies_of,
@@ -24,8 +25,8 @@ from app.engine.search.space import MICRO_BATCHES, Space, divisors, filled, whol
 
 BATCHES = tuple(2.0 ** (power / 4.0) for power in range(-6, 7))
 """Multiples of a batch that are tried between it and its neighbours by quartering."""
-SIXTEENTHS = (9, 16)
-"""Sixteenths of the copies that are tried with the same micro-batch, from the first to below the last."""
+LEAST_SIXTEENTHS, SIXTEENTHS = 9, 16
+"""Sixteenths of the copies that are tried with the same micro-batch: from so many to less than all."""
 FEWER_COPIES = 4
 """Numbers of copies that are tried below the largest."""
 FINE = 16
@@ -69,18 +70,17 @@ def _is_legal(plan: Plan, devices: int) -> bool:
 
 
 @called
-def _like(
-    bounds: Bounds, nearby: Nearby, seed: Plan, share: tuple[int, int, int], interleave: float, ranks: float
-) -> None:
+def _like(bounds: Bounds, nearby: Nearby, seed: Plan, share: Share, interleave: float, ranks: float) -> None:
     """Write a plan like a seed with another share, chunks and ranks, if it is legal."""
     number, plans = nearby.number[0], nearby.plans
     # What does not fit is counted, and written again with more room.
     row = min(number, plans.shape[0] - 1)
     store(plans, row, 0, seed)
-    plans[row, DATA], plans[row, MICRO_BATCH], plans[row, ACCUMULATION] = share
+    plans[row, DATA], plans[row, MICRO_BATCH] = share.data, share.micro_batch
+    plans[row, ACCUMULATION] = share.accumulation
     plans[row, INTERLEAVE], plans[row, SHARDING_RANKS] = interleave, ranks
     if seed.rts_optimizer == seed.data:
-        plans[row, RTS_OPTIMIZER] = share[0]
+        plans[row, RTS_OPTIMIZER] = share.data
     if _is_legal(record(Plan, plans, row), bounds.devices):
         nearby.number[0] = number + 1
 
@@ -88,7 +88,7 @@ def _like(
 @called
 def _emit(bounds: Bounds, free: Free, nearby: Nearby, seed: Plan, data: int, size: int, rounds: int) -> None:
     """Write the plan of a seed with another share, also with its shards elsewhere and in more chunks."""
-    share = data, size, rounds
+    share = Share(data=float(data), micro_batch=float(size), accumulation=float(rounds))
     own, pipeline = seed.interleave, int(seed.pipeline)
     # What lies over all copies still does.
     ranks = float(data) if seed.sharding_ranks == seed.data else seed.sharding_ranks
@@ -200,8 +200,8 @@ def _close(
             tried = copies_of(bounds, pipeline, most, rounds, FEWER_COPIES, copies)
             if micro_batch == size and not bounds.ipu:
                 top = copies[0]
-                for part in range(SIXTEENTHS[0], SIXTEENTHS[1]):
-                    tried = add_new(copies, tried, top * part // 16)
+                for part in range(LEAST_SIXTEENTHS, SIXTEENTHS):
+                    tried = add_new(copies, tried, top * part // SIXTEENTHS)
         for position in range(tried):
             tried = add_new(copies, tried, copies[position] - copies[position] % full)
         for position in range(tried):
@@ -255,7 +255,7 @@ def write_nearby(
     plans: Matrix,
     count: Places,
 ) -> None:
-    """Write the plans around seeds, (S, 15); those marked in ``near`` are also varied closely."""
+    """Write the plans around seeds; those marked in ``near`` are also varied closely."""
     nearby = Nearby(plans, count)
     count[0] = 0
     for index in range(seeds.shape[0]):

@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.engine.records import Floats
-from app.engine.search.shares import MOST_SHARES, Allowed, Bounds, is_power_of_two, shares_of_layouts
+from app.engine.search.shares import (
+    MOST_SHARES,
+    Allowed,
+    Bounds,
+    Degrees,
+    Layout,
+    Share,
+    is_power_of_two,
+    shares_of_layouts,
+)
 
 LARGEST_MICRO_BATCH = 1024
 """Samples of a micro-batch beyond which kernels of usual samples gain nothing."""
@@ -158,7 +167,7 @@ def pipeline_degrees(space: Space, tensor: int) -> list[int]:
 
 
 def layouts(space: Space) -> Floats:
-    """Return tensor, pipeline and data degree, micro-batch and rounds of every plan, (L, 5).
+    """Return :class:`~app.engine.search.shares.Layout` of every plan as rows.
 
     Where devices may idle, each tensor and pipeline degree comes with the most copies the batch allows and
     the number before; :func:`~app.engine.search.nearby.nearby_plans` goes on from the best of them.
@@ -183,13 +192,16 @@ def layouts(space: Space) -> Floats:
     """
     if space.context > 1:
         rows = layouts(space.of_groups())
-        rows[:, 2] *= space.context
-        rows[:, 3] /= space.context
+        rows[:, Layout._fields.index("data")] *= space.context
+        rows[:, Layout._fields.index("micro_batch")] /= space.context
         return rows
     pairs = [
         (tensor, pipeline) for tensor in tensor_degrees(space) for pipeline in pipeline_degrees(space, tensor)
     ]
-    degrees = np.array(pairs, dtype=float).reshape(-1, 2).T.copy()
+    degrees = Degrees(
+        tensor=np.array([tensor for tensor, _ in pairs], dtype=float),
+        pipeline=np.array([pipeline for _, pipeline in pairs], dtype=float),
+    )
     return filled(
         lambda rows, count: shares_of_layouts(
             *space.bounds,
@@ -197,11 +209,11 @@ def layouts(space: Space) -> Floats:
             whole(divisors(space.global_batch)),
             degrees,
             np.empty(2 * MOST_SHARES, dtype=np.int64),
-            np.empty((3, MOST_SHARES)),
+            np.empty((MOST_SHARES, len(Share._fields))),
             rows,
             count,
         ),
-        width=5,
+        width=len(Layout._fields),
         expected=16 * len(pairs),
     )
 

@@ -164,7 +164,7 @@ def _tensor_messages(plan: Plan, timer: CollectiveTimer) -> list[NetworkMessage]
     case = timer.case
     recompute = 2.0 if plan.recompute == Recompute.FULL else 1.0
     # Ranks that also split tokens gather them once more on the way back.
-    volume = case.sequence_parallel_volume if plan.sequence_parallel > 0 else 1.0
+    volume = case.kernels.sequence_parallel_volume if plan.sequence_parallel > 0 else 1.0
     share = device_weights(case, plan).share
     return [
         timer.message(
@@ -175,7 +175,7 @@ def _tensor_messages(plan: Plan, timer: CollectiveTimer) -> list[NetworkMessage]
             plan.tensor,
             case.links.devices,
         )
-        for elements, count in case.messages.T.tolist()
+        for elements, count in zip(*(values.tolist() for values in case.messages), strict=True)
     ]
 
 
