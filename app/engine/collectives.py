@@ -11,7 +11,7 @@ from app.engine.compiled import Vector, called, formula, inner
 from app.engine.records import Fabric, FloatLike, Floats, Intra, Machine
 
 
-class Sweep(NamedTuple):
+class AllreduceCurve(NamedTuple):
     """Measured all-reduces over all accelerators of a machine, by rising size, (S,)."""
 
     sizes: Vector
@@ -22,7 +22,7 @@ class Sweep(NamedTuple):
     """Logarithms of the times."""
 
 
-UNMEASURED = Sweep(np.empty(0), np.empty(0), np.empty(0))
+UNMEASURED = AllreduceCurve(np.empty(0), np.empty(0), np.empty(0))
 
 
 class Links(NamedTuple):
@@ -33,7 +33,7 @@ class Links(NamedTuple):
     """Of an all-reduce at large messages. [B/s]"""
     latency: float
     """Start-up of a collective. [s]"""
-    sweep: Sweep
+    sweep: AllreduceCurve
     torus_axes: float = 0.0
     hop_latency: float = 0.0
     """From one accelerator of a torus to the next. [s]"""
@@ -45,7 +45,7 @@ class Links(NamedTuple):
         if machine.intra is Intra.NVSWITCH and machine.allreduce_bytes.size:
             curve = np.maximum.accumulate(machine.allreduce_seconds)
             sizes = np.ascontiguousarray(machine.allreduce_bytes, dtype=float)
-            sweep = Sweep(sizes=sizes, log_sizes=np.log(sizes), log_seconds=np.log(curve))
+            sweep = AllreduceCurve(sizes=sizes, log_sizes=np.log(sizes), log_seconds=np.log(curve))
         return cls(
             devices=float(machine.devices),
             bus_bandwidth=machine.bus_bandwidth,

@@ -13,7 +13,7 @@ from app.engine.arrays import store
 from app.engine.compiled import Matrix, Places, Vector, called, inner, kernel, record
 from app.engine.gpu.case import Case, GpuCase, GpuOperator, MicroBatch, Software, micro_batch_of
 from app.engine.gpu.collectives import CopyCollectives, Weights, device_weights, gradient_collectives
-from app.engine.gpu.memory import Activations, Memory, device_memory, micro_batch_activations
+from app.engine.gpu.memory import Activations, DeviceMemory, device_memory, micro_batch_activations
 from app.engine.gpu.operators import COSTS, OperatorCost, operator_costs, operator_loads, operator_time
 from app.engine.gpu.step import GpuStep, step_time, step_total
 from app.engine.gpu.work import Work, forward_share, micro_batch_work
@@ -118,7 +118,7 @@ class PlanCache(NamedTuple):
         )
 
 
-class Evaluated(NamedTuple):
+class PlanFigures(NamedTuple):
     """Memory and step time of plans."""
 
     memory: Vector
@@ -129,11 +129,11 @@ class Evaluated(NamedTuple):
     """Time of one step; infinite where a plan does not fit. [s]"""
 
     @classmethod
-    def room(cls, count: int) -> Evaluated:
+    def room(cls, count: int) -> PlanFigures:
         return cls(*(np.empty(count) for _ in cls._fields))
 
     @classmethod
-    def joined(cls, parts: Sequence[Evaluated]) -> Evaluated:
+    def joined(cls, parts: Sequence[PlanFigures]) -> PlanFigures:
         return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
     @property
@@ -172,7 +172,7 @@ def evaluate_rows(
     cache: PlanCache,
     limit: float,
     host_memory: float,
-    evaluated: Evaluated,
+    evaluated: PlanFigures,
 ) -> None:
     """Write memory and step time of the first ``count`` plans of a matrix."""
     works, collectives, costs = cache
@@ -220,7 +220,7 @@ def write_steps(
     cache: PlanCache,
     limit: float,
     host_memory: float,
-    evaluated: Evaluated,
+    evaluated: PlanFigures,
 ) -> None:
     """Write memory and step time of every plan; infinite where it does not fit."""
     evaluate_rows(case, software, plans, plans.shape[0], cache, limit, host_memory, evaluated)
@@ -364,7 +364,7 @@ def perfect_gpu_step(
     return gpu_step(table, plans, system, perfect, precision, optimizer).total
 
 
-MEMORY_PARTS = tuple(name for name in Memory._fields if name != "elsewhere")
+MEMORY_PARTS = tuple(name for name in DeviceMemory._fields if name != "elsewhere")
 
 
 def gpu_memory(
@@ -381,9 +381,9 @@ def gpu_memory(
 
 def memory_use(case: GpuCase, plans: Plans) -> MemoryUse:
     """Return the memory of the fullest GPU of each plan, by part. [B]"""
-    rows = np.empty((len(plans.rows), len(Memory._fields)))
+    rows = np.empty((len(plans.rows), len(DeviceMemory._fields)))
     memory_of_plans(case.case, plans.rows, rows)
-    memory = dict(zip(Memory._fields, rows.T.reshape(-1, *plans.shape), strict=True))
+    memory = dict(zip(DeviceMemory._fields, rows.T.reshape(-1, *plans.shape), strict=True))
     return MemoryUse(
         parts={name: memory[name] for name in MEMORY_PARTS},
         capacity=case.capacity,

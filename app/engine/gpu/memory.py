@@ -96,7 +96,7 @@ def activation_bytes(case: Case, plan: Plan, share: float, activations: Activati
     ) * case.kernels.fragmentation
 
 
-class Memory(NamedTuple):
+class DeviceMemory(NamedTuple):
     """Memory of the fullest device by part, and of its host. [B]"""
 
     weights: float
@@ -109,7 +109,7 @@ class Memory(NamedTuple):
 
 
 @inner
-def device_memory(case: Case, plan: Plan, weights: Weights, activations: Activations) -> Memory:
+def device_memory(case: Case, plan: Plan, weights: Weights, activations: Activations) -> DeviceMemory:
     """Return the memory of the fullest GPU (Rajbhandari et al. 2020, section 3; Micikevicius et al. 2018)."""
     size = case.size
     in_flight, transient = activation_bytes(case, plan, weights.share, activations)
@@ -124,7 +124,7 @@ def device_memory(case: Case, plan: Plan, weights: Weights, activations: Activat
         buffers += 2.0 * (layers / (max(case.depth, 1.0) * weights.share) + weights.outside * size)
     trained, sharded = weights.trained, weights.trained_sharded
     optimizer = (sharded if plan.sharding >= OPTIMIZER else trained) * case.state_bytes
-    return Memory(
+    return DeviceMemory(
         weights=stored + case.spread / devices_of(plan) * size,
         gradients=(sharded if plan.sharding >= GRADIENTS else trained) * case.kept_gradient_bytes,
         optimizer=0.0 if plan.offload > 0.0 else optimizer,

@@ -15,9 +15,9 @@ from app.engine.ipu.chains import recomputed_uncut, stated_cut
 from app.engine.ipu.layout import (
     KINDS,
     STAGE,
-    Chain,
     ChainCases,
-    LaidModel,
+    LayerChain,
+    Placement,
     lay_like_layers,
     lay_unlike_layers,
     stage_of,
@@ -66,7 +66,7 @@ class Pipeline:
 
     shape: tuple[int, ...]
     """Shape of the plans. [-]"""
-    laid: LaidModel
+    laid: Placement
 
     @property
     def counts(self) -> Floats:
@@ -105,7 +105,7 @@ def pipeline_stages(
         slowest = np.empty((len(keys), 2 * PARTS))
         layers = np.array(stated, dtype=float)
         lay_like_layers(case, rows, keys, times, loads, layers, np.empty(2 * PARTS), stages, slowest)
-    return Pipeline(plans.shape, LaidModel(case, rows, keys, loads, layouts, stages, slowest))
+    return Pipeline(plans.shape, Placement(case, rows, keys, loads, layouts, stages, slowest))
 
 
 def distinct_keys(rows: Floats) -> tuple[Indices, Floats]:
@@ -126,7 +126,7 @@ def _unlike(
     count = len(split) or int(cases.pipelines.max(initial=1.0))
     stages, slowest = np.empty((len(first), count * STAGE)), np.empty((len(first), 2 * PARTS))
     mean = max(model.figures["tokens"] * model.figures["hidden"], 1.0)
-    layers = Chain(
+    layers = LayerChain(
         counted=model.counted,
         saved=model.saved,
         entering=model.entering / mean,
@@ -176,7 +176,7 @@ def fullest(case: IpuCase, loads: Loads, plan: Plan, stages: Matrix, c: int) -> 
 
 
 @kernel
-def write_memory(laid: LaidModel, parts: Matrix) -> None:
+def write_memory(laid: Placement, parts: Matrix) -> None:
     """Write the memory of each plan's fullest IPU by part (a row each), and its streaming memory."""
     for i in range(laid.plans.shape[0]):
         plan, loads, c = record(Plan, laid.plans, i), record(Loads, laid.loads, laid.keys[i]), laid.layouts[i]
@@ -188,7 +188,7 @@ def write_memory(laid: LaidModel, parts: Matrix) -> None:
 
 @kernel
 def write_ipu_steps(
-    laid: LaidModel, indices: Places, speeds: Vector, returns: Vector, inputs: Vector, parts: Matrix
+    laid: Placement, indices: Places, speeds: Vector, returns: Vector, inputs: Vector, parts: Matrix
 ) -> None:
     """Write steps of plans with samples of software by part (a row each), and their forward share."""
     for row in range(indices.shape[0]):
@@ -257,7 +257,7 @@ def _samples(pipeline: Pipeline, software: IpuSoftware) -> Floats:
     return _steps(pipeline.laid, plans, software)
 
 
-def _steps(laid: LaidModel, indices: Indices, software: IpuSoftware) -> Floats:
+def _steps(laid: Placement, indices: Indices, software: IpuSoftware) -> Floats:
     """Return parts of the step and forward share of some plans with every sample of the software, (13, …)."""
     speed = software.sdk_factor * software.framework_factor
     figures = (speed, software.host_returns_per_update, software.input_time_per_sample)
@@ -267,7 +267,7 @@ def _steps(laid: LaidModel, indices: Indices, software: IpuSoftware) -> Floats:
     return parts.reshape(len(parts), *plans.shape)
 
 
-def _memory(laid: LaidModel) -> Floats:
+def _memory(laid: Placement) -> Floats:
     """Return parts of the memory of the fullest IPU of each plan, and its streaming memory, (7, N)."""
     parts = np.empty((len(StageMemory._fields) + 1, len(laid.keys)))
     write_memory(laid, parts)

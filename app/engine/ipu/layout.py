@@ -37,7 +37,7 @@ ROUNDING = 1e-9
 """Room for the rounding of sums: of a level that is whole layers plus a share of one, of a stage's time."""
 
 
-class LaidModel(NamedTuple):
+class Placement(NamedTuple):
     """A model laid over the stages of plans."""
 
     case: IpuCase
@@ -55,7 +55,7 @@ class LaidModel(NamedTuple):
     """:class:`~app.engine.ipu.step.SlowestStages` by layout."""
 
 
-class Chain(NamedTuple):
+class LayerChain(NamedTuple):
     """A chain of unlike layers, (L,) each, over what one hands to the next in the mean."""
 
     counted: Vector
@@ -430,7 +430,7 @@ def lay_unlike_layers(
     times: Matrix,
     loads: Matrix,
     chain: Places,
-    layers: Chain,
+    layers: LayerChain,
     cut: Places,
     stated: int,
     parts: Vector,

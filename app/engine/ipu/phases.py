@@ -8,7 +8,7 @@ import numpy as np
 
 from app.engine.compiled import Vector, formula, kernel, record
 from app.engine.ipu.case import ipu_capacity
-from app.engine.ipu.layout import STAGE, LaidModel, stage_of
+from app.engine.ipu.layout import STAGE, Placement, stage_of
 from app.engine.ipu.stage_memory import plain_stage, stage_memory, stage_weights, total_memory
 from app.engine.ipu.work import Loads
 from app.engine.plans import PLAN_FIELDS, Plan
@@ -60,7 +60,7 @@ def phases_of_layers(layers: float, layer_bytes: float, free: float) -> float:
 
 
 @kernel
-def count_phases(laid: LaidModel, phases: Vector) -> None:
+def count_phases(laid: Placement, phases: Vector) -> None:
     """Write the phases that each plan needs; plans are given, and laid over their stages, in one.
 
     1 where the whole stage fits; else the phases of its layers with weights, gradient accumulator and

@@ -50,7 +50,7 @@ class SlowestStages(NamedTuple):
     backward: StageTime
 
 
-class Turns(NamedTuple):
+class SlotTime(NamedTuple):
     """One micro-batch on the slowest stages. [s]"""
 
     forward: float
@@ -153,7 +153,7 @@ def optimizer_streaming_time(weights: float, state: float, replicas: float, band
 @inner
 def turns_of(
     case: IpuCase, plan: Plan, loads: Loads, slowest: SlowestStages, widest: float, speed: float
-) -> Turns:
+) -> SlotTime:
     """Return the forward and the backward superstep, what runs on the chip times the software's factor.
 
     Activations go on forward and their gradients come back, with the skip connections over the cut, and every
@@ -166,7 +166,7 @@ def turns_of(
         moved = widest * handed_on / (case.chip.gateway_bandwidth if beyond else case.chip.link_bandwidth)
     if plan.phases > 1.0:
         moved += 2.0 * plan.phases * handed_on / plan.tensor / case.chip.streaming_bandwidth
-    return Turns(
+    return SlotTime(
         forward=stage_seconds(slowest.forward, speed),
         backward=stage_seconds(slowest.backward, speed),
         moved=moved,
@@ -200,7 +200,7 @@ def step_of(
     plan: Plan,
     loads: Loads,
     slowest: SlowestStages,
-    turns: Turns,
+    turns: SlotTime,
     weights: float,
     speed: float,
     returns: float,

@@ -80,7 +80,7 @@ REPLICATED = float(Split.REPLICATED)
 SEQUENCE = float(Split.SEQUENCE)
 
 
-class Counts(NamedTuple):
+class VectorCounts(NamedTuple):
     """Passes and operations of operators, (O,) each."""
 
     forward_passes: Floats
@@ -89,7 +89,7 @@ class Counts(NamedTuple):
     backward_operations: Floats
 
 
-def own_counts(table: OperatorTable) -> Counts:
+def own_counts(table: OperatorTable) -> VectorCounts:
     """Return passes and operations of the operators themselves, without bias and accumulation."""
     by_kind = {Kind.ATTENTION: SOFTMAX_COUNTS, Kind.EMBEDDING: EMBEDDING_COUNTS}
     counts = [
@@ -98,7 +98,7 @@ def own_counts(table: OperatorTable) -> Counts:
         else by_kind.get(Kind(int(kind)), (0, 0, 0, 0))
         for kind, pointwise in zip(table.kind, table.pointwise, strict=True)
     ]
-    return Counts(*np.array(counts, dtype=float).reshape(-1, len(Counts._fields)).T)
+    return VectorCounts(*np.array(counts, dtype=float).reshape(-1, len(VectorCounts._fields)).T)
 
 
 @inner

@@ -14,9 +14,9 @@ from app.engine.records import Floats
 from app.engine.search.shares import (
     OF_ALL,
     OF_LARGEST,
-    Choice,
     Layout,
     Options,
+    PlanOption,
     spread_options,
     trait_of,
 )
@@ -83,7 +83,7 @@ def spread_of(space: Space, degrees: Floats) -> Options:
         chunks=chunks,
         experts=whole(space.choices("expert", divisors(space.experts))),
         expert_count=space.experts,
-        choices=np.array(list(itertools.chain(*by_trait)), dtype=float).reshape(-1, len(Choice._fields)),
+        choices=np.array(list(itertools.chain(*by_trait)), dtype=float).reshape(-1, len(PlanOption._fields)),
         starts=whole([0, *itertools.accumulate(map(len, by_trait))]),
     )
 
@@ -117,7 +117,7 @@ def _ranks(space: Space, degrees: Floats) -> Floats:
     return np.stack([data, np.where(inside, machine_copies, 0.0)])
 
 
-def _choices(space: Space, ranks: int, tensor: bool, pipeline: bool, data: bool) -> list[Choice]:
+def _choices(space: Space, ranks: int, tensor: bool, pipeline: bool, data: bool) -> list[PlanOption]:
     """Return the choices of layouts of a trait."""
     transformer = space.heads > 0
     modes = MODES if transformer and not space.fused_attention else [Recompute.NONE, Recompute.FULL]
@@ -131,7 +131,7 @@ def _choices(space: Space, ranks: int, tensor: bool, pipeline: bool, data: bool)
         for slot in range(ranks if stage > 0 else 1)
     ]
     return [
-        Choice(
+        PlanOption(
             recompute=float(recompute),
             sequence_parallel=float(sequence),
             sharding=float(stage),

@@ -8,7 +8,7 @@ import numpy as np
 
 from app.engine.compiled import Matrix, Places, Vector, called, kernel
 from app.engine.gpu.case import Case, GpuCase, Software
-from app.engine.gpu.evaluate import Evaluated, PlanCache, evaluate_rows, write_steps
+from app.engine.gpu.evaluate import PlanCache, PlanFigures, evaluate_rows, write_steps
 from app.engine.plans import PLAN_FIELDS, Plans
 from app.engine.records import Floats
 from app.engine.search.enumeration import plan_count
@@ -23,28 +23,28 @@ FITS, ALL = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
-class Fitting:
+class Candidates:
     """The plans that fit, or the one closest to fitting."""
 
     plans: Plans
-    evaluated: Evaluated
+    evaluated: PlanFigures
     count: int
     """All plans, whether they fit or not. [-]"""
     least_memory: float
     """Of all of them. [B]"""
 
     @classmethod
-    def of(cls, rows: Floats, evaluated: Evaluated, ends: Vector, counts: Places) -> Fitting:
+    def of(cls, rows: Floats, evaluated: PlanFigures, ends: Vector, counts: Places) -> Candidates:
         """Return the result of :func:`keep_rows`."""
         fitting_count, count, least = int(counts[FITS]), int(counts[ALL]), float(ends[LEAST_MEMORY])
         if fitting_count == 0 < count:
-            closest = Evaluated(
+            closest = PlanFigures(
                 memory=ends[CLOSEST_MEMORY : CLOSEST_MEMORY + 1],
                 elsewhere=ends[CLOSEST_ELSEWHERE : CLOSEST_ELSEWHERE + 1],
                 seconds=np.array([np.inf]),
             )
             return cls(Plans.of_rows(ends[np.newaxis, :CLOSEST_MEMORY]), closest, count, least)
-        fitted = Evaluated(*(values[:fitting_count] for values in evaluated))
+        fitted = PlanFigures(*(values[:fitting_count] for values in evaluated))
         return cls(Plans.of_rows(rows[:fitting_count]), fitted, count, least)
 
 
@@ -55,16 +55,16 @@ class GpuEvaluator:
         self._case, self._software, self._host_memory = case.case, case.software, case.host_memory
         self._cache = PlanCache.empty(case.case)
 
-    def __call__(self, plans: Plans, limit: float) -> Evaluated:
+    def __call__(self, plans: Plans, limit: float) -> PlanFigures:
         """Return the memory of plans, and the step time of those within ``limit`` bytes of a device."""
-        evaluated = Evaluated.room(len(plans.rows))
+        evaluated = PlanFigures.room(len(plans.rows))
         write_steps(self._case, self._software, plans.rows, self._cache, limit, self._host_memory, evaluated)
         return evaluated
 
-    def fitting(self, spread: Options, limit: float) -> Fitting:
+    def fitting(self, spread: Options, limit: float) -> Candidates:
         """Return the plans of layouts with every option that fit into ``limit`` bytes of a device."""
         total, most = plan_count(spread)
-        rows, evaluated = np.empty((total, len(PLAN_FIELDS))), Evaluated.room(total)
+        rows, evaluated = np.empty((total, len(PLAN_FIELDS))), PlanFigures.room(total)
         size = max(most, BLOCK)
         ends, counts = _nothing_kept()
         search_layouts(
@@ -75,16 +75,16 @@ class GpuEvaluator:
             limit,
             self._host_memory,
             np.empty((size, len(PLAN_FIELDS))),
-            Evaluated.room(size),
+            PlanFigures.room(size),
             rows,
             evaluated,
             ends,
             counts,
         )
-        return Fitting.of(rows, evaluated, ends, counts)
+        return Candidates.of(rows, evaluated, ends, counts)
 
 
-def fitting(plans: Plans, evaluated: Evaluated, *, limit: float, elsewhere_limit: float) -> Fitting:
+def fitting(plans: Plans, evaluated: PlanFigures, *, limit: float, elsewhere_limit: float) -> Candidates:
     """Return the plans that fit, moved to the front of their rows: the given plans are used up.
 
     What does not fit is held against the bytes of a device, and of its host or streaming memory, 0 where not
@@ -92,7 +92,7 @@ def fitting(plans: Plans, evaluated: Evaluated, *, limit: float, elsewhere_limit
     """
     ends, counts = _nothing_kept()
     keep_fitting(plans.rows, evaluated, limit, elsewhere_limit, ends, counts)
-    return Fitting.of(plans.rows, evaluated, ends, counts)
+    return Candidates.of(plans.rows, evaluated, ends, counts)
 
 
 BLOCK = 1024
@@ -109,11 +109,11 @@ def _nothing_kept() -> tuple[Vector, Places]:
 def keep_rows(
     plans: Matrix,
     count: int,
-    evaluated: Evaluated,
+    evaluated: PlanFigures,
     limit: float,
     elsewhere_limit: float,
     to_plans: Matrix,
-    to: Evaluated,
+    to: PlanFigures,
     ends: Vector,
     counts: Places,
 ) -> None:
@@ -149,7 +149,7 @@ def keep_rows(
 
 @kernel
 def keep_fitting(
-    plans: Matrix, evaluated: Evaluated, limit: float, elsewhere_limit: float, ends: Vector, counts: Places
+    plans: Matrix, evaluated: PlanFigures, limit: float, elsewhere_limit: float, ends: Vector, counts: Places
 ) -> None:
     """Move plans of finite time to the front, in their order."""
     keep_rows(plans, plans.shape[0], evaluated, limit, elsewhere_limit, plans, evaluated, ends, counts)
@@ -164,9 +164,9 @@ def search_layouts(
     limit: float,
     host_memory: float,
     block: Matrix,
-    of_block: Evaluated,
+    of_block: PlanFigures,
     plans: Matrix,
-    evaluated: Evaluated,
+    evaluated: PlanFigures,
     ends: Vector,
     counts: Places,
 ) -> None:

@@ -13,9 +13,9 @@ from app.engine.plans import PLAN_FIELDS, Plan, Plans
 from app.engine.records import Indices
 from app.engine.search.shares import (
     MOST_SHARES,
-    Allowed,
+    AllowedValues,
+    BatchShare,
     Bounds,
-    Share,
     add_new,
     bit_length,
     copies_of,
@@ -70,7 +70,9 @@ def _is_legal(plan: Plan, devices: int) -> bool:
 
 
 @called
-def _like(bounds: Bounds, nearby: Nearby, seed: Plan, share: Share, interleave: float, ranks: float) -> None:
+def _like(
+    bounds: Bounds, nearby: Nearby, seed: Plan, share: BatchShare, interleave: float, ranks: float
+) -> None:
     """Write a plan like a seed with another share, chunks and ranks, if it is legal."""
     number, plans = nearby.number[0], nearby.plans
     # What does not fit is counted, and written again with more room.
@@ -88,7 +90,7 @@ def _like(bounds: Bounds, nearby: Nearby, seed: Plan, share: Share, interleave: 
 @called
 def _emit(bounds: Bounds, free: Free, nearby: Nearby, seed: Plan, data: int, size: int, rounds: int) -> None:
     """Write the plan of a seed with another share, also with its shards elsewhere and in more chunks."""
-    share = Share(data=float(data), micro_batch=float(size), accumulation=float(rounds))
+    share = BatchShare(data=float(data), micro_batch=float(size), accumulation=float(rounds))
     own, pipeline = seed.interleave, int(seed.pipeline)
     # What lies over all copies still does.
     ranks = float(data) if seed.sharding_ranks == seed.data else seed.sharding_ranks
@@ -115,7 +117,7 @@ def _emit(bounds: Bounds, free: Free, nearby: Nearby, seed: Plan, data: int, siz
 
 @called
 def _rounds(
-    bounds: Bounds, allowed: Allowed, free: Free, nearby: Nearby, seed: Plan, data: int, size: int
+    bounds: Bounds, allowed: AllowedValues, free: Free, nearby: Nearby, seed: Plan, data: int, size: int
 ) -> None:
     """Write plans of a number of copies with the largest batch, and with the batch of the seed."""
     if allowed.accumulation.size > 0:
@@ -137,7 +139,7 @@ def _rounds(
 
 @inner
 def _fewer_copies(
-    bounds: Bounds, allowed: Allowed, free: Free, nearby: Nearby, seed: Plan, rungs: Places
+    bounds: Bounds, allowed: AllowedValues, free: Free, nearby: Nearby, seed: Plan, rungs: Places
 ) -> None:
     """Write plans of fewer copies with the same micro-batch.
 
@@ -169,7 +171,7 @@ def _fewer_copies(
 @inner
 def _close(
     bounds: Bounds,
-    allowed: Allowed,
+    allowed: AllowedValues,
     free: Free,
     nearby: Nearby,
     seed: Plan,
@@ -220,7 +222,7 @@ def _close(
 
 
 @inner
-def _sizes(bounds: Bounds, allowed: Allowed, size: int, most: int, sizes: Places) -> int:
+def _sizes(bounds: Bounds, allowed: AllowedValues, size: int, most: int, sizes: Places) -> int:
     """Write micro-batches near a size in fine steps, and those that fill the batch in few rounds."""
     count = 0
     if allowed.micro_batch.size > 0:
@@ -244,7 +246,7 @@ def _sizes(bounds: Bounds, allowed: Allowed, size: int, most: int, sizes: Places
 @kernel
 def write_nearby(
     bounds: Bounds,
-    allowed: Allowed,
+    allowed: AllowedValues,
     free: Free,
     rungs: Places,
     multiples: Vector,

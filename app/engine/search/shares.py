@@ -18,7 +18,7 @@ MOST_SHARES = 512
 """Shares of a layout at most; more are left out."""
 
 
-class Share(NamedTuple):
+class BatchShare(NamedTuple):
     """What a layout of tensor and pipeline degree leaves open."""
 
     data: float
@@ -57,7 +57,7 @@ class Bounds(NamedTuple):
     lean: bool
 
 
-class Allowed(NamedTuple):
+class AllowedValues(NamedTuple):
     """Allowed values; empty where all are allowed."""
 
     data: Places
@@ -90,7 +90,7 @@ def _allows(values: Places, value: int) -> bool:
 @inner
 def _add(shares: Matrix, count: int, data: int, micro_batch: int, accumulation: int) -> int:
     if count < shares.shape[0]:
-        share = Share(data=float(data), micro_batch=float(micro_batch), accumulation=float(accumulation))
+        share = BatchShare(data=float(data), micro_batch=float(micro_batch), accumulation=float(accumulation))
         store(shares, count, 0, share)
     return count + 1
 
@@ -149,7 +149,13 @@ def rounds_of(bounds: Bounds, pipeline: int, most: int, rounds: Places) -> int:
 
 @inner
 def free_shares(
-    bounds: Bounds, allowed: Allowed, sizes: Places, pipeline: int, most: int, scratch: Places, shares: Matrix
+    bounds: Bounds,
+    allowed: AllowedValues,
+    sizes: Places,
+    pipeline: int,
+    most: int,
+    scratch: Places,
+    shares: Matrix,
 ) -> int:
     """Write the shares that come near the largest global batch; return their count."""
     half = scratch.size // 2
@@ -180,7 +186,7 @@ def free_shares(
 
 
 @inner
-def whole_shares(bounds: Bounds, allowed: Allowed, divisors: Places, most: int, shares: Matrix) -> int:
+def whole_shares(bounds: Bounds, allowed: AllowedValues, divisors: Places, most: int, shares: Matrix) -> int:
     """Write the shares that make up the global batch; return their count.
 
     Where devices may idle, the most copies that the batch allows and, unless the space is lean, the number
@@ -205,7 +211,7 @@ def whole_shares(bounds: Bounds, allowed: Allowed, divisors: Places, most: int, 
 
 @inner
 def _shares_of(
-    bounds: Bounds, allowed: Allowed, divisors: Places, data: int, shares: Matrix, count: int
+    bounds: Bounds, allowed: AllowedValues, divisors: Places, data: int, shares: Matrix, count: int
 ) -> int:
     """Write the micro-batches that divide the samples of one copy."""
     share = bounds.global_batch // data
@@ -241,7 +247,7 @@ def _largest_of_octave(divisors: Places, index: int, share: int) -> bool:
 @kernel
 def shares_of_layouts(
     bounds: Bounds,
-    allowed: Allowed,
+    allowed: AllowedValues,
     sizes: Places,
     divisors: Places,
     degrees: Degrees,
@@ -252,7 +258,7 @@ def shares_of_layouts(
 ) -> None:
     """Write :class:`Layout` with every share of all degrees as rows, and their count.
 
-    ``shares`` takes :class:`Share` of one layout as rows. What does not fit into ``rows`` is counted.
+    ``shares`` takes :class:`BatchShare` of one layout as rows. What does not fit into ``rows`` is counted.
     """
     total = 0
     for index in range(degrees.tensor.size):
@@ -264,7 +270,7 @@ def shares_of_layouts(
             written = whole_shares(bounds, allowed, divisors, most, shares)
         for position in range(min(written, shares.shape[0])):
             if total < rows.shape[0]:
-                share = record(Share, shares, position)
+                share = record(BatchShare, shares, position)
                 layout = Layout(
                     tensor=float(tensor),
                     pipeline=float(pipeline),
@@ -277,7 +283,7 @@ def shares_of_layouts(
     count[0] = total
 
 
-class Choice(NamedTuple):
+class PlanOption(NamedTuple):
     """What a plan adds to its layout beside chunks and experts."""
 
     recompute: float
@@ -313,7 +319,7 @@ class Options(NamedTuple):
     """Ranks over which experts may be spread."""
     expert_count: int
     choices: Matrix
-    """:class:`Choice` in every row."""
+    """:class:`PlanOption` in every row."""
     starts: Places
     """Where the choices of each trait of a layout begin, and where the last end."""
 
@@ -346,7 +352,7 @@ def plans_of_layout(spread: Options, index: int, plans: Matrix, count: int) -> i
                 total += last - first
                 continue
             for option in range(first, last):
-                chosen = record(Choice, spread.choices, option)
+                chosen = record(PlanOption, spread.choices, option)
                 plan = Plan(
                     tensor=layout.tensor,
                     pipeline=layout.pipeline,

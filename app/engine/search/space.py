@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from app.engine.records import Floats
 from app.engine.search.shares import (
     MOST_SHARES,
-    Allowed,
+    AllowedValues,
+    BatchShare,
     Bounds,
     Degrees,
     Layout,
-    Share,
     is_power_of_two,
     shares_of_layouts,
 )
@@ -88,9 +88,9 @@ class Space:
         return self.choices("micro_batch", tried)
 
     @property
-    def bounds(self) -> tuple[Bounds, Allowed]:
+    def bounds(self) -> tuple[Bounds, AllowedValues]:
         bounds = Bounds(**{name: getattr(self, name) for name in Bounds._fields})
-        return bounds, Allowed(*(whole(self.allowed.get(name, ())) for name in Allowed._fields))
+        return bounds, AllowedValues(*(whole(self.allowed.get(name, ())) for name in AllowedValues._fields))
 
     def allows(self, name: str, value: float) -> bool:
         return name not in self.allowed or value in self.allowed[name]
@@ -209,7 +209,7 @@ def layouts(space: Space) -> Floats:
             whole(divisors(space.global_batch)),
             degrees,
             np.empty(2 * MOST_SHARES, dtype=np.int64),
-            np.empty((MOST_SHARES, len(Share._fields))),
+            np.empty((MOST_SHARES, len(BatchShare._fields))),
             rows,
             count,
         ),
