@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from app.engine.records import FloatLike, Floats, GpuKernels, GpuSoftware, IpuSoftware, Tiles
+from app.engine.records import FloatLike, Floats, GpuKernels, GpuSoftware, IpuSoftware
 from app.errors import CatalogError, NotFound
 
 LISTS = ("families", "chips")
@@ -366,10 +366,6 @@ def _kernels(rows: tuple[Mapping[str, str], ...]) -> GpuKernels:
             f"kernels.csv: missing {sorted(expected - set(values))}, unknown {sorted(set(values) - expected)}"
         )
     return GpuKernels(
-        tiles=Tiles(
-            rows=np.array([float(rows) for (rows, _), _ in tiles]),
-            columns=np.array([float(columns) for (_, columns), _ in tiles]),
-            efficiency=np.array([efficiency for _, efficiency in tiles]),
-        ),
+        tiles=np.array([(float(rows), float(columns), rate) for (rows, columns), rate in tiles]).T.copy(),
         **values,
     )

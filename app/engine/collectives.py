@@ -7,22 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.engine.compiled import Vector, called, formula, inner
+from app.engine.compiled import Matrix, Vector, called, formula, inner
 from app.engine.records import Fabric, FloatLike, Floats, Intra, Machine
 
-
-class AllreduceCurve(NamedTuple):
-    """Measured all-reduces over all accelerators of a machine, by rising size, (S,)."""
-
-    sizes: Vector
-    """[B]"""
-    log_sizes: Vector
-    """Logarithms of the sizes."""
-    log_seconds: Vector
-    """Logarithms of the times."""
-
-
-UNMEASURED = AllreduceCurve(np.empty(0), np.empty(0), np.empty(0))
+SIZES, LOG_SIZES, LOG_SECONDS = range(3)
+"""Rows of a measured sweep of all-reduces over all accelerators of a machine, by rising size: bytes, and
+logarithms of bytes and of seconds."""
+UNMEASURED = np.empty((3, 0))
 
 
 class Links(NamedTuple):
@@ -33,7 +24,8 @@ class Links(NamedTuple):
     """Of an all-reduce at large messages. [B/s]"""
     latency: float
     """Start-up of a collective. [s]"""
-    sweep: AllreduceCurve
+    sweep: Matrix
+    """Rows :data:`SIZES`, :data:`LOG_SIZES` and :data:`LOG_SECONDS`, (3, S)."""
     torus_axes: float = 0.0
     hop_latency: float = 0.0
     """From one accelerator of a torus to the next. [s]"""
@@ -44,8 +36,7 @@ class Links(NamedTuple):
         sweep = UNMEASURED
         if machine.intra is Intra.NVSWITCH and machine.allreduce_bytes.size:
             curve = np.maximum.accumulate(machine.allreduce_seconds)
-            sizes = np.ascontiguousarray(machine.allreduce_bytes, dtype=float)
-            sweep = AllreduceCurve(sizes=sizes, log_sizes=np.log(sizes), log_seconds=np.log(curve))
+            sweep = np.stack([machine.allreduce_bytes, np.log(machine.allreduce_bytes), np.log(curve)])
         return cls(
             devices=float(machine.devices),
             bus_bandwidth=machine.bus_bandwidth,
@@ -185,14 +176,13 @@ def intra_node_allreduce_time(size: float, ranks: float, links: Links) -> float:
     """
     if ranks <= 1.0 or size <= 0.0:
         return 0.0
-    sizes = links.sweep.sizes
-    if sizes.size == 0:
+    sweep, count = links.sweep, links.sweep.shape[1]
+    if count == 0:
         hops = 2.0 * torus_latency(ranks, links.torus_axes, links.hop_latency)
         return 2.0 * (ranks - 1.0) / ranks * size / links.bus_bandwidth + links.latency + hops
-    smallest, largest = sizes[0], sizes[sizes.size - 1]
+    smallest, largest = sweep[SIZES, 0], sweep[SIZES, count - 1]
     position = math.log(max(min(size, largest), smallest))
-    whole = math.exp(interpolated(position, links.sweep.log_sizes, links.sweep.log_seconds))
-    whole *= max(size / largest, 1.0)
+    whole = math.exp(interpolated(position, sweep[LOG_SIZES], sweep[LOG_SECONDS])) * max(size / largest, 1.0)
     everyone = max(links.devices - 1.0, 1.0) / links.devices
     return whole * ((ranks - 1.0) / ranks) / everyone
 

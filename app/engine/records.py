@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from app.engine.compiled import Vector
+from app.engine.compiled import Matrix
 
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
@@ -275,21 +275,16 @@ class Tokens:
     scored: float
 
 
-class Tiles(NamedTuple):
-    """Output tiles that a product may be cut into."""
-
-    rows: Vector
-    """(T,). [-]"""
-    columns: Vector
-    """(T,). [-]"""
-    efficiency: Vector
-    """Rate of each over that of the largest, (T,). [-]"""
+TILE_ROWS, TILE_COLUMNS, TILE_EFFICIENCY = range(3)
+"""Rows of the output tiles that a product may be cut into: their sides, and their rate over that of the
+largest."""
 
 
 class GpuKernels(NamedTuple):
     """What the kernel libraries of a GPU cost beyond the roofline, shared by all software."""
 
-    tiles: Tiles
+    tiles: Matrix
+    """Rows :data:`TILE_ROWS`, :data:`TILE_COLUMNS` and :data:`TILE_EFFICIENCY`, (3, T). [-]"""
     tile_prologue: float
     """Inner positions of start and end that each tile costs beside its own. [-]"""
     split_bandwidth: float

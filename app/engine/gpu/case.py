@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.engine.collectives import Links, Network, node_bandwidth
-from app.engine.compiled import Matrix, Vector, flat, inner, record
+from app.engine.compiled import Matrix, flat, inner, record
 from app.engine.gpu.gemm import mixed_rate, narrowing_bytes
 from app.engine.gpu.passes import EMBEDDING_PASSES, NORMS, STATISTICS_BYTES, halo_elements, pointwise_passes
 from app.engine.operators.table import Kind, OperatorTable, Pointwise, Section, Split
@@ -145,20 +145,8 @@ LOSS, UNPACKING = 1.0, 2.0
 """A loss over logits; weights that are turned from 4 bit."""
 
 
-class Messages(NamedTuple):
-    """Messages of a forward pass over the layers, by size, (M,)."""
-
-    elements: Vector
-    """Of one sample. [-]"""
-    counts: Vector
-
-
-class Norms(NamedTuple):
-    """Norms over positions, (K,)."""
-
-    statistics: Vector
-    """Bytes of what the parts of a sample sum. [B]"""
-    counts: Vector
+ELEMENTS, STATISTICS, COUNTS = 0, 0, 1
+"""Rows of messages and norms: elements of a message, bytes of statistics, and how many there are."""
 
 
 class SectionSums(NamedTuple):
@@ -256,9 +244,10 @@ class Case(NamedTuple):
     halo: float
     """Elements of their halos. [-]"""
     links: Links
-    messages: Messages
-    """What the tensor ranks reduce."""
-    norms: Norms
+    messages: Matrix
+    """What the tensor ranks reduce of a sample: rows :data:`ELEMENTS` and :data:`COUNTS`, (2, M)."""
+    norms: Matrix
+    """Norms over positions: rows :data:`STATISTICS`, in bytes, and :data:`COUNTS`, (2, K)."""
     weights: Matrix
     """:class:`WeightSums` of all, of trained and of 4-bit operators: rows :data:`ALL`, :data:`TRAINED` and
     :data:`QUANTISED`."""
@@ -335,8 +324,8 @@ def model_figures(table: OperatorTable) -> dict[str, Any]:
     }
     return {
         **{name: float(value) for name, value in scalars.items()},
-        "messages": Messages(elements=elements, counts=counts.astype(float)),
-        "norms": Norms(statistics=STATISTICS_BYTES * table.weights[norms] / 2.0, counts=table.count[norms]),
+        "messages": np.stack([elements, counts]),
+        "norms": np.stack([STATISTICS_BYTES * table.weights[norms] / 2.0, table.count[norms]]),
         "weights": weight_sums(table),
         "operators": _operators(table),
     }

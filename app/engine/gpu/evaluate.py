@@ -94,10 +94,10 @@ def _slot(slots: int, key: Key) -> int:
 @inner
 def _holds(cache: Matrix, slot: int, key: Key) -> bool:
     """Return whether a slot of a cache holds a key."""
-    same = True
-    for index in range(len(key)):
-        same &= cache[slot, index] == key[index]
-    return same
+    alike = 0
+    while alike < len(key) and cache[slot, alike] == key[alike]:
+        alike += 1
+    return alike == len(key)
 
 
 class PlanCache(NamedTuple):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from app.engine.compiled import formula, inner
-from app.engine.records import Tiles
+from app.engine.compiled import Matrix, formula, inner
+from app.engine.records import TILE_COLUMNS, TILE_EFFICIENCY, TILE_ROWS
 
 MOST_SPLITS = 32.0
 """Largest number of parts, a power of two, into which kernel libraries cut the inner dimension."""
@@ -25,7 +25,7 @@ def tiled_gemm_time(
     batch: float,
     peak: float,
     multiprocessors: float,
-    tiles: Tiles,
+    tiles: Matrix,
     prologue: float,
     split_bandwidth: float,
 ) -> float:
@@ -52,8 +52,8 @@ def tiled_gemm_time(
         Dense matrix rate held under load, :math:`F`. [FLOP/s]
     multiprocessors : float
         Multiprocessors of the chip, :math:`P`. [-]
-    tiles : Tiles
-        Rows, columns and rate of the tiles, :math:`t_m, t_n, e_t`. [-]
+    tiles : array
+        Rows, columns and rate of the tiles, :math:`t_m, t_n, e_t`, (3, T). [-]
     prologue : float
         Inner positions that each tile costs beside its own, :math:`k_0`. [-]
     split_bandwidth : float
@@ -79,7 +79,7 @@ def tiled_gemm_time(
     One wave of 108 tiles of 256 × 128 takes half the time of 109 tiles:
 
     >>> import numpy as np
-    >>> tile = Tiles(rows=np.array([256.]), columns=np.array([128.]), efficiency=np.array([1.]))
+    >>> tile = np.array([[256.], [128.], [1.]])
     >>> full = tiled_gemm_time(256 * 108, 128, 4096, 1, 312e12, 108, tile, 0., 1e12)
     >>> more = tiled_gemm_time(256 * 109, 128, 4096, 1, 312e12, 108, tile, 0., 1e12)
     >>> round(float(more / full), 6)
@@ -87,8 +87,9 @@ def tiled_gemm_time(
     """
     adding = FASTEST_SPLIT_ELEMENT_BYTES * rows * columns * batch / split_bandwidth
     fastest = math.inf
-    for index in range(tiles.rows.size):
-        tile_rows, tile_columns, efficiency = tiles.rows[index], tiles.columns[index], tiles.efficiency[index]
+    for index in range(tiles.shape[1]):
+        tile_rows, tile_columns = tiles[TILE_ROWS, index], tiles[TILE_COLUMNS, index]
+        efficiency = tiles[TILE_EFFICIENCY, index]
         whole = math.ceil(rows / tile_rows) * math.ceil(columns / tile_columns) * batch
         position = 2.0 * tile_rows * tile_columns / (peak / multiprocessors * efficiency)
         splits = 1.0

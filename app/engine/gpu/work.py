@@ -17,7 +17,7 @@ from app.engine.collectives import (
     ring_pass_time,
 )
 from app.engine.compiled import Matrix, inner, record
-from app.engine.gpu.case import Case, GpuOperator, MicroBatch, Software
+from app.engine.gpu.case import COUNTS, ELEMENTS, STATISTICS, Case, GpuOperator, MicroBatch, Software
 from app.engine.gpu.operators import ATTENTION, EMBEDDING, POINTWISE, OperatorCost, operator_time
 from app.engine.operators.table import Section, Split
 from app.engine.plans import Recompute
@@ -156,13 +156,13 @@ def tensor_parallel_time(case: Case, software: Software, micro: MicroBatch) -> f
     if micro.tensor == 1.0:
         return 0.0
     total = 0.0
-    for index in range(case.messages.elements.size):
-        size = micro.samples * case.size * case.messages.elements[index]
+    for index in range(case.messages.shape[1]):
+        size = micro.samples * case.size * case.messages[ELEMENTS, index]
         if micro.tensor > case.links.devices:
             once = collective_time(size, micro.tensor, case.links.devices, case.links, software.network, 2.0)
         else:
             once = intra_node_allreduce_time(size, micro.tensor, case.links)
-        total += once * case.messages.counts[index] * passes_of(micro.recompute)
+        total += once * case.messages[COUNTS, index] * passes_of(micro.recompute)
     return total * case.kernels.sequence_parallel_volume if micro.sequence_parallel > 0.0 else total
 
 
@@ -252,9 +252,9 @@ def split_sample_time(case: Case, micro_batch: float) -> float:
     start = intra_node_allreduce_time(1.0, local, links)
     exchange = case.cut_convolutions * start + case.halo * case.size / links.bus_bandwidth
     statistics = 0.0
-    for index in range(case.norms.counts.size):
-        once = intra_node_allreduce_time(case.norms.statistics[index], local, links)
-        statistics += case.norms.counts[index] * once
+    for index in range(case.norms.shape[1]):
+        once = intra_node_allreduce_time(case.norms[STATISTICS, index], local, links)
+        statistics += case.norms[COUNTS, index] * once
     return 2.0 * (exchange + statistics) + EDGE_KERNELS * case.cut_convolutions * case.launch
 
 

@@ -175,7 +175,7 @@ def _tensor_messages(plan: Plan, timer: CollectiveTimer) -> list[NetworkMessage]
             plan.tensor,
             case.links.devices,
         )
-        for elements, count in zip(*(values.tolist() for values in case.messages), strict=True)
+        for elements, count in case.messages.T.tolist()
     ]
 
 
