@@ -23,7 +23,7 @@ from typing import Any, BinaryIO
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
-from app import compiled
+from app.engine import compiled
 from app.errors import Conflict
 from app.features.comparisons.model import ComparisonRequest
 from app.features.comparisons.service import create_comparison
