@@ -107,7 +107,7 @@ class Environment:
 
     def compile(self) -> None:
         """Compile the engine, so that nobody waits for it later; where it cannot be, it runs interpreted."""
-        call([self.command("python"), "-m", "app.compiled"])
+        call([self.command("python"), "-m", "app.engine.compiled"])
 
     def create(self, uv: str | None) -> None:
         by_uv = [uv, "venv", "--python", sys.executable] if uv else None

@@ -12,7 +12,8 @@ from typing import Annotated
 import typer
 
 from app import __version__
-from app.errors import AppError, path
+from app.engine.errors import EngineError
+from app.errors import AppError, of_engine, path
 
 FAILED = 2
 """Exit code of every error; 1 says that a check found something, that nothing fits or no system does."""
@@ -126,8 +127,8 @@ def main() -> None:
             err=True,
         )
         sys.exit(FAILED)
-    except AppError as error:
-        tell(error)
+    except (AppError, EngineError) as error:
+        tell(of_engine(error) if isinstance(error, EngineError) else error)
         sys.exit(FAILED)
 
 

@@ -1,4 +1,4 @@
-"""Errors and messages, the lowest layer.
+"""Errors and messages, the layer above the engine.
 
 ::
 
@@ -28,6 +28,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
+
+from app.engine.errors import EngineError, TooManyPlans
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,8 @@ class AppError(Exception):
 def fields_at(place: Callable[[str], str]) -> Iterator[None]:
     """Say what a field that is found wrong is called; a fault of no field has the empty name."""
     try:
-        yield
+        with engine_errors():
+            yield
     except AppError as error:
         faults = error.errors or (FieldError("", error.message),)
         error.errors = tuple(FieldError(place(fault.field), fault.message) for fault in faults)
@@ -310,3 +313,23 @@ class CatalogError(AppError):
     status = 500
     slug = "catalogue-error"
     title = "Catalogue error"
+
+
+def of_engine(error: EngineError) -> AppError:
+    """Return what the engine refuses as an error with a status.
+
+    >>> of_engine(TooManyPlans("more than {most} plans", field="plan", most=2)).sentence()
+    'plan: more than 2 plans'
+    """
+    kind = TooLarge if isinstance(error, TooManyPlans) else BadInput
+    message = Message(error.template, error.values)
+    return kind(message, [FieldError(error.field, message)] if error.field else ())
+
+
+@contextmanager
+def engine_errors() -> Iterator[None]:
+    """Raise what the engine refuses within as an error with a status."""
+    try:
+        yield
+    except EngineError as error:
+        raise of_engine(error) from error

@@ -123,7 +123,7 @@ def test_arguments_of_test_go_to_pytest_alone(
     monkeypatch.setattr(dev, "install_generator", lambda environment: None)
     assert dev.main(["test", "tests/test_dev.py", "-k", "stamp"]) == 0
     assert [command[1:] for command in calls] == [
-        ["-m", "app.compiled"],
+        ["-m", "app.engine.compiled"],
         ["-m", "pytest", "tests/test_dev.py", "-k", "stamp"],
     ]
 

@@ -20,7 +20,7 @@ import pytest
 from rackline_client.version import __version__ as client_version
 
 from app import __version__
-from app.compiled import FOLDER
+from app.engine.compiled import FOLDER
 from tests.serving import ROOT
 
 REQUEST = {

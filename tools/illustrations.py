@@ -199,7 +199,7 @@ def proposal_answers(
     """Return the answers about a proposal that is frozen and shared."""
     logo = None if request.branding.logo is None else read_logo(request.branding.logo)
     content = build_content(request, options, workspace.sizing, title="", today=MOMENT.date(), logo=logo)
-    sha256, identifier = content_hash(content), "prp_a2b3c4d5e6f7g2h3"
+    sha256, identifier = content_hash(content.model_dump(mode="json")), "prp_a2b3c4d5e6f7g2h3"
     state = ShareState(created_at=MOMENT, expires_at=MOMENT + MONTH, passphrase=True, opened=2)
     event = ProposalEvent(position=1, kind="frozen", at=MOMENT, detail={"sha256": sha256})
     change = ReplayChange(

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from app.catalog.defaults import YEARLY_SHARES
-from app.catalog.figures import Direction, Figure, FigureStatus, Key, Lookup, Source, SourceKind
+from app.catalog.figures import Direction, Figure, FigureStatus, Key, Source, SourceKind
+from app.catalog.lookup import Lookup
 from app.errors import FieldError, Message
 
 DISCOUNT = "discount"

@@ -20,11 +20,11 @@ from app.catalog.figures import (
     FigureStatus,
     Item,
     Key,
-    Lookup,
     Source,
     Unit,
 )
 from app.catalog.files import DataRow, Sheets, read_sheets, record_of
+from app.catalog.lookup import Lookup
 from app.catalog.own import OwnAccelerator
 from app.catalog.own import overlay as own_overlay
 from app.catalog.vendor_ratios import vendor_ratios

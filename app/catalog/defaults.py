@@ -8,7 +8,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from app.catalog.entries import ChipKind
-from app.catalog.figures import Curve, Figure, Lookup, Source
+from app.catalog.figures import Curve, Figure, Source
+from app.catalog.lookup import Lookup
 from app.engine.records import Floats
 from app.errors import CatalogError
 

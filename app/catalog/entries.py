@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from app.catalog.figures import Derived, Figure, Lookup, Spread
+from app.catalog.figures import Derived, Figure, Spread
+from app.catalog.lookup import Lookup
 from app.catalog.records import PEAKS, USUAL, is_ipu, known_figure, machine_name, usual_figures
 from app.engine.records import Intra, Precision
 from app.errors import NotFound

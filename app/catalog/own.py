@@ -10,7 +10,8 @@ from statistics import median, quantiles
 from typing import Any
 
 from app.catalog.books import exchange_rates, in_dollars
-from app.catalog.figures import Direction, Figure, FigureStatus, Item, Key, Lookup, Source, SourceKind
+from app.catalog.figures import Direction, Figure, FigureStatus, Item, Key, Source, SourceKind
+from app.catalog.lookup import Lookup
 from app.catalog.records import is_ipu
 from app.engine.records import Intra
 from app.errors import Message

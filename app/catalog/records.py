@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from app.catalog.figures import Figure, Lookup
+from app.catalog.figures import Figure
+from app.catalog.lookup import Lookup
 from app.engine.records import Fabric, Floats, GpuChip, Intra, IpuChip, Machine, Precision
 from app.errors import BadInput, Conflict, NotFound
 
@@ -85,11 +86,6 @@ def is_ipu(lookup: Lookup, chip_id: str) -> bool:
     return lookup.find(chip_id, "tiles") is not None
 
 
-def _names(record: type[Any], skipped: Collection[str]) -> list[str]:
-    """Return the fields of a record that are named after figures."""
-    return [field.name for field in dataclasses.fields(record) if field.name not in skipped]
-
-
 def gpu_figures(lookup: Lookup, chip_id: str) -> Figures:
     """Return the figures of a GPU's record; the peaks by "matrix_peak." and the precision."""
     lookup.item("chip", chip_id)
@@ -97,7 +93,8 @@ def gpu_figures(lookup: Lookup, chip_id: str) -> Figures:
         raise NotFound.named(
             "GPU", chip_id, (name for name in lookup.names("chip") if not is_ipu(lookup, name))
         )
-    names = _names(GpuChip, {"name", "matrix_peak", "narrow_clock"})
+    others = {"name", "matrix_peak", "narrow_clock"}
+    names = [field.name for field in dataclasses.fields(GpuChip) if field.name not in others]
     figures = {name: known_figure(lookup, "chip", chip_id, name) for name in names}
     narrow = lookup.find(chip_id, "sustained_clock", "fp8")
     figures["narrow_clock"] = figures["sustained_clock"] if narrow is None else narrow
@@ -137,8 +134,8 @@ def ipu_figures(lookup: Lookup, chip_id: str) -> Figures:
     lookup.item("chip", chip_id)
     if not is_ipu(lookup, chip_id):
         raise NotFound.named("IPU", chip_id, (name for name in lookup.names("chip") if is_ipu(lookup, name)))
-    names = _names(IpuChip, {"name", "host_devices", *OF_MACHINE})
-    figures = {name: lookup.figure(chip_id, name) for name in names}
+    own = [name for name in IpuChip._fields if name not in {"name", "host_devices", *OF_MACHINE}]
+    figures = {name: lookup.figure(chip_id, name) for name in own}
     machine = home_machine(lookup, chip_id)
     return figures | {name: lookup.figure(machine, parameter) for name, parameter in OF_MACHINE.items()}
 

@@ -360,14 +360,12 @@ def _kernels(rows: tuple[Mapping[str, str], ...]) -> GpuKernels:
     values = {row["parameter"]: float(row["value"]) for row in rows}
     names = [name for name in values if name.startswith("tile_") and name != "tile_prologue"]
     tiles = [(name.removeprefix("tile_").split("x"), values.pop(name)) for name in names]
-    expected = {entry.name for entry in fields(GpuKernels)} - {"tile_rows", "tile_columns", "tile_efficiency"}
+    expected = set(GpuKernels._fields) - {"tiles"}
     if expected != set(values):
         raise CatalogError(
             f"kernels.csv: missing {sorted(expected - set(values))}, unknown {sorted(set(values) - expected)}"
         )
     return GpuKernels(
-        tile_rows=np.array([float(sides[0]) for sides, _ in tiles]),
-        tile_columns=np.array([float(sides[1]) for sides, _ in tiles]),
-        tile_efficiency=np.array([efficiency for _, efficiency in tiles]),
+        tiles=np.array([(float(rows), float(columns), rate) for (rows, columns), rate in tiles]).T.copy(),
         **values,
     )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from app.compiled import make_ready
+from app.engine.compiled import make_ready
 from app.errors import BadInput
 from app.main import reach_now
 from app.platform.web.security import ServerAccess

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.compiled import Matrix, Places, inner, kernel
+from app.engine.compiled import Matrix, Places, inner, kernel
 from app.engine.records import Floats, Indices
 
 MIX = 6_364_136_223_846_793_005

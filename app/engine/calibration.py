@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from app.engine.errors import Shortage
 from app.engine.records import Floats
-from app.errors import BadInput, Message
 
 STEPS = 40
 """Gauss-Newton steps at most; a smooth problem of this size needs fewer than ten."""
@@ -91,7 +91,7 @@ def laplace_posterior(
 
     Raises
     ------
-    BadInput
+    Shortage
         Where there is no run, or a deviation of its own is not above 0.
 
     Notes
@@ -124,10 +124,7 @@ def laplace_posterior(
     """
     runs, count = measured.size, least.size
     if runs == 0 or not np.all(own > 0):
-        message = Message(
-            "a calibration needs runs whose own deviation is above 0, got {runs}", {"runs": runs}
-        )
-        raise BadInput(message)
+        raise Shortage("a calibration needs runs whose own deviation is above 0, got {runs}", runs=runs)
     below, above = np.append(least, -np.inf), np.append(most, np.inf)
 
     def errors(points: Floats) -> Floats:

@@ -7,18 +7,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.compiled import Matrix, Vector, called, formula, inner
+from app.engine.compiled import Matrix, Vector, called, formula, inner
 from app.engine.records import Fabric, FloatLike, Floats, Intra, Machine
+
+SIZES, LOG_SIZES, LOG_SECONDS = range(3)
+"""Rows of a measured sweep of all-reduces over all accelerators of a machine, by rising size: bytes, and
+logarithms of bytes and of seconds."""
+UNMEASURED = np.empty((3, 0))
 
 
 class Links(NamedTuple):
+    """Links between the accelerators of a machine."""
+
     devices: float
     bus_bandwidth: float
     """Of an all-reduce at large messages. [B/s]"""
     latency: float
     """Start-up of a collective. [s]"""
     sweep: Matrix
-    """Measured all-reduces over all devices: bytes, and logarithms of bytes and of seconds, (3, S)."""
+    """Rows :data:`SIZES`, :data:`LOG_SIZES` and :data:`LOG_SECONDS`, (3, S)."""
     torus_axes: float = 0.0
     hop_latency: float = 0.0
     """From one accelerator of a torus to the next. [s]"""
@@ -26,12 +33,18 @@ class Links(NamedTuple):
     @classmethod
     def of(cls, machine: Machine) -> Links:
         """Return the links of a machine; a measured sweep counts behind an NVSwitch alone."""
-        sweep = np.empty((3, 0))
+        sweep = UNMEASURED
         if machine.intra is Intra.NVSWITCH and machine.allreduce_bytes.size:
             curve = np.maximum.accumulate(machine.allreduce_seconds)
             sweep = np.stack([machine.allreduce_bytes, np.log(machine.allreduce_bytes), np.log(curve)])
-        axes, hop = float(machine.torus_axes), machine.hop_latency
-        return cls(float(machine.devices), machine.bus_bandwidth, machine.latency, sweep, axes, hop)
+        return cls(
+            devices=float(machine.devices),
+            bus_bandwidth=machine.bus_bandwidth,
+            latency=machine.latency,
+            sweep=sweep,
+            torus_axes=float(machine.torus_axes),
+            hop_latency=machine.hop_latency,
+        )
 
 
 class Network(NamedTuple):
@@ -157,18 +170,19 @@ def intra_node_allreduce_time(size: float, ranks: float, links: Links) -> float:
 
     Examples
     --------
-    >>> pcie = Links(8.0, 16e9, 30e-6, np.empty((3, 0)))
+    >>> pcie = Links(8.0, 16e9, 30e-6, UNMEASURED)
     >>> round(float(intra_node_allreduce_time(670e6, 8, pcie)), 4)
     0.0733
     """
     if ranks <= 1.0 or size <= 0.0:
         return 0.0
-    if links.sweep.shape[1] == 0:
+    sweep, count = links.sweep, links.sweep.shape[1]
+    if count == 0:
         hops = 2.0 * torus_latency(ranks, links.torus_axes, links.hop_latency)
         return 2.0 * (ranks - 1.0) / ranks * size / links.bus_bandwidth + links.latency + hops
-    largest = links.sweep[0, links.sweep.shape[1] - 1]
-    position = math.log(max(min(size, largest), links.sweep[0, 0]))
-    whole = math.exp(interpolated(position, links.sweep[1], links.sweep[2])) * max(size / largest, 1.0)
+    smallest, largest = sweep[SIZES, 0], sweep[SIZES, count - 1]
+    position = math.log(max(min(size, largest), smallest))
+    whole = math.exp(interpolated(position, sweep[LOG_SIZES], sweep[LOG_SECONDS])) * max(size / largest, 1.0)
     everyone = max(links.devices - 1.0, 1.0) / links.devices
     return whole * ((ranks - 1.0) / ranks) / everyone
 
@@ -265,7 +279,7 @@ def collective_time(
     BERT-Large gradients over 20 machines of eight GPUs on eight HDR ports:
 
     >>> hdr = Network(8 * 24e9, 7.5e-6, 14e-6, 30e-6, 0.92, 0.0)
-    >>> node = Links(8.0, 232e9, 3.4e-6, np.empty((3, 0)))
+    >>> node = Links(8.0, 232e9, 3.4e-6, UNMEASURED)
     >>> round(float(collective_time(670e6, 160, 8, node, hdr, 2.0)) * 1e3, 2)
     7.78
     """
@@ -291,7 +305,7 @@ def allreduce_algorithm(
     A tree waits for few hops and wins for small messages over many machines (Sanders, Speck, Träff 2009).
 
     >>> hdr = Network(8 * 24e9, 7.5e-6, 14e-6, 30e-6, 0.92, 0.0)
-    >>> node = Links(8.0, 232e9, 3.4e-6, np.empty((3, 0)))
+    >>> node = Links(8.0, 232e9, 3.4e-6, UNMEASURED)
     >>> [allreduce_algorithm(size, 512, 8, node, hdr) for size in (1e6, 10e9)]
     [1.0, 0.0]
     """
@@ -425,7 +439,7 @@ def all_to_all_time(
     Eight ranks on eight machines send seven eighths of 100 MB through one port each:
 
     >>> hdr = Network(8 * 24e9, 7.5e-6, 14e-6, 30e-6, 0.92, 0.0)
-    >>> node = Links(8.0, 232e9, 3.4e-6, np.empty((3, 0)))
+    >>> node = Links(8.0, 232e9, 3.4e-6, UNMEASURED)
     >>> round(float(all_to_all_time(100e6, 8, 1, node, hdr)) * 1e3, 3)
     3.676
     """

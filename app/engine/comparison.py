@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from app.engine.errors import Contradiction, OutOfRange, Shortage
 from app.engine.records import FloatLike, Floats, Indices
 from app.engine.uncertainty import banded_samples
-from app.errors import BadInput, Message
 
 
 def pareto_front(times: Floats, costs: Floats) -> NDArray[np.bool_]:
@@ -77,7 +77,7 @@ def scaling_knee(counts: FloatLike, times: FloatLike) -> int:
 
     Raises
     ------
-    BadInput
+    Shortage
         Where there are no counts, or not as many times.
 
     Notes
@@ -101,9 +101,7 @@ def scaling_knee(counts: FloatLike, times: FloatLike) -> int:
     """
     machines, seconds = np.asarray(counts, dtype=float), np.asarray(times, dtype=float)
     if not machines.size or machines.shape != seconds.shape:
-        raise BadInput(
-            Message("one time per count is required, got {times} times", {"times": int(seconds.size)})
-        )
+        raise Shortage("one time per count is required, got {times} times", times=int(seconds.size))
     return int(np.argmax(parallel_efficiency(machines, seconds) / seconds))
 
 
@@ -120,11 +118,11 @@ def sufficient_rung(seconds: Floats, threshold: float) -> Indices:
     """Return the first rung of a ladder of rising cost that no later rung beats by a threshold.
 
     ``seconds`` is the time of the same work on every rung, the cheapest first, along the last axis [s]. Each
-    rung is compared with the fastest of all later ones. Without any rung it raises :class:`BadInput`.
+    rung is compared with the fastest of all later ones. Without any rung it raises :class:`Shortage`.
     """
     seconds = np.asarray(seconds, float)
     if seconds.shape[-1:] in ((), (0,)):
-        raise BadInput("a ladder needs at least one rung")
+        raise Shortage("a ladder needs at least one rung")
     fastest = np.minimum.accumulate(seconds[..., ::-1], axis=-1)[..., ::-1]
     enough = relative_gain(seconds, fastest) < max(threshold, np.finfo(float).tiny)
     return np.asarray(np.argmax(enough, axis=-1))
@@ -189,7 +187,7 @@ def student_t_probability(deviations: FloatLike, degrees: int) -> Floats:
 
     Raises
     ------
-    BadInput
+    OutOfRange
         With less than one degree of freedom.
 
     Notes
@@ -208,7 +206,7 @@ def student_t_probability(deviations: FloatLike, degrees: int) -> Floats:
     0.975
     """
     if degrees < 1:
-        raise BadInput("Student's t needs at least one degree of freedom")
+        raise OutOfRange("Student's t needs at least one degree of freedom")
     order = min(int(degrees), NORMAL_FROM)
     angle = np.arctan(np.asarray(deviations, float) / np.sqrt(order))
     sine, cosine = np.sin(angle), np.cos(angle)
@@ -235,7 +233,7 @@ def speed_ratio(baseline_time: FloatLike, claimed_time: FloatLike) -> Floats:
     baseline, claimed = np.asarray(baseline_time, dtype=float), np.asarray(claimed_time, dtype=float)
     if not (np.all(baseline > 0) and np.all(claimed > 0)):
         shortest = float(min(np.min(baseline), np.min(claimed)))
-        raise BadInput(Message("a time must be above 0 s, got {time}", {"time": shortest}))
+        raise OutOfRange("a time must be above 0 s, got {time}", time=shortest)
     return np.asarray(baseline / claimed)
 
 
@@ -253,7 +251,7 @@ def footing_ratio(ratio: FloatLike, claimed_amount: FloatLike, baseline_amount: 
     claimed, baseline = np.asarray(claimed_amount, dtype=float), np.asarray(baseline_amount, dtype=float)
     if not (np.all(claimed > 0) and np.all(baseline > 0)):
         least = float(min(np.min(claimed), np.min(baseline)))
-        raise BadInput(Message("an amount must be above 0, got {amount}", {"amount": least}))
+        raise OutOfRange("an amount must be above 0, got {amount}", amount=least)
     return np.asarray(ratio * baseline / claimed)
 
 
@@ -264,10 +262,10 @@ def two_piece_samples(value: FloatLike, low: FloatLike, high: FloatLike, normals
     """
     middle, least, most = (np.asarray(quantity, dtype=float) for quantity in (value, low, high))
     if not (np.all(least > 0) and np.all(least <= middle) and np.all(middle <= most)):
-        raise BadInput(
-            Message(
-                "range values must be above 0 and must not decrease: {low}, {value}, {high}",
-                {"low": float(np.min(least)), "value": float(np.min(middle)), "high": float(np.min(most))},
-            )
+        raise Contradiction(
+            "range values must be above 0 and must not decrease: {low}, {value}, {high}",
+            low=float(np.min(least)),
+            value=float(np.min(middle)),
+            high=float(np.min(most)),
         )
     return banded_samples(middle, least, most, normals)

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from app.compiled import Vector, formula, inner
+from app.engine.compiled import Vector, formula, inner
 from app.engine.records import FloatLike, Floats
 
 _ROUNDING = 1e-12

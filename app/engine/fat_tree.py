@@ -8,8 +8,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from app.engine.errors import OutOfRange
 from app.engine.records import FloatLike, Floats
-from app.errors import BadInput, Message
 
 Counts: TypeAlias = NDArray[np.int64]
 ROUNDING = 1e-9
@@ -39,7 +39,7 @@ def leaf_capacity(switch_ports: ArrayLike, oversubscription: FloatLike = 1.0) ->
 
     Raises
     ------
-    BadInput
+    OutOfRange
         Where a switch has fewer than 2 ports or fewer ports face down than up.
 
     References
@@ -54,9 +54,9 @@ def leaf_capacity(switch_ports: ArrayLike, oversubscription: FloatLike = 1.0) ->
     """
     ports, ratio = np.asarray(switch_ports, dtype=float), np.asarray(oversubscription, dtype=float)
     if not np.all(ports >= 2):
-        raise BadInput(Message("a switch needs 2 ports or more, got {n}", {"n": float(np.min(ports))}))
+        raise OutOfRange("a switch needs 2 ports or more, got {n}", n=float(np.min(ports)))
     if not np.all(ratio >= 1):
-        raise BadInput(Message("oversubscription must be 1 or more, got {o}", {"o": float(np.min(ratio))}))
+        raise OutOfRange("oversubscription must be 1 or more, got {o}", o=float(np.min(ratio)))
     return np.minimum(_whole(np.floor(ports * ratio / (1.0 + ratio) + ROUNDING)), _whole(ports) - 1)
 
 
@@ -229,7 +229,7 @@ def fat_tree(
     All endpoints on one switch need no tree. Else nodes spread evenly over the leaves of each rail, one for
     every port of a node, and leaves over spines; more leaves than a spine has ports make pods under a core,
     whose spines pass as much up as they take from below (Leiserson 1985). Where a count is below 1 or three
-    levels do not suffice it raises :class:`BadInput`.
+    levels do not suffice it raises :class:`OutOfRange`.
 
     Twenty nodes of eight ports on switches of 40, and forty of them:
 
@@ -240,26 +240,21 @@ def fat_tree(
     nodes, rails, ports = np.broadcast_arrays(
         *(np.asarray(part, dtype=np.int64) for part in (nodes, ports_per_node, switch_ports))
     )
-    for name, count in ((Message("nodes"), nodes), (Message("ports per node"), rails)):
-        if not np.all(count >= 1):
-            raise BadInput(
-                Message("{what} must be 1 or more, got {n}", {"what": name, "n": int(count.min())})
-            )
+    if not np.all(nodes >= 1):
+        raise OutOfRange("nodes must be 1 or more, got {n}", n=int(nodes.min()))
+    if not np.all(rails >= 1):
+        raise OutOfRange("ports per node must be 1 or more, got {n}", n=int(rails.min()))
     endpoints, half = nodes * rails, ports // 2
     single = endpoints <= ports
     leaf = np.where(single, 1, leaf_switches(nodes, rails, ports, oversubscription))
     if np.any(leaf > ports * half):
-        raise BadInput(
-            Message(
-                "{n} leaf switches: three levels of {ports}-port switches connect at most "
-                "{most}; use switches with more ports, fewer ports per node, or higher "
-                "oversubscription",
-                {
-                    "n": int(leaf[leaf > ports * half].min()),
-                    "ports": int(ports.min()),
-                    "most": int((ports * half).min()),
-                },
-            )
+        raise OutOfRange(
+            "{n} leaf switches: three levels of {ports}-port switches connect at most "
+            "{most}; use switches with more ports, fewer ports per node, or higher "
+            "oversubscription",
+            n=int(leaf[leaf > ports * half].min()),
+            ports=int(ports.min()),
+            most=int((ports * half).min()),
         )
     deep = leaf > ports
     down = np.where(single, endpoints, -(-nodes // np.maximum(leaf // rails, 1)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from app.compiled import formula
+from app.engine.compiled import formula
 
 
 @formula

@@ -311,16 +311,17 @@ def gpus_for_slices(instances: Sequence[SliceProfile], gpu: SlicedGpu) -> list[l
         range(len(instances)), key=lambda index: (-instances[index].memory, -instances[index].compute)
     )
     for index in order:
-        best: tuple[int, list[int]] | None = None
+        fullest: list[int] | None = None
+        least = gpu.memory + 1
         for share in shares:
             remaining = gpu.memory - sum(instances[member].memory for member in share)
-            if remaining < instances[index].memory or (best is not None and remaining >= best[0]):
+            if not instances[index].memory <= remaining < least:
                 continue
             together = tuple(sorted(instances[member] for member in (*share, index)))
             if arrangement(together, gpu) is not None:
-                best = remaining, share
-        if best is None:
+                least, fullest = remaining, share
+        if fullest is None:
             shares.append([index])
         else:
-            best[1].append(index)
+            fullest.append(index)
     return shares

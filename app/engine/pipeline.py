@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.compiled import formula
+from app.engine.compiled import formula
+from app.engine.errors import Contradiction, OutOfRange
 from app.engine.records import Floats
-from app.errors import BadInput, Message
 
 
 @formula
@@ -160,7 +160,7 @@ def one_forward_one_backward(
 
     Raises
     ------
-    BadInput
+    OutOfRange, Contradiction
         Where a count is below one, an interleaved pipeline has a part of a round of micro-batches, or there
         are more than :data:`MOST_PASSES` passes.
 
@@ -176,11 +176,10 @@ def one_forward_one_backward(
     """
     _check(stages, micro_batches, chunks)
     if chunks > 1 and micro_batches % stages:
-        raise BadInput(
-            Message(
-                "{m} micro-batches do not form whole rounds of {p} stages, as interleaving requires",
-                {"m": micro_batches, "p": stages},
-            )
+        raise Contradiction(
+            "{m} micro-batches do not form whole rounds of {p} stages, as interleaving requires",
+            m=micro_batches,
+            p=stages,
         )
     passes = micro_batches * chunks
     queues = [_order(stage, stages, passes, chunks) for stage in range(stages)]
@@ -233,7 +232,7 @@ def lockstep(stages: int, micro_batches: int, forward: float, backward: float) -
 
     Raises
     ------
-    BadInput
+    OutOfRange
         Where a count is below one or there are more than :data:`MOST_PASSES` passes.
 
     References
@@ -282,10 +281,9 @@ def _order(stage: int, stages: int, passes: int, chunks: int) -> list[tuple[bool
 def _check(stages: int, micro_batches: int, chunks: int) -> None:
     for name, count in (("stages", stages), ("micro-batches", micro_batches), ("chunks", chunks)):
         if count < 1:
-            raise BadInput(Message("{count} {name}: at least 1 is required", {"count": count, "name": name}))
+            raise OutOfRange("{count} {name}: at least 1 is required", count=count, name=name)
     if 2 * stages * micro_batches * chunks > MOST_PASSES:
-        most = {"most": MOST_PASSES}
-        raise BadInput(Message("more than {most} passes; use fewer micro-batches", most))
+        raise OutOfRange("more than {most} passes; use fewer micro-batches", most=MOST_PASSES)
 
 
 def _schedule(rows: list[tuple[int, int, int, bool, float, float]]) -> Schedule:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from app.engine.errors import OutOfRange
 from app.engine.records import FloatLike, Floats
-from app.errors import BadInput, Message
 
 MOST_SERVERS = 100_000
 """Servers beyond which the recursion is not followed."""
@@ -44,7 +44,7 @@ def blocking_probability(load: FloatLike, servers: FloatLike) -> Floats:
 
     Raises
     ------
-    BadInput
+    OutOfRange
         Where the load is below zero, or the servers are below zero, not whole or too many.
 
     References
@@ -59,11 +59,9 @@ def blocking_probability(load: FloatLike, servers: FloatLike) -> Floats:
     """
     offered, count = np.broadcast_arrays(np.asarray(load, dtype=float), np.asarray(servers, dtype=float))
     if not np.all(offered >= 0):
-        raise BadInput(
-            Message("the offered load must be 0 or more, got {load}", {"load": float(offered.min())})
-        )
+        raise OutOfRange("the offered load must be 0 or more, got {load}", load=float(offered.min()))
     if not np.all((count >= 0) & (count <= MOST_SERVERS) & (count == np.floor(count))):
-        raise BadInput(Message("servers must be a whole number from 0 to {most}", {"most": MOST_SERVERS}))
+        raise OutOfRange("servers must be a whole number from 0 to {most}", most=MOST_SERVERS)
     blocked = np.ones_like(offered)
     for server in range(1, int(count.max(initial=0)) + 1):
         busy = offered * blocked

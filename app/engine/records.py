@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from app.engine.compiled import Matrix
 
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
@@ -73,8 +75,7 @@ class GpuChip:
     """False where the half-precision rate is that of the vector units (P100)."""
 
 
-@dataclass(frozen=True, slots=True)
-class IpuChip:
+class IpuChip(NamedTuple):
     """An IPU: tiles with their own SRAM, run in bulk-synchronous supersteps."""
 
     name: str
@@ -274,16 +275,16 @@ class Tokens:
     scored: float
 
 
-@dataclass(frozen=True, slots=True)
-class GpuKernels:
+TILE_ROWS, TILE_COLUMNS, TILE_EFFICIENCY = range(3)
+"""Rows of the output tiles that a product may be cut into: their sides, and their rate over that of the
+largest."""
+
+
+class GpuKernels(NamedTuple):
     """What the kernel libraries of a GPU cost beyond the roofline, shared by all software."""
 
-    tile_rows: Floats
-    """Rows of the output tiles a product may be cut into, (T,). [-]"""
-    tile_columns: Floats
-    """Columns of the same tiles, (T,). [-]"""
-    tile_efficiency: Floats
-    """Rate of each tile over that of the largest, (T,). [-]"""
+    tiles: Matrix
+    """Rows :data:`TILE_ROWS`, :data:`TILE_COLUMNS` and :data:`TILE_EFFICIENCY`, (3, T). [-]"""
     tile_prologue: float
     """Inner positions of start and end that each tile costs beside its own. [-]"""
     split_bandwidth: float

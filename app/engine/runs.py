@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from app.compiled import Matrix, Vector, inner, kernel, record
 from app.engine.arrays import store
+from app.engine.compiled import Matrix, Vector, inner, kernel, record
 from app.engine.convergence import evaluation_time, samples_to_target, training_steps
 from app.engine.plans import Plan
 from app.engine.reliability import (
@@ -98,7 +98,7 @@ def upkeep_of(case: RunCase, machines: float, failure_rate: float) -> Upkeep:
         interval = case.interval
     elif written > 0.0 and mean < math.inf:
         interval = daly_interval(written, mean)
-    return Upkeep(written, interval, mean)
+    return Upkeep(written=written, interval=interval, mean_time_to_failure=mean)
 
 
 @inner
@@ -120,9 +120,18 @@ def run_time(
     written, interval, mean = upkeep
     checkpoint = checkpoint_overhead(useful, written, interval)
     failures = failure_overhead(useful, written, interval, mean, case.restart)
-    total = useful + checkpoint + failures
     return RunTime(
-        samples, steps, wait, training, evaluation, checkpoint, failures, total, written, interval, mean
+        samples=samples,
+        steps=steps,
+        input_wait=wait,
+        training=training,
+        evaluation=evaluation,
+        checkpoint=checkpoint,
+        failures=failures,
+        total=useful + checkpoint + failures,
+        written=written,
+        interval=interval,
+        mean_time_to_failure=mean,
     )
 
 

@@ -6,8 +6,8 @@ from statistics import NormalDist
 
 import numpy as np
 
+from app.engine.errors import OutOfRange
 from app.engine.records import FloatLike, Floats
-from app.errors import BadInput, Message
 
 LOW, HIGH = 0.10, 0.90
 """Ends of a band, as shares of the samples below them."""
@@ -30,9 +30,7 @@ def standard_normals(samples: int, dimensions: int, seed: int) -> Floats:
     [-1.1503, -0.3186, 0.3186, 1.1503]
     """
     if samples < 1 or dimensions < 0:
-        raise BadInput(
-            Message("{rows} by {columns} is not a valid table size", {"rows": samples, "columns": dimensions})
-        )
+        raise OutOfRange("{rows} by {columns} is not a valid table size", rows=samples, columns=dimensions)
     normal = NormalDist()
     quantiles = np.array([normal.inv_cdf((index + 0.5) / samples) for index in range(samples)])
     keys = np.random.PCG64(seed).random_raw(samples * dimensions).reshape(dimensions, samples)
@@ -59,7 +57,7 @@ def student_t_samples(normals: Floats, mixing_normals: Floats) -> Floats:
 
     Raises
     ------
-    BadInput
+    OutOfRange
         Where there are fewer than three degrees of freedom, and so no variance.
 
     Notes
@@ -81,7 +79,7 @@ def student_t_samples(normals: Floats, mixing_normals: Floats) -> Floats:
     """
     degrees = mixing_normals.shape[-1]
     if degrees < 3:
-        raise BadInput(Message("Student's t needs 3 degrees of freedom, got {degrees}", {"degrees": degrees}))
+        raise OutOfRange("Student's t needs 3 degrees of freedom, got {degrees}", degrees=degrees)
     return np.asarray(normals * np.sqrt((degrees - 2.0) / np.sum(np.square(mixing_normals), axis=-1)))
 
 

@@ -26,6 +26,7 @@ from app.engine.calibration import (
     posterior_transform,
 )
 from app.engine.records import Floats
+from app.errors import engine_errors
 from app.estimating.ranges import SHARED, Residuals
 
 NOISE = "measurement"
@@ -117,7 +118,8 @@ def fit_profile(
         ]
     )
     measured = np.array([step.measured for step in steps])
-    posterior = laplace_posterior(predict, measured, shared, own, least, most)
+    with engine_errors():
+        posterior = laplace_posterior(predict, measured, shared, own, least, most)
     scatter = birge_ratio(
         posterior.after - measured, own, posterior.weights, effective_parameters(posterior.covariance)
     )

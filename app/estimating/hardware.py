@@ -258,7 +258,7 @@ class HardwareFinder:
 
     def _ipu(self, entry: SystemEntry, streaming_memory: float | None = None) -> IpuChip:
         chip = self.catalog.ipu_chip(entry.chip, streaming_memory)
-        return replace(chip, host_devices=entry.devices / entry.hosts)
+        return chip._replace(host_devices=entry.devices / entry.hosts)
 
     def _gpu(self, entry: SystemEntry, devices: int, fabric: Fabric, *, bridged: bool = False) -> GpuSystem:
         fitted = entry.devices_per_machine

@@ -12,7 +12,7 @@ from app.catalog.entries import total
 from app.catalog.figures import Figure, Spread
 from app.catalog.records import known_figure
 from app.engine.fat_tree import FatTree, fat_tree
-from app.errors import BadInput, FieldError, Message
+from app.errors import BadInput, FieldError, Message, engine_errors
 from app.estimating.money import Currency
 from app.estimating.schema import Quantity
 
@@ -187,6 +187,7 @@ def network_bill(
 
 
 @functools.lru_cache(maxsize=KEPT_TREES)
+@engine_errors()
 def tree_of(nodes: int, ports_per_node: int, switch_ports: int, oversubscription: float) -> FatTree:
     return fat_tree(nodes, ports_per_node, switch_ports, oversubscription)
 

@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from app.engine.arrays import first_seen
-from app.engine.gpu.evaluate import Evaluated
+from app.engine.gpu.evaluate import PlanFigures
 from app.engine.ipu.evaluate import evaluate_ipu_plans, phases_needed
 from app.engine.ipu.stage_memory import FITS_BELOW, REFUSED_ABOVE
 from app.engine.plans import PLAN_FIELDS, MemoryUse, Plans, Recompute
 from app.engine.records import Floats, GpuChip, Indices, IpuChip
 from app.engine.search.enumeration import combinations, ipu_plans, phased, plans_of, spread_of
-from app.engine.search.evaluate import Fitting, GpuEvaluator, fitting
+from app.engine.search.evaluate import Candidates, GpuEvaluator, fitting
 from app.engine.search.nearby import nearby_plans
 from app.engine.search.selection import best_that_differ, least_on_any_number
 from app.engine.search.space import LARGEST_MICRO_BATCH, Space, layouts
-from app.errors import refuse
+from app.errors import engine_errors, refuse
 from app.estimating.request import PlanInput
 from app.estimating.scenario import (
     GPU_ONLY,
@@ -59,7 +59,7 @@ class Ranked:
     """Plans with memory, time and rank."""
 
     plans: Plans
-    evaluated: Evaluated
+    evaluated: PlanFigures
     totals: Floats
     """Time of the run at central values; of one step where its length is unknown. [s]"""
     cost: Floats
@@ -125,7 +125,7 @@ class PlanSearch:
             return parts[0]
         return Ranked(
             Plans.joined([part.plans for part in parts]),
-            Evaluated.joined([part.evaluated for part in parts]),
+            PlanFigures.joined([part.evaluated for part in parts]),
             np.concatenate([part.totals for part in parts]),
             np.concatenate([part.cost for part in parts]),
         )
@@ -161,7 +161,7 @@ class PlanSearch:
         for part in self.parts:
             if index < part.cost.size:
                 at = np.array([index])
-                evaluated = Evaluated(*(values[at] for values in part.evaluated))
+                evaluated = PlanFigures(*(values[at] for values in part.evaluated))
                 return Ranked(part.plans.take(at), evaluated, part.totals[at], part.cost[at])
             index -= part.cost.size
         raise IndexError(index)
@@ -198,10 +198,14 @@ class PlanSearch:
         spread = spread_of(space, rows)
         self.enumerated += combinations(space, len(rows))
         if self.everything:
-            self._add(plans_of(spread))
+            with engine_errors():
+                plans = plans_of(spread)
+            self._add(plans)
             return
         assert self._gpu is not None
-        self._keep(self._gpu.fitting(spread, self.limit))
+        with engine_errors():
+            candidates = self._gpu.fitting(spread, self.limit)
+        self._keep(candidates)
 
     def _add(self, plans: Plans) -> None:
         """Add the plans that fit, or all that are new."""
@@ -212,12 +216,12 @@ class PlanSearch:
             return
         evaluated = self._evaluated(plans)
         if self.everything:
-            self._keep(Fitting(plans, evaluated, plans.tensor.size, float(np.min(evaluated.memory))))
+            self._keep(Candidates(plans, evaluated, plans.tensor.size, float(np.min(evaluated.memory))))
         else:
             elsewhere = self.scenario.memory_elsewhere
             self._keep(fitting(plans, evaluated, limit=self.limit, elsewhere_limit=elsewhere))
 
-    def _keep(self, candidates: Fitting) -> None:
+    def _keep(self, candidates: Candidates) -> None:
         plans, evaluated = candidates.plans, candidates.evaluated
         self.count += candidates.count
         self._least_memory = min(self._least_memory, candidates.least_memory)
@@ -234,12 +238,12 @@ class PlanSearch:
             cost[fits] = totals[fits] * (1.0 if self._risk is None else self._risk(feasible))
         self.parts.append(Ranked(plans, evaluated, totals, cost))
 
-    def _evaluated(self, plans: Plans) -> Evaluated:
+    def _evaluated(self, plans: Plans) -> PlanFigures:
         scenario = self.scenario
         if self._gpu is not None:
             return self._gpu(plans, self.limit)
         assert isinstance(scenario.hardware, IpuChip)
-        return Evaluated(
+        return PlanFigures(
             *evaluate_ipu_plans(
                 scenario.table,
                 plans,
@@ -349,7 +353,7 @@ def grouped(plans: Plans, more: float) -> Plans:
     return replace(plans, data=plans.data * more, sharding_ranks=ranks, micro_batch=micro_batch)
 
 
-def fullness(evaluated: Evaluated, limit: float, elsewhere_limit: float) -> Floats:
+def fullness(evaluated: PlanFigures, limit: float, elsewhere_limit: float) -> Floats:
     """Return the fuller of device memory and host or streaming memory, as a share of its capacity."""
     device = evaluated.memory / limit
     if not elsewhere_limit:

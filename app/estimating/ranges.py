@@ -243,7 +243,9 @@ def own_column(chip: GpuChip | IpuChip, plans: Plans) -> str:
 
     The identifier of a workspace's chip does not count: two entries of one data sheet have the same range.
     """
-    identity = replace(chip, name=PREFIX) if chip.name.startswith(PREFIX) else chip.name
+    identity: object = chip.name
+    if isinstance(chip, GpuChip) and chip.name.startswith(PREFIX):
+        identity = replace(chip, name=PREFIX)
     layout = [float(np.ravel(getattr(plans, entry.name))[0]) for entry in fields(Plans)]
     return OWN[zlib.crc32(repr((identity, layout)).encode()) % len(OWN)]
 

@@ -139,31 +139,35 @@ def run_figures(
     devices_per_machine: int = 1,
 ) -> RunFigures:
     target = training.target
-    law, evaluations = (0.0, 1.0, 1.0), (0.0, 0.0, 0.0)
+    law = {"law_samples": 0.0, "law_batch": 1.0, "law_exponent": 1.0}
+    evaluations = {"evaluation_interval": 0.0, "evaluation_overhead": 0.0, "evaluated_samples": 0.0}
     batches = points = np.empty(0)
     if target is not None:
-        law = target.law_samples, target.law_batch, target.law_exponent
+        law = {name: getattr(target, name) for name in law}
         batches, points = (
             np.ascontiguousarray(values, dtype=float) for values in (target.batches, target.samples)
         )
         if target.evaluation_samples is not None and target.evaluated_samples is not None:
-            overhead = float(scenario.evaluation_overhead)
-            evaluations = target.evaluation_samples, overhead, target.evaluated_samples
+            evaluations = {
+                "evaluation_interval": target.evaluation_samples,
+                "evaluation_overhead": float(scenario.evaluation_overhead),
+                "evaluated_samples": target.evaluated_samples,
+            }
     case = RunCase(
-        float(training.samples or 0.0),
-        *law,
-        *evaluations,
-        float(input_rate or 0.0),
-        float(devices_per_machine),
-        scenario.table.trained_parameters * checkpointed_bytes(scenario.optimizer),
-        assumed.bandwidth,
-        assumed.storage,
-        assumed.storage_per_machine,
-        assumed.rate,
-        assumed.growth,
-        assumed.taken_back,
-        assumed.restart,
-        assumed.interval or 0.0,
+        samples=float(training.samples or 0.0),
+        **law,
+        **evaluations,
+        input_rate=float(input_rate or 0.0),
+        devices_per_machine=float(devices_per_machine),
+        checkpoint_bytes=scenario.table.trained_parameters * checkpointed_bytes(scenario.optimizer),
+        bandwidth=assumed.bandwidth,
+        storage=assumed.storage,
+        storage_per_machine=assumed.storage_per_machine,
+        failure_rate=assumed.rate,
+        failure_growth=assumed.growth,
+        taken_back=assumed.taken_back,
+        restart=assumed.restart,
+        interval=assumed.interval or 0.0,
     )
     return RunFigures(case, batches, points)
 

@@ -123,6 +123,10 @@ def too_large(template: str, **values: object) -> TooLarge:
     return TooLarge(message, [FieldError(FIELD, message)])
 
 
+MOST_ONNX_BYTES = 25_000_000
+"""Largest ONNX file. [B]"""
+
+
 def check_size(name: str, size: int, most: int) -> None:
     if size == 0:
         raise unreadable("{file} is empty", file=name)

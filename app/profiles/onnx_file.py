@@ -14,12 +14,10 @@ from collections.abc import Mapping
 from typing import cast
 
 from app.errors import AppError, BadInput, FieldError, TooLarge, Unprocessable, need
-from app.profiles.documents import check_size, unreadable
+from app.profiles.documents import MOST_ONNX_BYTES, check_size, unreadable
 from app.profiles.model import ModelProfile, message_from_json, message_to_json
 from app.profiles.sandbox import bound_memory, read_apart
 
-MOST_BYTES = 25_000_000
-"""Largest file. [B]"""
 MOST_MEMORY = 1_000_000_000
 """Address space of the reading process. [B]"""
 SECONDS = 15.0
@@ -28,7 +26,7 @@ REFUSALS: Mapping[str, type[AppError]] = {kind.__name__: kind for kind in (BadIn
 
 
 def read_onnx_file(name: str, data: bytes) -> ModelProfile:
-    check_size(name, len(data), MOST_BYTES)
+    check_size(name, len(data), MOST_ONNX_BYTES)
     need("onnx", "files")
     answer = read_apart(name, "app.profiles.onnx_file", name, content=data, seconds=SECONDS)
     match answer:

@@ -17,9 +17,8 @@ from onnx import shape_inference
 from app.engine.operators.table import Kind, Operator, Section
 from app.errors import Message
 from app.profiles.bodies import OperatorBody, merge_equal
-from app.profiles.documents import Deadline, check_size, printable, unreadable
+from app.profiles.documents import MOST_ONNX_BYTES, Deadline, check_size, printable, unreadable
 from app.profiles.model import ModelProfile
-from app.profiles.onnx_file import MOST_BYTES
 from app.profiles.onnx_operators import Converter, Graph
 
 MOST_NODES = 20_000
@@ -47,7 +46,7 @@ class Sizes:
 
 
 def read_onnx(name: str, data: bytes) -> ModelProfile:
-    check_size(name, len(data), MOST_BYTES)
+    check_size(name, len(data), MOST_ONNX_BYTES)
     deadline = Deadline(name, SECONDS)
     try:
         model = onnx.load_model_from_string(data)

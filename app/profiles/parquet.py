@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from app.errors import need
 from app.profiles.documents import printable, unreadable
-from app.profiles.sample_files import LENGTH_COLUMNS, LIST_COLUMNS, TEXT_COLUMNS, Sample, estimated_tokens
+from app.profiles.sample_lengths import LENGTH_COLUMNS, LIST_COLUMNS, TEXT_COLUMNS, Sample, estimated_tokens
 from app.profiles.sandbox import bound_memory, read_apart
 
 MOST_MEMORY = 4_000_000_000

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from app.errors import Message
 from app.profiles.config import config_profile
-from app.profiles.documents import check_size, decode, parse_json, printable, unreadable
+from app.profiles.documents import MOST_ONNX_BYTES, check_size, decode, parse_json, printable, unreadable
 from app.profiles.layer_table import layers_profile, read_layer_csv
 from app.profiles.model import ModelProfile
-from app.profiles.onnx_file import MOST_BYTES, read_onnx_file
+from app.profiles.onnx_file import read_onnx_file
 from app.profiles.summaries import FVCORE, TORCHINFO, read_summary
 from app.profiles.transformer import transformer_profile
 
@@ -25,7 +25,7 @@ ACCEPTED = Message(
 
 def read_profile(name: str, data: bytes) -> ModelProfile:
     title = printable(name, 80) or "file"
-    check_size(title, len(data), MOST_BYTES)
+    check_size(title, len(data), MOST_ONNX_BYTES)
     kind = foreign_kind(data)
     if kind:
         raise unreadable(

@@ -11,7 +11,8 @@ from typing import BinaryIO, cast
 from app.errors import Message, check_between
 from app.profiles.documents import Deadline, too_large, unreadable
 from app.profiles.model import message_from_json, message_to_json
-from app.profiles.sample_files import RULE, Sample, estimated_tokens, open_samples
+from app.profiles.sample_files import open_samples
+from app.profiles.sample_lengths import RULE, Sample, estimated_tokens
 
 MOST_BYTES = 200_000_000
 MOST_SAMPLES = 5_000_000

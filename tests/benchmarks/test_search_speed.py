@@ -11,7 +11,7 @@ import pytest
 from app.engine.operators.table import OperatorTable
 from app.engine.records import GpuSystem
 from app.engine.search.enumeration import spread_of
-from app.engine.search.evaluate import Fitting, GpuEvaluator
+from app.engine.search.evaluate import Candidates, GpuEvaluator
 from app.engine.search.space import Space, layouts
 from app.estimating.deciding import decide
 from app.estimating.scenario import Scenario
@@ -73,7 +73,7 @@ def space_of(scenario: Scenario, devices: int, batch: int) -> Space:
     )  # fmt: skip
 
 
-def search(scenario: Scenario, space: Space, limit: float = np.inf) -> Fitting:
+def search(scenario: Scenario, space: Space, limit: float = np.inf) -> Candidates:
     """Find the plans of a space that fit, with memory and time of each; all fit without a limit."""
     case = scenario.gpu_case()
     if np.isinf(limit):

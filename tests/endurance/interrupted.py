@@ -23,7 +23,7 @@ from typing import Any, BinaryIO
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
-from app import compiled
+from app.engine import compiled
 from app.errors import Conflict
 from app.features.comparisons.model import ComparisonRequest
 from app.features.comparisons.service import create_comparison
@@ -190,12 +190,16 @@ class Place:
         url = self.url.replace(str(self.folder), str(folder))
         if self.server is not None:
             url = self.server.make(make_url(self.url).database or "")
-        return Place(folder, url, self.server, self.bucket, dict(self.known))
+        made = Place(folder, url, self.server, self.bucket, dict(self.known))
+        if "copy" in self.known:
+            made.known["copy"] = made.empty("copied")
+        return made
 
     def drop(self) -> None:
         shutil.rmtree(self.folder)
         if self.server is not None:
-            self.server.drop(self.url)
+            for url in (self.url, self.known.get("copy", self.url)):
+                self.server.drop(url)
 
     def files(self, *, here: bool, folder: Path | None = None) -> UploadFiles:
         storage: FileStorage | None = None
@@ -307,6 +311,7 @@ class Copy(Work):
         files = UploadFiles(place.folder / "copied" / "uploads")
         installation = Installation(sizing_context(), Store(place.known["copy"]), files)
         assert place.rows(place.known["copy"]) == place.rows()
+        purge(installation, now())
         assert list(check_store(installation)) == [] and len(list(files.each())) == 1
         installation.store.close()
 

@@ -17,8 +17,8 @@ from app.engine.calibration import (
     log_spread,
     posterior_transform,
 )
+from app.engine.errors import EngineError
 from app.engine.records import Floats
-from app.errors import BadInput
 
 FAR = 50.0
 
@@ -164,5 +164,5 @@ def test_the_transform_turns_normals_into_the_posterior() -> None:
 
 @pytest.mark.parametrize(("runs", "own"), [(0, 0.1), (1, 0.0)])
 def test_no_runs_or_runs_without_noise_are_refused(runs: int, own: float) -> None:
-    with pytest.raises(BadInput):
+    with pytest.raises(EngineError):
         posterior(linear(np.zeros((runs, 1))), np.zeros(runs), 1, own=own)

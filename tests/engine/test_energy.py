@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.cost.hours import average_power, electricity_cost, facility_power, run_energy
-from app.errors import BadInput
+from app.engine.errors import EngineError
 
 KILOWATT_HOUR = 3.6e6
 watts = st.floats(0.0, 1e7)
@@ -40,16 +40,16 @@ def test_a_facility_draws_no_less_than_its_equipment(power: float, effectiveness
 
 @pytest.mark.parametrize("effectiveness", [0.99, 0.0, math.nan])
 def test_pue_below_one_is_refused(effectiveness: float) -> None:
-    with pytest.raises(BadInput, match="PUE"):
+    with pytest.raises(EngineError, match="PUE"):
         facility_power(1.0, effectiveness)
 
 
 @pytest.mark.parametrize("load", [-0.1, 1.1, math.nan])
 def test_loads_outside_the_range_are_refused(load: float) -> None:
-    with pytest.raises(BadInput, match="load"):
+    with pytest.raises(EngineError, match="load"):
         average_power(1.0, 2.0, load)
 
 
 def test_maximum_below_typical_is_refused() -> None:
-    with pytest.raises(BadInput, match="lower power"):
+    with pytest.raises(EngineError, match="lower power"):
         average_power(2.0, 1.0, 0.5)

@@ -11,7 +11,7 @@ from app.engine.comparison import (
     pareto_front,
     scaling_knee,
 )
-from app.errors import BadInput
+from app.engine.errors import EngineError
 
 VALUES = arrays(float, st.integers(1, 30), elements=st.integers(1, 9).map(float))
 
@@ -58,5 +58,5 @@ def test_perfect_scaling_has_no_knee_before_its_end() -> None:
 
 
 def test_a_knee_needs_as_many_times_as_counts() -> None:
-    with pytest.raises(BadInput):
+    with pytest.raises(EngineError):
         scaling_knee(np.array([1.0, 2.0]), np.array([1.0]))

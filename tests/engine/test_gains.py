@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.comparison import relative_gain, student_t_probability, sufficient_rung, welch_degrees
+from app.engine.errors import EngineError
 from app.engine.uncertainty import banded_samples
-from app.errors import BadInput
 
 times = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=20)
 
@@ -33,7 +33,7 @@ def test_many_degrees_are_the_normal_law() -> None:
 
 
 def test_no_degree_is_refused() -> None:
-    with pytest.raises(BadInput):
+    with pytest.raises(EngineError):
         student_t_probability(1.0, 0)
 
 
@@ -55,7 +55,7 @@ def test_nothing_above_the_rung_gains_the_threshold_and_below_something_does(
 
 
 def test_no_rungs_are_refused() -> None:
-    with pytest.raises(BadInput):
+    with pytest.raises(EngineError):
         sufficient_rung(np.array([]), 0.05)
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.engine.errors import EngineError
 from app.engine.queueing import (
     blocking_probability,
     mean_wait,
@@ -14,7 +15,6 @@ from app.engine.queueing import (
     wait_percentile,
     waiting_probability,
 )
-from app.errors import BadInput
 
 LOADS = st.floats(0.01, 40)
 
@@ -76,5 +76,5 @@ def test_arrays_are_worked_on_at_once() -> None:
 
 @pytest.mark.parametrize(("load", "servers"), [(-1.0, 2), (1.0, -1), (1.0, 2.5), (1.0, 1e9)])
 def test_what_makes_no_sense_is_refused(load: float, servers: float) -> None:
-    with pytest.raises(BadInput):
+    with pytest.raises(EngineError):
         blocking_probability(load, servers)

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.engine.errors import EngineError
 from app.engine.pipeline import Schedule, bubble_slots, lockstep, one_forward_one_backward
-from app.errors import BadInput
 
 SECONDS = st.floats(0.1, 10.0)
 
@@ -75,5 +75,5 @@ def test_one_forward_one_backward_keeps_few_activations() -> None:
 @pytest.mark.parametrize("counts", [(0, 1, 1), (1, 0, 1), (1, 1, 0), (3, 4, 2), (100, 10_000, 1)])
 def test_what_cannot_be_laid_out_is_refused(counts: tuple[int, int, int]) -> None:
     stages, micro_batches, chunks = counts
-    with pytest.raises(BadInput):
+    with pytest.raises(EngineError):
         one_forward_one_backward(stages, micro_batches, 1.0, 2.0, chunks)

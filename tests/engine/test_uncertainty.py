@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.engine.errors import EngineError
 from app.engine.uncertainty import (
     band,
     probability_below,
     standard_normals,
     student_t_samples,
 )
-from app.errors import BadInput
 
 NORMAL_90 = 1.2815516
 """90th percentile of the standard normal distribution."""
@@ -58,7 +58,7 @@ def test_further_columns_leave_the_first_as_they_are(samples: int, dimensions: i
 
 @pytest.mark.parametrize(("samples", "dimensions"), [(0, 1), (1, -1)])
 def test_no_table_is_refused(samples: int, dimensions: int) -> None:
-    with pytest.raises(BadInput):
+    with pytest.raises(EngineError):
         standard_normals(samples, dimensions, 1)
 
 
@@ -72,7 +72,7 @@ def test_four_degrees_of_freedom() -> None:
 
 
 def test_tails_need_a_variance() -> None:
-    with pytest.raises(BadInput, match="degrees of freedom"):
+    with pytest.raises(EngineError, match="degrees of freedom"):
         student_t_samples(np.ones(4), np.ones((4, 2)))
 
 

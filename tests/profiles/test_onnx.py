@@ -122,7 +122,7 @@ def test_limits_are_stated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onnx_graph, "MOST_NODES", 10)
     with pytest.raises(Unprocessable, match="limit is 10"):
         read_onnx("m.onnx", data)
-    monkeypatch.setattr(onnx_graph, "MOST_BYTES", 100)
+    monkeypatch.setattr(onnx_graph, "MOST_ONNX_BYTES", 100)
     with pytest.raises(TooLarge):
         read_onnx("m.onnx", data)
 

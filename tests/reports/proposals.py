@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.estimating.documents import Estimate
+from app.estimating.names import STORED
 from app.estimating.request import EstimateRequest, ModelInput, SystemInput
 from app.features.comparisons.compare import ComparisonEntry, compare
 from app.features.comparisons.model import Comparison, PublishedFigure
@@ -55,7 +56,8 @@ def content(
     """Return what a proposal says."""
     body = {"comparison_id": "cmp_x", "customer": "하이퍼커넥트", "locale": "ko", "currency": "KRW"} | asked
     return build_content(
-        ProposalRequest.model_validate(body),
+        # Names that were stored before invisible characters were refused are printed too.
+        ProposalRequest.model_validate(body, context=STORED),
         options or CLAIMED,
         sizing_context(),
         title="BERT-Large",
@@ -79,7 +81,7 @@ def proposal(
         comparison_id="cmp_x",
         status="frozen",
         version=1,
-        sha256=content_hash(said),
+        sha256=content_hash(said.model_dump(mode="json")),
         frozen_at=MOMENT,
         created_at=MOMENT,
         updated_at=MOMENT,

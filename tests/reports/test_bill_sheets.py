@@ -8,6 +8,7 @@ import pytest
 from openpyxl import load_workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
+from app.estimating.names import STORED
 from app.features.bills.bill import make_bill
 from app.features.bills.model import Bill, BillRequest
 from app.features.bills.sheets import FIRST, bill_csv, bill_workbook
@@ -16,7 +17,7 @@ from tests.sizing.asking import sizing_context
 
 
 def billed(**asked: object) -> Bill:
-    return make_bill(BillRequest.model_validate(asked), sizing_context(), "bom_test")
+    return make_bill(BillRequest.model_validate(asked, context=STORED), sizing_context(), "bom_test")
 
 
 def computed(sheet: Worksheet, row: int, column: int) -> float:

@@ -212,8 +212,7 @@ def faster(hardware: Hardware, factor: float) -> Hardware:
         return replace(hardware, engine=replace(engine, chip=chip))
     return replace(
         hardware,
-        engine=replace(
-            engine,
+        engine=engine._replace(
             exchange_bytes_per_cycle=engine.exchange_bytes_per_cycle * factor,
             streaming_bandwidth=engine.streaming_bandwidth * factor,
             link_bandwidth=engine.link_bandwidth * factor,

@@ -69,7 +69,7 @@ def host_at(scenario: Scenario, times: float) -> Scenario:
     """Return a scenario whose hosts are reached faster."""
     assert isinstance(scenario.hardware, GpuSystem)
     kernels = scenario.hardware.kernels
-    faster = replace(kernels, host_bandwidth=kernels.host_bandwidth * times)
+    faster = kernels._replace(host_bandwidth=kernels.host_bandwidth * times)
     memory = scenario.hardware.host_memory_bandwidth * times
     hardware = replace(scenario.hardware, kernels=faster, host_memory_bandwidth=memory)
     return replace(scenario, hardware=hardware)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from app.engine.errors import Contradiction, OutOfRange
 from app.engine.records import FloatLike, Floats
 from app.engine.units import MONTHS
-from app.errors import BadInput, Message
 
 SAME_RATE = 1e-13
 """Logarithms of growth over interest below which both cancel; the error is that of rounding. [-]"""
@@ -263,7 +263,7 @@ def break_even_month(terms: BuildOrRent) -> Floats:
 
     Raises
     ------
-    BadInput
+    OutOfRange, Contradiction
         Where a rate is not above -1, or what is bought does not hold the work of the first month.
 
     Notes
@@ -348,9 +348,9 @@ def _check(terms: BuildOrRent) -> None:
     for name in ("discount_rate", "cloud_growth", "own_growth"):
         lowest = float(np.min(getattr(terms, name)))
         if not lowest > -1.0:
-            raise BadInput(Message("a rate must be above -1 a year, got {rate}", {"rate": lowest}))
+            raise OutOfRange("a rate must be above -1 a year, got {rate}", rate=lowest)
     if not np.all(np.asarray(terms.fullest) >= 1.0):
-        raise BadInput(Message("the purchased capacity does not cover the work of the first month"))
+        raise Contradiction("the purchased capacity does not cover the work of the first month")
 
 
 def _steady(terms: BuildOrRent) -> Floats:

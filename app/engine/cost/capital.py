@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from app.engine.errors import OutOfRange
 from app.engine.records import FloatLike, Floats
 from app.engine.units import MONTHS
-from app.errors import BadInput, Message
 
 
 def capital_recovery_factor(discount_rate: FloatLike, lifetime: FloatLike) -> Floats:
@@ -28,7 +28,7 @@ def capital_recovery_factor(discount_rate: FloatLike, lifetime: FloatLike) -> Fl
 
     Raises
     ------
-    BadInput
+    OutOfRange
         Where the rate is below zero or the lifetime is not above zero.
 
     References
@@ -42,9 +42,9 @@ def capital_recovery_factor(discount_rate: FloatLike, lifetime: FloatLike) -> Fl
     """
     rate, years = np.asarray(discount_rate, dtype=float), np.asarray(lifetime, dtype=float)
     if not np.all(rate >= 0):
-        raise BadInput(Message("discount rate must be 0 or more, got {rate}", {"rate": float(np.min(rate))}))
+        raise OutOfRange("discount rate must be 0 or more, got {rate}", rate=float(np.min(rate)))
     if not np.all(years > 0):
-        raise BadInput(Message("lifetime must be above 0 years, got {n}", {"n": float(np.min(years))}))
+        raise OutOfRange("lifetime must be above 0 years, got {n}", n=float(np.min(years)))
     bears_interest = rate > np.finfo(float).tiny
     repaid = -np.expm1(-years * np.log1p(np.where(bears_interest, rate, 1.0)))
     return np.where(bears_interest, rate / repaid, 1.0 / years)
@@ -112,7 +112,7 @@ def present_worth_factor(discount_rate: FloatLike, term: FloatLike) -> Floats:
 
     Raises
     ------
-    BadInput
+    OutOfRange
         Where the rate is below zero or the term is not above zero.
 
     References
@@ -152,7 +152,7 @@ def monthly_payment(principal: FloatLike, discount_rate: FloatLike, months: Floa
 
     Raises
     ------
-    BadInput
+    OutOfRange
         Where the rate is below zero or there is no month to pay in.
 
     References
@@ -171,7 +171,7 @@ def monthly_payment(principal: FloatLike, discount_rate: FloatLike, months: Floa
     """
     rate = np.asarray(discount_rate, dtype=float)
     if not np.all(rate >= 0):
-        raise BadInput(Message("discount rate must be 0 or more, got {rate}", {"rate": float(np.min(rate))}))
+        raise OutOfRange("discount rate must be 0 or more, got {rate}", rate=float(np.min(rate)))
     monthly = np.expm1(np.log1p(rate) / MONTHS)
     return np.asarray(np.asarray(principal, dtype=float) * capital_recovery_factor(monthly, months))
 
@@ -179,9 +179,9 @@ def monthly_payment(principal: FloatLike, discount_rate: FloatLike, months: Floa
 def accelerator_hour_cost(hourly_cost: FloatLike, accelerators: FloatLike) -> Floats:
     """Return the cost of a useful hour per accelerator, from that of the whole system [currency/h].
 
-    Without accelerators it raises :class:`BadInput`.
+    Without accelerators it raises :class:`OutOfRange`.
     """
     count = np.asarray(accelerators, dtype=float)
     if not np.all(count >= 1):
-        raise BadInput(Message("at least 1 accelerator is required"))
+        raise OutOfRange("at least 1 accelerator is required")
     return np.asarray(np.asarray(hourly_cost, dtype=float) / count)

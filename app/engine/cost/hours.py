@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.engine.cost.capital import capital_charge
+from app.engine.errors import Contradiction, OutOfRange
 from app.engine.records import FloatLike, Floats
 from app.engine.reliability import checkpoint_overhead, failure_overhead, mean_time_to_failure
 from app.engine.units import HOUR, HOURS_PER_YEAR, YEAR
-from app.errors import BadInput, Message
 
 
 def average_power(lower_power: FloatLike, upper_power: FloatLike, share: FloatLike) -> Floats:
@@ -35,7 +35,7 @@ def average_power(lower_power: FloatLike, upper_power: FloatLike, share: FloatLi
 
     Raises
     ------
-    BadInput
+    OutOfRange, Contradiction
         Where the share leaves 0 to 1 or the upper power is below the lower.
 
     Notes
@@ -58,9 +58,9 @@ def average_power(lower_power: FloatLike, upper_power: FloatLike, share: FloatLi
     """
     position, low, high = np.asarray(share, dtype=float), np.asarray(lower_power), np.asarray(upper_power)
     if not np.all((position >= 0) & (position <= 1)):
-        raise BadInput(Message("load must be between 0 and 1"))
+        raise OutOfRange("load must be between 0 and 1")
     if not np.all(low <= high):
-        raise BadInput(Message("upper power must not be below lower power"))
+        raise Contradiction("upper power must not be below lower power")
     return np.asarray(low + position * (high - low))
 
 
@@ -68,11 +68,11 @@ def facility_power(equipment_power: FloatLike, power_usage_effectiveness: FloatL
     """Return the power at the meter, building, cooling and conversion included [W].
 
     ``power_usage_effectiveness`` is the energy of the facility over that of its equipment (PUE, ISO/IEC
-    30134-2), a mean over a year; below 1 it raises :class:`BadInput`.
+    30134-2), a mean over a year; below 1 it raises :class:`OutOfRange`.
     """
     effectiveness = np.asarray(power_usage_effectiveness, dtype=float)
     if not np.all(effectiveness >= 1):
-        raise BadInput(Message("PUE must be 1 or more, got {value}", {"value": float(np.min(effectiveness))}))
+        raise OutOfRange("PUE must be 1 or more, got {value}", value=float(np.min(effectiveness)))
     return np.asarray(equipment_power * effectiveness)
 
 
@@ -93,11 +93,11 @@ def emissions(energy: FloatLike, carbon_intensity: FloatLike) -> Floats:
     """Return the carbon dioxide [kg] of generating energy [J] at the grid's mean intensity [kg/J].
 
     Location-based: the mean of the grid, whatever the contract of the site (GHG Protocol, "Scope 2 guidance,"
-    2015), without manufacturing. A negative intensity raises :class:`BadInput`.
+    2015), without manufacturing. A negative intensity raises :class:`OutOfRange`.
     """
     intensity = np.asarray(carbon_intensity, dtype=float)
     if not np.all(intensity >= 0):
-        raise BadInput(Message("carbon intensity must be 0 or more"))
+        raise OutOfRange("carbon intensity must be 0 or more")
     return np.asarray(np.asarray(energy, dtype=float) * intensity)
 
 
@@ -135,7 +135,7 @@ def spot_hourly_price(
 
     Raises
     ------
-    BadInput
+    OutOfRange
         Where the useful time is not above zero, or the rate is below it.
 
     Notes
@@ -160,9 +160,9 @@ def spot_hourly_price(
     """
     useful = np.asarray(useful_time, dtype=float)
     if not np.all(useful > 0):
-        raise BadInput(Message("useful time must be above 0 s, got {time}", {"time": float(np.min(useful))}))
+        raise OutOfRange("useful time must be above 0 s, got {time}", time=float(np.min(useful)))
     if not np.all(np.asarray(interruption_rate) >= 0):
-        raise BadInput(Message("interruption rate must be 0 or more"))
+        raise OutOfRange("interruption rate must be 0 or more")
     mean = mean_time_to_failure(interruption_rate)
     lost = checkpoint_overhead(useful, checkpoint_time, interval)
     lost = lost + failure_overhead(useful, checkpoint_time, interval, mean, restart_time)
@@ -173,11 +173,11 @@ def reserved_hourly_price(price: FloatLike, used_share: FloatLike) -> Floats:
     """Return the price of a used hour of an instance paid for its whole term [currency/h].
 
     ``price`` is paid for every hour of the term; a share of hours in use that leaves 0 to 1 raises
-    :class:`BadInput`.
+    :class:`OutOfRange`.
     """
     share = np.asarray(used_share, dtype=float)
     if not np.all((share > 0) & (share <= 1)):
-        raise BadInput(Message("utilization must be above 0 and at most 1"))
+        raise OutOfRange("utilization must be above 0 and at most 1")
     return np.asarray(np.asarray(price, dtype=float) / share)
 
 
@@ -185,11 +185,11 @@ def reservation_threshold(reserved_price: FloatLike, on_demand_price: FloatLike)
     """Return the share of the hours in use from which reserving costs less than renting on demand.
 
     Both prices are of an hour [currency/h], one paid for every hour and the other for those in use. Above 1
-    reserving never pays. A price on demand that is not above zero raises :class:`BadInput`.
+    reserving never pays. A price on demand that is not above zero raises :class:`OutOfRange`.
     """
     demand = np.asarray(on_demand_price, dtype=float)
     if not np.all(demand > 0):
-        raise BadInput(Message("the on-demand price must be above 0"))
+        raise OutOfRange("the on-demand price must be above 0")
     return np.asarray(np.asarray(reserved_price, dtype=float) / demand)
 
 
@@ -326,5 +326,5 @@ def run_cost(hourly_cost: FloatLike, run_time: FloatLike) -> Floats:
 def _useful_share(utilisation: FloatLike) -> Floats:
     share = np.asarray(utilisation, dtype=float)
     if not np.all((share > 0) & (share <= 1)):
-        raise BadInput(Message("utilization must be above 0 and at most 1"))
+        raise OutOfRange("utilization must be above 0 and at most 1")
     return share

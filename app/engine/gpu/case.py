@@ -7,14 +7,24 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from app.compiled import Matrix, inner, record
 from app.engine.collectives import Links, Network, node_bandwidth
+from app.engine.compiled import Matrix, flat, inner, record
 from app.engine.gpu.gemm import mixed_rate, narrowing_bytes
 from app.engine.gpu.passes import EMBEDDING_PASSES, NORMS, STATISTICS_BYTES, halo_elements, pointwise_passes
 from app.engine.operators.table import Kind, OperatorTable, Pointwise, Section, Split
 from app.engine.plans import Plan
-from app.engine.records import Fabric, FloatLike, GpuChip, GpuKernels, GpuSoftware, GpuSystem, Precision
+from app.engine.records import (
+    Fabric,
+    FloatLike,
+    Floats,
+    GpuChip,
+    GpuKernels,
+    GpuSoftware,
+    GpuSystem,
+    Precision,
+)
 
 OPTIMIZER_TRAFFIC = {
     "adam": 34.0,
@@ -64,7 +74,13 @@ class MicroBatch(NamedTuple):
 
 @inner
 def micro_batch_of(plan: Plan) -> MicroBatch:
-    return MicroBatch(plan.micro_batch, plan.tensor, plan.recompute, plan.sequence_parallel, plan.expert)
+    return MicroBatch(
+        samples=plan.micro_batch,
+        tensor=plan.tensor,
+        recompute=plan.recompute,
+        sequence_parallel=plan.sequence_parallel,
+        expert=plan.expert,
+    )
 
 
 class Software(NamedTuple):
@@ -129,6 +145,36 @@ LOSS, UNPACKING = 1.0, 2.0
 """A loss over logits; weights that are turned from 4 bit."""
 
 
+ELEMENTS, STATISTICS, COUNTS = 0, 0, 1
+"""Rows of messages and norms: elements of a message, bytes of statistics, and how many there are."""
+
+
+class SectionSums(NamedTuple):
+    """Weights of a section, without rows that are looked up in spread tables. [-]"""
+
+    whole: float
+    """Those that every tensor rank holds."""
+    split: float
+    """Those that tensor ranks share."""
+    whole_experts: float
+    split_experts: float
+
+
+class WeightSums(NamedTuple):
+    """Weights of a model by section and place. [-]"""
+
+    embedding: SectionSums
+    layers: SectionSums
+    head: SectionSums
+    split_experts: float
+    """Those of experts that tensor ranks share, the embedding left out."""
+    whole_experts: float
+
+
+ALL, TRAINED, QUANTISED = range(3)
+"""Rows of :class:`WeightSums`: of all operators, of trained ones, of those stored in 4 bit."""
+
+
 class Case(NamedTuple):
     """A model on the chips, kernel libraries and machines of a GPU system, in a number format."""
 
@@ -141,27 +187,7 @@ class Case(NamedTuple):
     multiprocessors: float
     launch: float
     """Launch and drain of one kernel. [s]"""
-    tile_prologue: float
-    split_bandwidth: float
-    misaligned_8: float
-    batched_efficiency: float
-    batched_misaligned_8: float
-    fused_head_penalty: float
-    depthwise_traffic: float
-    depthwise_area: float
-    grouped_factor: float
-    grouped_traffic: float
-    overlap_window: float
-    bucket_bytes: float
-    most_buckets: float
-    recompute_kernels: float
-    cross_entropy_bytes: float
-    cross_entropy_ceiling: float
-    sequence_parallel_volume: float
-    framework_memory: float
-    fragmentation: float
-    host_bandwidth: float
-    dequantise_factor: float
+    kernels: GpuKernels
     host_memory_bandwidth: float
     host_devices: float
     """Devices that one host feeds. [-]"""
@@ -218,23 +244,19 @@ class Case(NamedTuple):
     halo: float
     """Elements of their halos. [-]"""
     links: Links
-    tiles: Matrix
-    """Rows, columns and efficiency of output tiles, (3, T)."""
     messages: Matrix
-    """Elements and number of what the tensor ranks reduce, (2, M)."""
+    """What the tensor ranks reduce of a sample: rows :data:`ELEMENTS` and :data:`COUNTS`, (2, M)."""
     norms: Matrix
-    """Bytes of statistics and number of norms over positions, (2, K)."""
+    """Norms over positions: rows :data:`STATISTICS`, in bytes, and :data:`COUNTS`, (2, K)."""
     weights: Matrix
-    """Weights of all, trained and 4-bit operators, (3, 14); see :func:`weight_sums`."""
+    """:class:`WeightSums` of all, of trained and of 4-bit operators: rows :data:`ALL`, :data:`TRAINED` and
+    :data:`QUANTISED`."""
     operators: Matrix
     """:class:`GpuOperator` in every row, (O, 26)."""
 
 
-OF_KERNELS, OF_SOFTWARE = (
-    [field.name for field in fields(source) if field.name in Case._fields]
-    for source in (GpuKernels, GpuSoftware)
-)
-"""Fields of a case that are fields of kernel libraries and of software."""
+OF_SOFTWARE = [field.name for field in fields(GpuSoftware) if field.name in Case._fields]
+"""Fields of a case that are fields of software."""
 
 
 NARROW_BYTES = {Precision.FP8: 1.0, Precision.MXFP8: 1.0 + 1.0 / 32.0, Precision.NVFP4: 0.5 + 1.0 / 16.0}
@@ -312,8 +334,8 @@ def model_figures(table: OperatorTable) -> dict[str, Any]:
 def _operators(table: OperatorTable) -> Matrix:
     passes = pointwise_passes(table.pointwise, table.trained)
     lookup = table.kind == Kind.EMBEDDING
-    gathered = np.stack([np.full(len(table), EMBEDDING_PASSES[0]), EMBEDDING_PASSES[1] * table.trained])
-    forward, backward = np.where(lookup, gathered, passes)
+    forward = np.where(lookup, EMBEDDING_PASSES.forward, passes.forward)
+    backward = np.where(lookup, EMBEDDING_PASSES.backward * table.trained, passes.backward)
     loss, packed = (table.pointwise == kind for kind in (Pointwise.CROSS_ENTROPY, Pointwise.DEQUANTISE))
     own = {
         "repeats": table.count,
@@ -327,27 +349,37 @@ def _operators(table: OperatorTable) -> Matrix:
 
 
 def weight_sums(table: OperatorTable) -> Matrix:
-    """Return the weights of all, of trained and of 4-bit operators, (3, 14).
-
-    Twelve each: by section (embedding, layers, head), whether they are experts' and whether tensor ranks
-    share them; then the experts' weights that tensor ranks share, and those that they do not.
-    """
+    """Return :class:`WeightSums` of all, of trained and of 4-bit operators as rows."""
     divided = np.isin(table.split, (Split.COLUMNS, Split.INNER, Split.BATCH))
     shared = divided | (table.kind == Kind.EMBEDDING)
     routed = table.active < 1.0
     dense = np.where(table.sparse > 0, 0.0, table.weights * table.count)
-    sums = np.empty((3, 14))
-    for row, counted in enumerate((np.ones(len(table)), table.trained, table.quantised)):
-        column = 0
-        for section in Section:
-            for of_experts in (False, True):
-                for by_tensor in (False, True):
-                    chosen = (table.section == section) & (routed == of_experts) & (shared == by_tensor)
-                    sums[row, column] = np.sum(dense[chosen] * counted[chosen])
-                    column += 1
+
+    def section_sums(section: Section, counted: Floats) -> SectionSums:
+        inside = table.section == section
+
+        def held(chosen: NDArray[np.bool_]) -> float:
+            return float(np.sum(dense[inside & chosen] * counted[inside & chosen]))
+
+        return SectionSums(
+            whole=held(~routed & ~shared),
+            split=held(~routed & shared),
+            whole_experts=held(routed & ~shared),
+            split_experts=held(routed & shared),
+        )
+
+    def sums(counted: Floats) -> WeightSums:
         experts = np.where(routed, table.weights * table.count, 0.0) * counted
-        sums[row, 12:] = experts[divided].sum(), experts[~divided].sum()
-    return sums
+        return WeightSums(
+            embedding=section_sums(Section.EMBEDDING, counted),
+            layers=section_sums(Section.LAYER, counted),
+            head=section_sums(Section.HEAD, counted),
+            split_experts=float(experts[divided].sum()),
+            whole_experts=float(experts[~divided].sum()),
+        )
+
+    everything = np.ones(len(table))
+    return np.array([flat(sums(counted)) for counted in (everything, table.trained, table.quantised)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,7 +425,7 @@ def _case(
     context: float,
     expert_imbalance: float,
 ) -> Case:
-    chip, kernels = system.chip, system.kernels
+    chip = system.chip
     narrow = NARROW_BYTES.get(precision, 0.0)
     peak = chip.matrix_peak[Precision.BF16 if narrow else precision]
     if not chip.matrix_units:
@@ -402,10 +434,9 @@ def _case(
     size = element_bytes(precision)
     traffic = OPTIMIZER_TRAFFIC[optimizer] if software.optimizer_bytes is None else software.optimizer_bytes
     state, gradient = trained_bytes(optimizer, size, table.master_weights)
-    figures: dict[str, Any] = {name: getattr(kernels, name) for name in OF_KERNELS}
-    figures |= {name: float(getattr(software, name)) for name in OF_SOFTWARE}
+    of_software: dict[str, Any] = {name: float(getattr(software, name)) for name in OF_SOFTWARE}
     return Case(
-        **figures,
+        **of_software,
         **model_figures(table),
         peak=peak * chip.sustained_clock,
         bandwidth=chip.memory_bandwidth * chip.achieved_bandwidth,
@@ -424,8 +455,8 @@ def _case(
         sent_gradient_bytes=software.gradient_bytes,
         context=context,
         expert_imbalance=expert_imbalance,
+        kernels=system.kernels,
         links=Links.of(system.machine),
-        tiles=np.stack([kernels.tile_rows, kernels.tile_columns, kernels.tile_efficiency]).astype(float),
     )
 
 
@@ -456,7 +487,7 @@ def software_rows(
         *(getattr(software, name) for name in Software._fields if name not in ("layout_passes", "network")),
         passes,
         node_bandwidth(fabric, software.network_efficiency),
-        *(getattr(fabric, name) for name in Network._fields[1:]),
+        *(getattr(fabric, name) for name in Network._fields if name != "bandwidth"),
     ]
     shape = np.broadcast_shapes(*(np.shape(column) for column in columns))
     rows = np.empty((max(int(np.prod(shape)), 1), len(columns)))

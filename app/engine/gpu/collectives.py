@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from app.compiled import formula, inner
 from app.engine.collectives import Links, Network, collective_time
-from app.engine.gpu.case import Case
+from app.engine.compiled import formula, inner, record
+from app.engine.gpu.case import ALL, QUANTISED, TRAINED, Case, SectionSums, WeightSums
 from app.engine.gpu.operators import QUANTISED_BYTES
 from app.engine.plans import Plan
-
-ALL, TRAINED, QUANTISED = 0, 1, 2
 
 
 class Weights(NamedTuple):
@@ -46,50 +44,60 @@ def stage_share(depth: float, pipeline: float, interleave: float) -> float:
 
 
 @inner
-def _section(case: Case, counted: int, section: int, tensor: float, expert: float) -> float:
+def _section(sums: SectionSums, tensor: float, expert: float) -> float:
     """Return the weights of a section on one tensor rank."""
-    first = 4 * section
-    sums = case.weights
-    own = sums[counted, first] + sums[counted, first + 1] / tensor
-    return own + (sums[counted, first + 2] + sums[counted, first + 3] / tensor) / expert
+    return sums.whole + sums.split / tensor + (sums.whole_experts + sums.split_experts / tensor) / expert
+
+
+class RankWeights(NamedTuple):
+    """Weights on one rank of the fullest stage, of all, of trained or of 4-bit ones. [-]"""
+
+    layers: float
+    outside: float
+    """Of the embedding or the head."""
+    experts: float
+    """Those of the layers that belong to experts."""
+    sharded: float
+    """All of them, each divided by the ranks that share its copy."""
 
 
 @inner
-def rank_weights(case: Case, plan: Plan, counted: int) -> tuple[float, float, float, float]:
-    """Return the weights on one rank of a stage's layers, its ends and its experts, and of all when sharded.
+def rank_weights(case: Case, plan: Plan, counted: int) -> RankWeights:
+    """Return the weights on one rank of a row of :class:`WeightSums`.
 
     Experts spread over ranks have as many times fewer copies, which at most as many ranks share (Rajbhandari
     et al. 2020, section 5; Lepikhin et al. 2021, section 3).
     """
+    sums = record(WeightSums, case.weights, counted)
     share = stage_share(case.depth, plan.pipeline, plan.interleave)
-    layers = _section(case, counted, 1, plan.tensor, plan.expert) * share
-    first = _section(case, counted, 0, plan.tensor, plan.expert)
-    last = _section(case, counted, 2, plan.tensor, plan.expert)
+    layers = _section(sums.layers, plan.tensor, plan.expert) * share
+    first = _section(sums.embedding, plan.tensor, plan.expert)
+    last = _section(sums.head, plan.tensor, plan.expert)
     outside = max(first, last) if plan.pipeline > 1.0 else first + last
-    split, whole = case.weights[counted, 12], case.weights[counted, 13]
-    experts = (split / plan.tensor + whole) / plan.expert * share
+    experts = (sums.split_experts / plan.tensor + sums.whole_experts) / plan.expert * share
     copies = min(plan.sharding_ranks, plan.data / plan.expert)
-    return layers, outside, experts, (layers + outside - experts) / plan.sharding_ranks + experts / copies
+    sharded = (layers + outside - experts) / plan.sharding_ranks + experts / copies
+    return RankWeights(layers=layers, outside=outside, experts=experts, sharded=sharded)
 
 
 @inner
 def device_weights(case: Case, plan: Plan) -> Weights:
     """Return the weights of the fullest device, whole and sharded."""
-    layers, outside, experts, sharded = rank_weights(case, plan, ALL)
-    of_layers, of_ends, trained_experts, trained_sharded = rank_weights(case, plan, TRAINED)
-    quantised, _, quantised_experts, quantised_sharded = rank_weights(case, plan, QUANTISED)
+    every = rank_weights(case, plan, ALL)
+    trained = rank_weights(case, plan, TRAINED)
+    quantised = rank_weights(case, plan, QUANTISED)
     return Weights(
-        stage_share(case.depth, plan.pipeline, plan.interleave),
-        layers,
-        outside,
-        experts,
-        sharded,
-        of_layers + of_ends,
-        trained_experts,
-        trained_sharded,
-        quantised,
-        quantised_experts,
-        quantised_sharded,
+        share=stage_share(case.depth, plan.pipeline, plan.interleave),
+        layers=every.layers,
+        outside=every.outside,
+        experts=every.experts,
+        sharded=every.sharded,
+        trained=trained.layers + trained.outside,
+        trained_experts=trained.experts,
+        trained_sharded=trained.sharded,
+        quantised=quantised.layers,
+        quantised_experts=quantised.experts,
+        quantised_sharded=quantised.sharded,
     )
 
 
@@ -148,9 +156,17 @@ def message_group(case: Case, plan: Plan, weights: Weights, of_experts: bool) ->
         trained = weights.trained - (trained if spread else 0.0)
         quantised = weights.quantised - (quantised if spread else 0.0)
     gradients = trained * max(case.size, case.sent_gradient_bytes)
-    buckets = min(max(math.ceil(gradients / case.bucket_bytes), 1.0), case.most_buckets)
+    buckets = min(max(math.ceil(gradients / case.kernels.bucket_bytes), 1.0), case.kernels.most_buckets)
     stored = (whole - quantised) * case.size + quantised * QUANTISED_BYTES
-    return MessageGroup(gradients, trained * case.size, stored, buckets, ranks, shards, inside)
+    return MessageGroup(
+        gradients=gradients,
+        copied=trained * case.size,
+        stored=stored,
+        buckets=buckets,
+        ranks=ranks,
+        shards=shards,
+        inside=inside,
+    )
 
 
 @inner
@@ -162,12 +178,12 @@ def gradient_collectives(case: Case, plan: Plan, weights: Weights, network: Netw
         return collectives
     more = _group_collectives(message_group(case, plan, weights, True), layers, case.links, network)
     return CopyCollectives(
-        collectives.reduced + more.reduced,
-        collectives.scattered + more.scattered,
-        collectives.scattered_once + more.scattered_once,
-        collectives.gathered + more.gathered,
-        collectives.streamed + more.streamed,
-        collectives.between + more.between,
+        reduced=collectives.reduced + more.reduced,
+        scattered=collectives.scattered + more.scattered,
+        scattered_once=collectives.scattered_once + more.scattered_once,
+        gathered=collectives.gathered + more.gathered,
+        streamed=collectives.streamed + more.streamed,
+        between=collectives.between + more.between,
     )
 
 
@@ -176,12 +192,25 @@ def _group_collectives(group: MessageGroup, layers: float, links: Links, network
     gradients, ranks, shards, inside = group.gradients, group.ranks, group.shards, group.inside
     of_layer = collective_time(group.stored / layers, shards, inside, links, network, 1.0)
     if gradients == 0.0:
-        return CopyCollectives(0.0, 0.0, 0.0, 0.0, layers * 2.0 * of_layer, 0.0)
+        return CopyCollectives(
+            reduced=0.0,
+            scattered=0.0,
+            scattered_once=0.0,
+            gathered=0.0,
+            streamed=layers * 2.0 * of_layer,
+            between=0.0,
+        )
     bucket = collective_time(gradients / group.buckets, ranks, inside, links, network, 2.0)
     once = collective_time(gradients, shards, inside, links, network, 1.0)
     scattered = collective_time(gradients, ranks, inside, links, network, 2.0) if shards < ranks else once
     gathered = collective_time(group.copied, shards, inside, links, network, 1.0)
     layer_gradients = collective_time(gradients / layers, shards, inside, links, network, 1.0)
     between = collective_time(gradients / shards, ranks / shards, 1.0, links, network, 2.0)
-    streamed = layers * (2.0 * of_layer + layer_gradients)
-    return CopyCollectives(group.buckets * bucket, scattered, once, gathered, streamed, between)
+    return CopyCollectives(
+        reduced=group.buckets * bucket,
+        scattered=scattered,
+        scattered_once=once,
+        gathered=gathered,
+        streamed=layers * (2.0 * of_layer + layer_gradients),
+        between=between,
+    )

@@ -9,20 +9,39 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.compiled import Matrix, Places, Vector, called, inner, kernel, record
 from app.engine.arrays import store
+from app.engine.compiled import Matrix, Places, Vector, called, inner, kernel, record
 from app.engine.gpu.case import Case, GpuCase, GpuOperator, MicroBatch, Software, micro_batch_of
 from app.engine.gpu.collectives import CopyCollectives, Weights, device_weights, gradient_collectives
-from app.engine.gpu.memory import Activations, device_memory, micro_batch_activations
-from app.engine.gpu.operators import COSTS, operator_costs, operator_loads, operator_time
+from app.engine.gpu.memory import Activations, DeviceMemory, device_memory, micro_batch_activations
+from app.engine.gpu.operators import COSTS, OperatorCost, operator_costs, operator_loads, operator_time
 from app.engine.gpu.step import GpuStep, step_time, step_total
 from app.engine.gpu.work import Work, forward_share, micro_batch_work
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import PLAN_FIELDS, MemoryUse, OperatorTimes, Plan, Plans, StepTime
 from app.engine.records import Floats, GpuSoftware, GpuSystem, Precision
 
-KEYS = 5
-"""Numbers of a key."""
+
+class Copies(NamedTuple):
+    """The fields of a plan that the collectives of its copies depend on."""
+
+    data: float
+    pipeline: float
+    tensor: float
+    expert: float
+    sharding_ranks: float
+
+
+class CostKey(NamedTuple):
+    """The fields of a micro-batch that the costs of its operators depend on."""
+
+    tensor: float
+    samples: float
+    expert: float
+
+
+KEYS = len(MicroBatch._fields)
+"""Numbers of a key, which is a :class:`MicroBatch` or :class:`Copies`."""
 ACTIVATIONS = KEYS + len(Work._fields)
 """Column of the cached activations of a micro-batch, behind its work."""
 COLLECTIVES = KEYS + len(Weights._fields)
@@ -58,14 +77,14 @@ PERFECT: Mapping[str, Any] = {
 """Figures of software that loses nothing."""
 
 
-Key = tuple[float, float, float, float, float]
+Key = MicroBatch | Copies
 
 
 @inner
 def _slot(slots: int, key: Key) -> int:
     """Return the slot of a key in a cache."""
-    code = int(key[0])
-    for index in range(1, len(key)):
+    code = 0
+    for index in range(len(key)):
         # Parts of a sample are no whole numbers.
         code = ((code * 31) ^ int(key[index] * 4.0)) * 0x9E3779B1
         code ^= code >> 15
@@ -75,8 +94,10 @@ def _slot(slots: int, key: Key) -> int:
 @inner
 def _holds(cache: Matrix, slot: int, key: Key) -> bool:
     """Return whether a slot of a cache holds a key."""
-    same = cache[slot, 0] == key[0] and cache[slot, 1] == key[1] and cache[slot, 2] == key[2]
-    return same and cache[slot, 3] == key[3] and cache[slot, 4] == key[4]
+    alike = 0
+    while alike < len(key) and cache[slot, alike] == key[alike]:
+        alike += 1
+    return alike == len(key)
 
 
 class PlanCache(NamedTuple):
@@ -97,7 +118,7 @@ class PlanCache(NamedTuple):
         )
 
 
-class Evaluated(NamedTuple):
+class PlanFigures(NamedTuple):
     """Memory and step time of plans."""
 
     memory: Vector
@@ -108,11 +129,11 @@ class Evaluated(NamedTuple):
     """Time of one step; infinite where a plan does not fit. [s]"""
 
     @classmethod
-    def room(cls, count: int) -> Evaluated:
+    def room(cls, count: int) -> PlanFigures:
         return cls(*(np.empty(count) for _ in cls._fields))
 
     @classmethod
-    def joined(cls, parts: Sequence[Evaluated]) -> Evaluated:
+    def joined(cls, parts: Sequence[PlanFigures]) -> PlanFigures:
         return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
     @property
@@ -129,8 +150,10 @@ def put_work(
     ``costs`` caches the costs of the operators of the last micro-batch, and behind them their key.
     """
     last = costs.shape[0] - 1
-    if costs[last, 0] != micro.tensor or costs[last, 1] != micro.samples or costs[last, 2] != micro.expert:
-        costs[last, 0], costs[last, 1], costs[last, 2] = micro.tensor, micro.samples, micro.expert
+    cached = record(CostKey, costs, last)
+    if cached.tensor != micro.tensor or cached.samples != micro.samples or cached.expert != micro.expert:
+        key = CostKey(tensor=micro.tensor, samples=micro.samples, expert=micro.expert)
+        store(costs, last, 0, key)
         operator_costs(case, micro, costs)
     store(works, slot, 0, micro)
     store(works, slot, KEYS, micro_batch_work(case, software, micro, costs))
@@ -149,7 +172,7 @@ def evaluate_rows(
     cache: PlanCache,
     limit: float,
     host_memory: float,
-    evaluated: Evaluated,
+    evaluated: PlanFigures,
 ) -> None:
     """Write memory and step time of the first ``count`` plans of a matrix."""
     works, collectives, costs = cache
@@ -164,7 +187,13 @@ def evaluate_rows(
             if not _holds(works, work_slot, micro):
                 put_work(case, software, micro, works, work_slot, costs)
                 store(works, work_slot, ACTIVATIONS, micro_batch_activations(case, micro))
-        copies = (plan.data, plan.pipeline, plan.tensor, plan.expert, plan.sharding_ranks)
+        copies = Copies(
+            data=plan.data,
+            pipeline=plan.pipeline,
+            tensor=plan.tensor,
+            expert=plan.expert,
+            sharding_ranks=plan.sharding_ranks,
+        )
         if not _holds(collectives, copies_slot, copies):
             copies_slot = _slot(collectives.shape[0], copies)
             if not _holds(collectives, copies_slot, copies):
@@ -191,7 +220,7 @@ def write_steps(
     cache: PlanCache,
     limit: float,
     host_memory: float,
-    evaluated: Evaluated,
+    evaluated: PlanFigures,
 ) -> None:
     """Write memory and step time of every plan; infinite where it does not fit."""
     evaluate_rows(case, software, plans, plans.shape[0], cache, limit, host_memory, evaluated)
@@ -231,6 +260,19 @@ def memory_of_plans(case: Case, plans: Matrix, parts: Matrix) -> None:
         store(parts, index, 0, device_memory(case, plan, device_weights(case, plan), activations))
 
 
+class OperatorRow(NamedTuple):
+    """What :class:`~app.engine.plans.OperatorTimes` says of one operator, all repeats."""
+
+    forward: float
+    backward: float
+    flop: float
+    traffic: float
+    bound: float
+
+
+OPERATOR_ROW = len(OperatorRow._fields)
+
+
 @kernel
 def times_of_operators(
     case: Case,
@@ -242,23 +284,24 @@ def times_of_operators(
     rows: Matrix,
     shares: Vector,
 ) -> None:
-    """Write time, FLOP, traffic and bound of every operator, and the share of the forward pass."""
+    """Write :class:`OperatorRow` of every operator, and the share of the forward pass."""
     for pair in range(of_plan.size):
         micro = micro_batch_of(record(Plan, plans, of_plan[pair]))
         software = record(Software, stacks, of_sample[pair])
         operator_costs(case, micro, costs)
         for index in range(case.operators.shape[0]):
             row = record(GpuOperator, case.operators, index)
-            forward, backward = operator_time(case, software, row, costs, index)
-            flop, traffic, bound = operator_loads(case, software, row, micro, costs, index)
-            values = (
-                forward * row.repeats,
-                backward * row.repeats,
-                flop * row.repeats,
-                traffic * row.repeats,
-                bound,
+            cost = record(OperatorCost, costs, index)
+            forward, backward = operator_time(case, software, row, cost)
+            flop, traffic, bound = operator_loads(case, software, row, micro, cost)
+            values = OperatorRow(
+                forward=forward * row.repeats,
+                backward=backward * row.repeats,
+                flop=flop * row.repeats,
+                traffic=traffic * row.repeats,
+                bound=bound,
             )
-            store(rows, pair, 5 * index, values)
+            store(rows, pair, OPERATOR_ROW * index, values)
         shares[pair] = forward_share(case, software, micro, costs)
 
 
@@ -321,7 +364,7 @@ def perfect_gpu_step(
     return gpu_step(table, plans, system, perfect, precision, optimizer).total
 
 
-MEMORY_PARTS = ("weights", "gradients", "optimizer", "activations", "buffers", "framework")
+MEMORY_PARTS = tuple(name for name in DeviceMemory._fields if name != "elsewhere")
 
 
 def gpu_memory(
@@ -338,13 +381,13 @@ def gpu_memory(
 
 def memory_use(case: GpuCase, plans: Plans) -> MemoryUse:
     """Return the memory of the fullest GPU of each plan, by part. [B]"""
-    rows = np.empty((len(plans.rows), len(MEMORY_PARTS) + 1))
+    rows = np.empty((len(plans.rows), len(DeviceMemory._fields)))
     memory_of_plans(case.case, plans.rows, rows)
-    parts = rows.T.reshape(-1, *plans.shape)
+    memory = dict(zip(DeviceMemory._fields, rows.T.reshape(-1, *plans.shape), strict=True))
     return MemoryUse(
-        parts=dict(zip(MEMORY_PARTS, parts, strict=False)),
+        parts={name: memory[name] for name in MEMORY_PARTS},
         capacity=case.capacity,
-        streaming=parts[-1],
+        streaming=memory["elsewhere"],
         streaming_capacity=case.host_memory,
     )
 
@@ -358,9 +401,9 @@ def gpu_operator_times(
     """
     case = GpuCase.of(table, system, software, precision, "adam")
     pairs, rows, _ = _operators(case, plans)
-    by_operator = rows.reshape(len(rows), len(table), 5).transpose(2, 1, 0)
+    by_operator = rows.reshape(len(rows), len(table), OPERATOR_ROW).transpose(2, 1, 0)
     restored = [pairs.restored(column.T) for column in by_operator]
-    return OperatorTimes(*restored)
+    return OperatorTimes(**dict(zip(OperatorRow._fields, restored, strict=True)))
 
 
 def gpu_forward_share(
@@ -374,7 +417,7 @@ def gpu_forward_share(
 def _operators(case: GpuCase, plans: Plans) -> tuple[Pairs, Matrix, Vector]:
     pairs = Pairs(plans, case)
     costs, of_pairs = room_for_costs(case.case), (pairs.plans, pairs.of_plan, pairs.of_sample)
-    rows = np.empty((pairs.of_plan.size, 5 * len(case.case.operators)))
+    rows = np.empty((pairs.of_plan.size, OPERATOR_ROW * len(case.case.operators)))
     shares = np.empty(pairs.of_plan.size)
     times_of_operators(case.case, case.stacks, *of_pairs, costs, rows, shares)
     return pairs, rows, shares

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from app.compiled import Matrix, formula, inner
+from app.engine.compiled import Matrix, formula, inner
+from app.engine.records import TILE_COLUMNS, TILE_EFFICIENCY, TILE_ROWS
 
 MOST_SPLITS = 32.0
 """Largest number of parts, a power of two, into which kernel libraries cut the inner dimension."""
@@ -87,7 +88,8 @@ def tiled_gemm_time(
     adding = FASTEST_SPLIT_ELEMENT_BYTES * rows * columns * batch / split_bandwidth
     fastest = math.inf
     for index in range(tiles.shape[1]):
-        tile_rows, tile_columns, efficiency = tiles[0, index], tiles[1, index], tiles[2, index]
+        tile_rows, tile_columns = tiles[TILE_ROWS, index], tiles[TILE_COLUMNS, index]
+        efficiency = tiles[TILE_EFFICIENCY, index]
         whole = math.ceil(rows / tile_rows) * math.ceil(columns / tile_columns) * batch
         position = 2.0 * tile_rows * tile_columns / (peak / multiprocessors * efficiency)
         splits = 1.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from app.compiled import inner, record
+from app.engine.compiled import inner, record
 from app.engine.gpu.case import Case, GpuOperator, MicroBatch, devices_of
 from app.engine.gpu.collectives import Weights
 from app.engine.gpu.operators import ATTENTION, BATCH, COLUMNS, INNER, QUANTISED_BYTES, busiest_share
@@ -69,7 +69,7 @@ def micro_batch_activations(case: Case, micro: MicroBatch) -> Activations:
         inputs = size * case.hidden * case.tokens * case.depth * micro.samples
         inputs = min(inputs / (micro.tensor if micro.sequence_parallel > 0.0 else 1.0), layers)
         layers = share * inputs + (1.0 - share) * layers
-    return Activations(layers, outside, head, recomputed)
+    return Activations(layers=layers, outside=outside, head=head, recomputed=recomputed)
 
 
 @inner
@@ -91,10 +91,12 @@ def activation_bytes(case: Case, plan: Plan, share: float, activations: Activati
     transient = activations.outside
     if plan.pipeline > 1.0:
         transient = max(activations.layers * share + activations.head - in_flight, 0.0)
-    return in_flight * case.fragmentation, (activations.recomputed + transient) * case.fragmentation
+    return in_flight * case.kernels.fragmentation, (
+        activations.recomputed + transient
+    ) * case.kernels.fragmentation
 
 
-class Memory(NamedTuple):
+class DeviceMemory(NamedTuple):
     """Memory of the fullest device by part, and of its host. [B]"""
 
     weights: float
@@ -107,7 +109,7 @@ class Memory(NamedTuple):
 
 
 @inner
-def device_memory(case: Case, plan: Plan, weights: Weights, activations: Activations) -> Memory:
+def device_memory(case: Case, plan: Plan, weights: Weights, activations: Activations) -> DeviceMemory:
     """Return the memory of the fullest GPU (Rajbhandari et al. 2020, section 3; Micikevicius et al. 2018)."""
     size = case.size
     in_flight, transient = activation_bytes(case, plan, weights.share, activations)
@@ -122,12 +124,12 @@ def device_memory(case: Case, plan: Plan, weights: Weights, activations: Activat
         buffers += 2.0 * (layers / (max(case.depth, 1.0) * weights.share) + weights.outside * size)
     trained, sharded = weights.trained, weights.trained_sharded
     optimizer = (sharded if plan.sharding >= OPTIMIZER else trained) * case.state_bytes
-    return Memory(
-        stored + case.spread / devices_of(plan) * size,
-        (sharded if plan.sharding >= GRADIENTS else trained) * case.kept_gradient_bytes,
-        0.0 if plan.offload > 0.0 else optimizer,
-        in_flight,
-        buffers,
-        case.framework_memory,
-        optimizer if plan.offload > 0.0 else 0.0,
+    return DeviceMemory(
+        weights=stored + case.spread / devices_of(plan) * size,
+        gradients=(sharded if plan.sharding >= GRADIENTS else trained) * case.kept_gradient_bytes,
+        optimizer=0.0 if plan.offload > 0.0 else optimizer,
+        activations=in_flight,
+        buffers=buffers,
+        framework=case.kernels.framework_memory,
+        elsewhere=optimizer if plan.offload > 0.0 else 0.0,
     )

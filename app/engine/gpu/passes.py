@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from app.engine.operators.table import Kind, OperatorTable, Pointwise
 from app.engine.records import FloatLike, Floats
+
+
+class Passes(NamedTuple):
+    """Memory passes over the elements of operators, by direction. [-]"""
+
+    forward: FloatLike
+    backward: FloatLike
+
 
 FORWARD_BACKWARD_PASSES = {
     Pointwise.NONE: (0.0, 0.0),
@@ -43,27 +53,27 @@ WEIGHT_GRADIENT_PASSES = {
 }
 """Those of the backward passes that only sum gradients of scales, shifts and biases."""
 
-EMBEDDING_PASSES = (2.0, 3.0)
+EMBEDDING_PASSES = Passes(forward=2.0, backward=3.0)
 """Gather and write forward; read, add and write the touched rows backward."""
-SOFTMAX_PASSES = (4.5, 5.5)
-"""Mask, softmax and dropout over the attention matrix where attention is not fused."""
+SOFTMAX_FORWARD, SOFTMAX_BACKWARD = 4.5, 5.5
+"""Passes of mask, softmax and dropout over the attention matrix where attention is not fused."""
 
 
-def pointwise_passes(pointwise: Floats, trained: FloatLike = 1.0) -> Floats:
-    """Memory passes of pointwise operators, forward and backward, (2, O) (Ivanov et al. 2021).
+def pointwise_passes(pointwise: Floats, trained: FloatLike = 1.0) -> Passes:
+    """Memory passes of pointwise operators, (O,) each (Ivanov et al. 2021).
 
     The gradients of frozen weights, for which ``trained`` is 0, are not summed:
 
-    >>> pointwise_passes(np.array([Pointwise.LAYER_NORM, Pointwise.GELU])).tolist()
-    [[2.0, 2.0], [5.0, 4.0]]
-    >>> pointwise_passes(np.array([Pointwise.LAYER_NORM]), trained=0.0).tolist()
-    [[2.0], [3.0]]
+    >>> pointwise_passes(np.array([Pointwise.LAYER_NORM, Pointwise.GELU])).backward.tolist()
+    [5.0, 4.0]
+    >>> pointwise_passes(np.array([Pointwise.LAYER_NORM]), trained=0.0).backward.tolist()
+    [3.0]
     """
     table = np.array([FORWARD_BACKWARD_PASSES[kind] for kind in Pointwise]).T
     frozen = np.array([WEIGHT_GRADIENT_PASSES.get(kind, 0.0) for kind in Pointwise])
     kinds = np.asarray(pointwise, dtype=int)
     forward, backward = table[:, kinds]
-    return np.stack([forward, backward - frozen[kinds] * (1.0 - np.asarray(trained))])
+    return Passes(forward=forward, backward=backward - frozen[kinds] * (1.0 - np.asarray(trained)))
 
 
 STATISTICS_BYTES = 8.0

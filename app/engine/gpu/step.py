@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from app.compiled import formula, inner
 from app.engine.collectives import exposed_time
+from app.engine.compiled import formula, inner
 from app.engine.gpu.case import GRADIENT_BYTES, Case, Software, devices_of
 from app.engine.gpu.collectives import CopyCollectives, Weights
 from app.engine.gpu.gemm import narrowing_time
@@ -105,16 +105,16 @@ def step_time(
     sharers = input_sharers(plan.tensor, plan.pipeline, plan.data, case.host_devices)
     per_sample = max(software.host_time_per_sample, software.input_time_per_sample * sharers)
     return GpuStep(
-        (gemm + alone * work.head_gemm) * accumulation,
-        (attention + alone * work.head_attention) * accumulation,
-        (memory + alone * work.head_memory) * accumulation,
-        fixed * accumulation + waiting + software.step_overhead + several,
-        tensor * accumulation,
-        between * accumulation,
-        bubble_slots(plan.pipeline, plan.interleave) * stage_time,
-        data + row_exchange_time(case, plan, software),
-        update,
-        accumulation * host_wait_time(plan.micro_batch, per_sample, stage_time),
+        gemm=(gemm + alone * work.head_gemm) * accumulation,
+        attention=(attention + alone * work.head_attention) * accumulation,
+        memory_bound=(memory + alone * work.head_memory) * accumulation,
+        fixed=fixed * accumulation + waiting + software.step_overhead + several,
+        tensor_comm=tensor * accumulation,
+        pipeline_comm=between * accumulation,
+        pipeline_bubble=bubble_slots(plan.pipeline, plan.interleave) * stage_time,
+        data_comm=data + row_exchange_time(case, plan, software),
+        optimizer=update,
+        input=accumulation * host_wait_time(plan.micro_batch, per_sample, stage_time),
     )
 
 
@@ -132,7 +132,7 @@ def update_time(case: Case, plan: Plan, software: Software, weights: Weights) ->
     if plan.offload == 0.0:
         return updated * (case.update_traffic / case.bandwidth)
     # An optimizer on the host takes gradients down, updates there, and brings new weights back over PCIe.
-    moved = (case.sent_gradient_bytes + case.size) / case.host_bandwidth
+    moved = (case.sent_gradient_bytes + case.size) / case.kernels.host_bandwidth
     return updated * (moved + case.update_traffic / case.host_memory_bandwidth)
 
 
@@ -242,7 +242,7 @@ def exposed_collective_time(
 ) -> float:
     """Time of gradient reduction and parameter gathering not hidden by computation. [s]"""
     overlap, accumulation = software.overlap, plan.accumulation
-    window = case.overlap_window * (stage_time + after)
+    window = case.kernels.overlap_window * (stage_time + after)
     if plan.sharding < OPTIMIZER:
         return exposed_time(collectives.reduced, overlap, window)
     gathered = collectives.gathered * (1.0 - overlap)

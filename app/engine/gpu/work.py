@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from app.compiled import Matrix, inner, record
 from app.engine.collectives import (
     all_to_all_time,
     collective_time,
@@ -17,8 +16,9 @@ from app.engine.collectives import (
     intra_node_allreduce_time,
     ring_pass_time,
 )
-from app.engine.gpu.case import Case, GpuOperator, MicroBatch, Software
-from app.engine.gpu.operators import ATTENTION, EMBEDDING, POINTWISE, operator_time
+from app.engine.compiled import Matrix, inner, record
+from app.engine.gpu.case import COUNTS, ELEMENTS, STATISTICS, Case, GpuOperator, MicroBatch, Software
+from app.engine.gpu.operators import ATTENTION, EMBEDDING, POINTWISE, OperatorCost, operator_time
 from app.engine.operators.table import Section, Split
 from app.engine.plans import Recompute
 
@@ -80,10 +80,12 @@ def passes_of(recompute: float) -> float:
 @inner
 def micro_batch_work(case: Case, software: Software, micro: MicroBatch, costs: Matrix) -> Work:
     """Return the work of one micro-batch over the whole model, from the costs of its operators."""
-    lg, la, lm, eg, ea, em, hg, ha, hm = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    layers_gemm, layers_attention, layers_memory = 0.0, 0.0, 0.0
+    embedding_gemm, embedding_attention, embedding_memory = 0.0, 0.0, 0.0
+    head_gemm, head_attention, head_memory = 0.0, 0.0, 0.0
     for index in range(case.operators.shape[0]):
         row = record(GpuOperator, case.operators, index)
-        forward, backward = operator_time(case, software, row, costs, index)
+        forward, backward = operator_time(case, software, row, record(OperatorCost, costs, index))
         seconds = forward + backward
         seconds += forward * repeated(case, row, micro.recompute)
         seconds *= row.repeats
@@ -92,29 +94,40 @@ def micro_batch_work(case: Case, software: Software, micro: MicroBatch, costs: M
         in_memory = row.kind in (POINTWISE, EMBEDDING)
         if row.section == LAYER:
             if in_memory:
-                lm += seconds
+                layers_memory += seconds
             elif row.kind == ATTENTION:
-                la += seconds
+                layers_attention += seconds
             else:
-                lg += seconds
+                layers_gemm += seconds
         elif row.section == HEAD:
             if in_memory:
-                hm += seconds
+                head_memory += seconds
             elif row.kind == ATTENTION:
-                ha += seconds
+                head_attention += seconds
             else:
-                hg += seconds
+                head_gemm += seconds
         elif in_memory:
-            em += seconds
+            embedding_memory += seconds
         elif row.kind == ATTENTION:
-            ea += seconds
+            embedding_attention += seconds
         else:
-            eg += seconds
-    kernels = kernel_count(case, micro.recompute, software)
-    exchanged = layer_exchange_time(case, software, micro)
+            embedding_gemm += seconds
     within_sample = split_sample_time(case, micro.samples)
-    within_sample += max(context_exchange_time(case, software, micro) - la, 0.0)
-    return Work(lg, la, lm, eg, ea, em, hg, ha, hm, kernels, exchanged, within_sample)
+    within_sample += max(context_exchange_time(case, software, micro) - layers_attention, 0.0)
+    return Work(
+        layers_gemm=layers_gemm,
+        layers_attention=layers_attention,
+        layers_memory=layers_memory,
+        embedding_gemm=embedding_gemm,
+        embedding_attention=embedding_attention,
+        embedding_memory=embedding_memory,
+        head_gemm=head_gemm,
+        head_attention=head_attention,
+        head_memory=head_memory,
+        kernels=kernel_count(case, micro.recompute, software),
+        layer_comm=layer_exchange_time(case, software, micro),
+        sample_comm=within_sample,
+    )
 
 
 @inner
@@ -123,7 +136,7 @@ def kernel_count(case: Case, recompute: float, software: Software) -> float:
 
     An operator of a loop in time counts those of every step.
     """
-    extra = case.recompute_kernels * full_share(recompute)
+    extra = case.kernels.recompute_kernels * full_share(recompute)
     layers = case.layers_launched * (software.kernels_per_layer + extra)
     return layers + case.convolutions_launched * software.kernels_per_convolution + case.own_kernels
 
@@ -144,13 +157,13 @@ def tensor_parallel_time(case: Case, software: Software, micro: MicroBatch) -> f
         return 0.0
     total = 0.0
     for index in range(case.messages.shape[1]):
-        size = micro.samples * case.size * case.messages[0, index]
+        size = micro.samples * case.size * case.messages[ELEMENTS, index]
         if micro.tensor > case.links.devices:
             once = collective_time(size, micro.tensor, case.links.devices, case.links, software.network, 2.0)
         else:
             once = intra_node_allreduce_time(size, micro.tensor, case.links)
-        total += once * case.messages[1, index] * passes_of(micro.recompute)
-    return total * case.sequence_parallel_volume if micro.sequence_parallel > 0.0 else total
+        total += once * case.messages[COUNTS, index] * passes_of(micro.recompute)
+    return total * case.kernels.sequence_parallel_volume if micro.sequence_parallel > 0.0 else total
 
 
 @inner
@@ -240,7 +253,8 @@ def split_sample_time(case: Case, micro_batch: float) -> float:
     exchange = case.cut_convolutions * start + case.halo * case.size / links.bus_bandwidth
     statistics = 0.0
     for index in range(case.norms.shape[1]):
-        statistics += case.norms[1, index] * intra_node_allreduce_time(case.norms[0, index], local, links)
+        once = intra_node_allreduce_time(case.norms[STATISTICS, index], local, links)
+        statistics += case.norms[COUNTS, index] * once
     return 2.0 * (exchange + statistics) + EDGE_KERNELS * case.cut_convolutions * case.launch
 
 
@@ -259,7 +273,7 @@ def forward_share(case: Case, software: Software, micro: MicroBatch, costs: Matr
     micro : MicroBatch
         Says what is computed again, :math:`a_i`. [-]
     costs : array
-        Costs of the operators at full rates. [s]
+        :class:`~app.engine.gpu.operators.OperatorCost` of every operator, at full rates. [s]
 
     Returns
     -------
@@ -289,7 +303,7 @@ def forward_share(case: Case, software: Software, micro: MicroBatch, costs: Matr
         row = record(GpuOperator, case.operators, index)
         if row.section != LAYER:
             continue
-        forward, backward = operator_time(case, software, row, costs, index)
+        forward, backward = operator_time(case, software, row, record(OperatorCost, costs, index))
         share = row.repeats
         if micro.sequence_parallel > 0.0 and row.split == SEQUENCE:
             share /= micro.tensor

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.compiled import inner
+from app.engine.compiled import inner
 from app.engine.ipu.chains import (
     chain_elements,
     handed_on,
@@ -19,6 +19,7 @@ from app.engine.ipu.chains import (
     recomputed_uncut,
     repeats_layers,
 )
+from app.engine.ipu.operator import IpuOperator
 from app.engine.ipu.vector import (
     CTC_OPERATIONS_PER_FRAME,
     EMBEDDING_UPDATE_SHARE,
@@ -45,28 +46,7 @@ matrices of about the weights' size (Anil et al. 2020). [B]"""
 class IpuCase(NamedTuple):
     """Figures of chip, software and model that all plans share."""
 
-    tiles: float
-    clock: float
-    products_per_cycle: float
-    sram_per_tile: float
-    exchange_bytes_per_cycle: float
-    streaming_bandwidth: float
-    streaming_capacity: float
-    host_bandwidth: float
-    machine_devices: float
-    host_devices: float
-    link_bandwidth: float
-    allreduce_bandwidth: float
-    gateway_bandwidth: float
-    exchange_multiplier: float
-    amp_efficiency: float
-    operation_cycles: float
-    elementwise_operation_cycles: float
-    element_cycles: float
-    host_return: float
-    update_overhead: float
-    code_share: float
-    pod_size: float
+    chip: IpuChip
     available_memory: float
     sample_bytes: float
     """Input of one sample on its way from the host. [B]"""
@@ -93,59 +73,6 @@ class IpuCase(NamedTuple):
 def recomputes(plan: Plan) -> bool:
     """Return whether the backward pass recomputes activations, as it always does in phases."""
     return plan.recompute > 0.0 or plan.phases > 1.0
-
-
-class IpuOperator(NamedTuple):
-    """One operator, per sample."""
-
-    attends: float
-    """1 for attention. [-]"""
-    convolution: float
-    runs: float
-    """1 for a product other than attention. [-]"""
-    split: float
-    rows: float
-    inner: float
-    columns: float
-    batch: float
-    area: float
-    width: float
-    spread: float
-    """Input positions per output position of a strided convolution. [-]"""
-    keys: float
-    """Keys each query meets: the mean product of the two lengths over the queries. [-]"""
-    steps: float
-    input_gradient: float
-    elements: float
-    """Elements that its passes go over. [-]"""
-    forward_passes: float
-    backward_passes: float
-    forward_operations: float
-    backward_operations: float
-    bias: float
-    """Elements of its result where a bias is added. [-]"""
-    accumulated: float
-    """Elements of its weight gradient, added to the accumulator. [-]"""
-    results: float
-    """Elements that tensor parallelism reduces forward. [-]"""
-    sources: float
-    """Elements that it reduces backward. [-]"""
-    divided: float
-    """1 where tensor parallelism divides the weights. [-]"""
-    weights: float
-    """Of one repeat. [-]"""
-    saved: float
-    masks: float
-    saved_split: float
-    section: float
-    number: float
-    """Times it occurs in the model. [-]"""
-    place: float
-    """Section, or unit of unlike layers, whose time it is part of. [-]"""
-    share: float
-    """Times it occurs in one layer, embedding or head, or in one repeat of its unit. [-]"""
-    recomputed: float
-    """Share of its repeats that one device alone computes again. [-]"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,10 +134,10 @@ def model_of(table: OperatorTable) -> IpuModel:
         "spread": np.where(table.kernel_area > 1.0, table.stride**2, 1.0),
         "keys": np.maximum(table.squared / np.maximum(table.rows, 1.0), 1.0),
         "elements": np.where(attends, table.batch * table.squared, table.elements),
-        "forward_passes": counts[0],
-        "backward_passes": counts[1],
-        "forward_operations": counts[2] + biased + steps + frames,
-        "backward_operations": counts[3] + biased + products + steps + frames,
+        "forward_passes": counts.forward_passes,
+        "backward_passes": counts.backward_passes,
+        "forward_operations": counts.forward_operations + biased + steps + frames,
+        "backward_operations": counts.backward_operations + biased + products + steps + frames,
         "bias": biased * outputs * table.steps,
         "accumulated": np.where(products, matrix, scattered),
         "results": np.where((table.split == Split.INNER) & plain | lookup, outputs, 0.0),
@@ -269,7 +196,7 @@ def figures_of(
 ) -> IpuCase:
     """Return the figures that all plans share."""
     return IpuCase(
-        **{name: float(getattr(chip, name)) for name in IpuCase._fields if hasattr(chip, name)},
+        chip=chip,
         **{name: float(figure) for name, figure in model.figures.items()},
         available_memory=software.available_memory,
         sample_bytes=model.input_elements * software.input_bytes,

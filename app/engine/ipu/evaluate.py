@@ -8,11 +8,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from app.compiled import Matrix, Places, Vector, inner, kernel, record
 from app.engine.arrays import distinct_columns
+from app.engine.compiled import Matrix, Places, Vector, inner, kernel, record
 from app.engine.ipu.case import IpuCase, IpuModel, figures_of, ipu_capacity, model_of
 from app.engine.ipu.chains import recomputed_uncut, stated_cut
-from app.engine.ipu.layout import CHAIN, KINDS, STAGE, LaidModel, lay_like_layers, lay_unlike_layers, stage_of
+from app.engine.ipu.layout import (
+    KINDS,
+    STAGE,
+    ChainCases,
+    LayerChain,
+    Placement,
+    lay_like_layers,
+    lay_unlike_layers,
+    stage_of,
+)
 from app.engine.ipu.phases import PHASES, count_phases
 from app.engine.ipu.stage_memory import (
     Stage,
@@ -22,20 +31,33 @@ from app.engine.ipu.stage_memory import (
     streamed_memory,
     total_memory,
 )
-from app.engine.ipu.step import IpuStep, step_of, turns_of
+from app.engine.ipu.step import IpuStep, SlowestStages, step_of, turns_of
 from app.engine.ipu.vector import split_ways
-from app.engine.ipu.work import CYCLE_PARTS, PARTS, Loads, cycles_of_operators, micro_batch_work
+from app.engine.ipu.work import (
+    CYCLE_PARTS,
+    PARTS,
+    Cycles,
+    Loads,
+    WorkKey,
+    cycles_of_operators,
+    micro_batch_work,
+)
 from app.engine.operators.table import OperatorTable, Section
 from app.engine.plans import PLAN_FIELDS, Bound, MemoryUse, OperatorTimes, Plan, Plans, StepTime
 from app.engine.records import Floats, Indices, IpuChip, IpuSoftware, Precision
 
-KEY = [PLAN_FIELDS.index(name) for name in ("tensor", "micro_batch", "sequence_parallel")]
-"""Fields of a plan that its micro-batch depends on."""
+KEY = [PLAN_FIELDS.index(name) for name in WorkKey._fields]
 NUMBER = Stage._fields.index("number")
 """Place of the layers by number among the columns of a stage."""
 PIPELINE, RECOMPUTE = (PLAN_FIELDS.index(name) for name in ("pipeline", "recompute"))
-BOUNDS = (Bound.COMPUTE, Bound.COMPUTE, Bound.MEMORY, Bound.EXCHANGE, Bound.LATENCY)
-"""What limits an operator by the part of its cycles that is largest, as in the cycles' order."""
+BOUNDS = Cycles(
+    gemm=Bound.COMPUTE,
+    attention=Bound.COMPUTE,
+    memory_bound=Bound.MEMORY,
+    exchange=Bound.EXCHANGE,
+    sync=Bound.LATENCY,
+)
+"""What limits an operator by the part of its cycles that is largest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +66,7 @@ class Pipeline:
 
     shape: tuple[int, ...]
     """Shape of the plans. [-]"""
-    laid: LaidModel
+    laid: Placement
 
     @property
     def counts(self) -> Floats:
@@ -83,7 +105,7 @@ def pipeline_stages(
         slowest = np.empty((len(keys), 2 * PARTS))
         layers = np.array(stated, dtype=float)
         lay_like_layers(case, rows, keys, times, loads, layers, np.empty(2 * PARTS), stages, slowest)
-    return Pipeline(plans.shape, LaidModel(case, rows, keys, loads, layouts, stages, slowest))
+    return Pipeline(plans.shape, Placement(case, rows, keys, loads, layouts, stages, slowest))
 
 
 def distinct_keys(rows: Floats) -> tuple[Indices, Floats]:
@@ -100,13 +122,18 @@ def _unlike(
     recomputes = (plans[:, RECOMPUTE] > 0) | (plans[:, PHASES] > 1)
     columns = np.stack([keys, plans[:, PIPELINE], recomputes])
     first, layouts = distinct_columns(columns)
-    cases = columns.take(first, axis=1)
-    count = len(split) or int(cases[1].max(initial=1.0))
+    cases = ChainCases(*columns.take(first, axis=1))
+    count = len(split) or int(cases.pipelines.max(initial=1.0))
     stages, slowest = np.empty((len(first), count * STAGE)), np.empty((len(first), 2 * PARTS))
-    layers = np.zeros((CHAIN, len(model.chain)))
     mean = max(model.figures["tokens"] * model.figures["hidden"], 1.0)
-    layers[0], layers[1] = model.counted, model.saved
-    layers[2], layers[3] = model.entering / mean, model.skipping / mean
+    layers = LayerChain(
+        counted=model.counted,
+        saved=model.saved,
+        entering=model.entering / mean,
+        skipping=model.skipping / mean,
+        once=np.empty(len(model.chain)),
+        repeated=np.empty(len(model.chain)),
+    )
     cut = stated_cut(model.counted, split) if split else np.empty(len(model.chain), dtype=np.int64)
     parts = np.empty(2 * PARTS)
     lay_unlike_layers(cases, times, loads, model.chain, layers, cut, len(split), parts, stages, slowest)
@@ -149,7 +176,7 @@ def fullest(case: IpuCase, loads: Loads, plan: Plan, stages: Matrix, c: int) -> 
 
 
 @kernel
-def write_memory(laid: LaidModel, parts: Matrix) -> None:
+def write_memory(laid: Placement, parts: Matrix) -> None:
     """Write the memory of each plan's fullest IPU by part (a row each), and its streaming memory."""
     for i in range(laid.plans.shape[0]):
         plan, loads, c = record(Plan, laid.plans, i), record(Loads, laid.loads, laid.keys[i]), laid.layouts[i]
@@ -161,13 +188,13 @@ def write_memory(laid: LaidModel, parts: Matrix) -> None:
 
 @kernel
 def write_ipu_steps(
-    laid: LaidModel, indices: Places, speeds: Vector, returns: Vector, inputs: Vector, parts: Matrix
+    laid: Placement, indices: Places, speeds: Vector, returns: Vector, inputs: Vector, parts: Matrix
 ) -> None:
     """Write steps of plans with samples of software by part (a row each), and their forward share."""
     for row in range(indices.shape[0]):
         i = indices[row]
         plan, loads, c = record(Plan, laid.plans, i), record(Loads, laid.loads, laid.keys[i]), laid.layouts[i]
-        slowest, weights = laid.slowest[c], heaviest(loads, laid.stages, c)
+        slowest, weights = record(SlowestStages, laid.slowest, c), heaviest(loads, laid.stages, c)
         turns = turns_of(laid.case, plan, loads, slowest, widest(laid.stages, c), speeds[row])
         step = step_of(
             laid.case, plan, loads, slowest, turns, weights, speeds[row], returns[row], inputs[row]
@@ -230,7 +257,7 @@ def _samples(pipeline: Pipeline, software: IpuSoftware) -> Floats:
     return _steps(pipeline.laid, plans, software)
 
 
-def _steps(laid: LaidModel, indices: Indices, software: IpuSoftware) -> Floats:
+def _steps(laid: Placement, indices: Indices, software: IpuSoftware) -> Floats:
     """Return parts of the step and forward share of some plans with every sample of the software, (13, …)."""
     speed = software.sdk_factor * software.framework_factor
     figures = (speed, software.host_returns_per_update, software.input_time_per_sample)
@@ -240,7 +267,7 @@ def _steps(laid: LaidModel, indices: Indices, software: IpuSoftware) -> Floats:
     return parts.reshape(len(parts), *plans.shape)
 
 
-def _memory(laid: LaidModel) -> Floats:
+def _memory(laid: Placement) -> Floats:
     """Return parts of the memory of the fullest IPU of each plan, and its streaming memory, (7, N)."""
     parts = np.empty((len(StageMemory._fields) + 1, len(laid.keys)))
     write_memory(laid, parts)
@@ -325,7 +352,10 @@ def ipu_operator_times(
     scale = column(table.count) * (software.sdk_factor * software.framework_factor / chip.clock)
     total_cycles = forward + backward
     width = chip.exchange_bytes_per_cycle * case.usable
-    ways = np.array([[split_ways(kind, key[0], key[2]) for key in distinct] for kind in table.split])
+    known = [WorkKey(*key) for key in distinct]
+    ways = np.array(
+        [[split_ways(kind, key.tensor, key.sequence_parallel) for key in known] for kind in table.split]
+    )
     flop = column(table.forward_flop * (2.0 + table.input_gradient)) + column(table.forward_flop) * recomputed
     return OperatorTimes(
         forward=forward.sum(axis=0) * scale,

@@ -6,8 +6,9 @@ References
 .. [2] Efficiencies fitted on data/validation/measured.csv.
 """
 
-from app.compiled import record
-from app.engine.ipu.case import IpuCase, IpuOperator, figures_of, model_of
+from app.engine.compiled import record
+from app.engine.ipu.case import IpuCase, figures_of, model_of
+from app.engine.ipu.operator import IpuOperator
 from app.engine.operators.layers import dense_layer
 from app.engine.operators.table import Operator, OperatorTable
 from app.engine.records import IpuChip, IpuSoftware, Precision

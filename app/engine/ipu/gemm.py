@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.compiled import inner
-from app.engine.ipu.case import IpuCase, IpuOperator
+from app.engine.compiled import inner
+from app.engine.ipu.case import IpuCase
+from app.engine.ipu.operator import IpuOperator
 from app.engine.ipu.vector import INNER
 from app.engine.operators.table import Split
 
@@ -24,11 +25,13 @@ FULL_PRECISION_SLOWDOWN = 4.0
 """Cycles of an fp32 product over one in fp16.16 (Graphcore data sheets: 62.4 against 249.7 TFLOP/s)."""
 COLUMNS = float(Split.COLUMNS)
 BATCH = float(Split.BATCH)
-FORWARD_GEMMS = 2
-"""Products forward: attention has scores and context."""
 GEMMS = 6
-"""Products forward and backward: attention has gradients of probabilities, values, queries and keys, every
-other operator one of its input and one of its weights."""
+SCORES, CONTEXT, OF_PROBABILITIES, OF_VALUES, OF_QUERIES, OF_KEYS = range(GEMMS)
+"""Products of attention: two forward, then those of four gradients."""
+PRODUCT, OF_INPUT, OF_WEIGHTS = SCORES, OF_PROBABILITIES, OF_VALUES
+"""Products of any other operator, which has one forward and two gradients."""
+FORWARD_GEMMS = OF_PROBABILITIES
+"""Products forward, which come first."""
 
 
 class Shapes(NamedTuple):
@@ -76,10 +79,22 @@ def operator_shapes(row: IpuOperator, micro_batch: float, tensor: float) -> Shap
             groups = max(batch * outputs / AMP_GROUP, 1.0)
             taps = row.area / row.width * np.ceil(row.width / CHANNEL_GRAIN) * CHANNEL_GRAIN
             padded = taps * max(channels, CHANNEL_GRAIN)
-            return Shapes(positions, AMP_GROUP, AMP_GROUP, groups * samples, padded)
+            return Shapes(
+                positions=positions,
+                channels=AMP_GROUP,
+                outputs=AMP_GROUP,
+                groups=groups * samples,
+                inner=padded,
+            )
     elif row.convolution > 0.0:
         channels = max(channels, CHANNEL_GRAIN)
-    return Shapes(positions, channels, outputs, batch * samples, channels * row.area)
+    return Shapes(
+        positions=positions,
+        channels=channels,
+        outputs=outputs,
+        groups=batch * samples,
+        inner=channels * row.area,
+    )
 
 
 @inner
@@ -92,24 +107,49 @@ def gemm_of(row: IpuOperator, shapes: Shapes, index: int) -> Gemm:
     positions, channels, outputs, groups, side = shapes
     keys, spread, area = row.keys, row.spread, row.area
     if row.attends > 0.0:
-        if index == 0:
-            return Gemm(positions, channels, keys, groups, area, 1.0)
-        if index == 2:
-            return Gemm(positions, channels, keys, groups, max(area / spread, 1.0), 1.0)
-        if index == 3:
-            return Gemm(keys, positions, channels, groups, area, 1.0)
-        if index == 5:
-            return Gemm(keys, positions, channels, groups, 1.0, 1.0)
-        return Gemm(positions, keys, channels, groups, 1.0, 1.0)
-    if index == 0:
-        return Gemm(positions, side, outputs, groups, area, row.runs * row.steps)
-    if index == 2:
-        side = outputs * side / channels / spread
-        repeats = row.runs * row.input_gradient * row.steps
-        return Gemm(positions * spread, side, channels, groups, max(area / spread, 1.0), repeats)
-    if index == 3:
-        return Gemm(side, positions * row.steps, outputs, groups, area, row.runs)
-    return Gemm(1.0, 1.0, 1.0, 1.0, 1.0, 0.0)
+        if index == SCORES:
+            return _once(positions, channels, keys, groups, area)
+        if index == OF_PROBABILITIES:
+            return _once(positions, channels, keys, groups, max(area / spread, 1.0))
+        if index == OF_VALUES:
+            return _once(keys, positions, channels, groups, area)
+        if index == OF_KEYS:
+            return _once(keys, positions, channels, groups, 1.0)
+        return _once(positions, keys, channels, groups, 1.0)
+    if index == PRODUCT:
+        return Gemm(
+            rows=positions,
+            inner=side,
+            columns=outputs,
+            groups=groups,
+            reuse=area,
+            repeats=row.runs * row.steps,
+        )
+    if index == OF_INPUT:
+        return Gemm(
+            rows=positions * spread,
+            inner=outputs * side / channels / spread,
+            columns=channels,
+            groups=groups,
+            reuse=max(area / spread, 1.0),
+            repeats=row.runs * row.input_gradient * row.steps,
+        )
+    if index == OF_WEIGHTS:
+        return Gemm(
+            rows=side,
+            inner=positions * row.steps,
+            columns=outputs,
+            groups=groups,
+            reuse=area,
+            repeats=row.runs,
+        )
+    return Gemm(rows=1.0, inner=1.0, columns=1.0, groups=1.0, reuse=1.0, repeats=0.0)
+
+
+@inner
+def _once(rows: float, inner: float, columns: float, groups: float, reuse: float) -> Gemm:
+    """Return a product that runs once."""
+    return Gemm(rows=rows, inner=inner, columns=columns, groups=groups, reuse=reuse, repeats=1.0)
 
 
 @inner
@@ -228,11 +268,11 @@ def gemm_cycles(case: IpuCase, gemm: Gemm) -> tuple[float, float]:
     surface = m * k / gemm.reuse + k * n + m * n
     padding = _padded(gemm.inner) * _padded(gemm.columns)
     slowdown = FULL_PRECISION_SLOWDOWN if case.size > 2.0 else 1.0
-    serial = np.sqrt(max(surface * case.size / (case.available_memory * case.sram_per_tile), 1.0))
+    serial = np.sqrt(max(surface * case.size / (case.available_memory * case.chip.sram_per_tile), 1.0))
     runs = gemm.repeats * np.ceil(gemm.groups / case.usable)
-    matrix = runs * m * k * n / case.products_per_cycle * padding * slowdown / case.amp_efficiency
-    fetched = surface * case.size / case.exchange_bytes_per_cycle * serial
-    return matrix, runs * case.exchange_multiplier * fetched
+    matrix = runs * m * k * n / case.chip.products_per_cycle * padding * slowdown / case.chip.amp_efficiency
+    fetched = surface * case.size / case.chip.exchange_bytes_per_cycle * serial
+    return matrix, runs * case.chip.exchange_multiplier * fetched
 
 
 @inner

@@ -15,14 +15,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.compiled import Matrix, Places, Vector, inner, kernel, record
 from app.engine.arrays import store
+from app.engine.compiled import Matrix, Places, Vector, inner, kernel, record
 from app.engine.ipu.case import IpuCase, recomputes
-from app.engine.ipu.stage_memory import FITS_BELOW, Stage, stage_memory, total_memory
+from app.engine.ipu.stage_memory import FITS_BELOW, Stage, plain_stage, stage_memory, total_memory
 from app.engine.ipu.work import (
     BACKWARD_TIME,
+    EMBEDDING_PLACE,
     FORWARD_TIME,
-    HEAD,
+    HEAD_PLACE,
+    LAYER_PLACE,
     PARTS,
     PLACE,
     RECOMPUTE_TIME,
@@ -35,22 +37,48 @@ ROUNDING = 1e-9
 """Room for the rounding of sums: of a level that is whole layers plus a share of one, of a stage's time."""
 
 
-class LaidModel(NamedTuple):
+class Placement(NamedTuple):
     """A model laid over the stages of plans."""
 
     case: IpuCase
     plans: Matrix
-    """:class:`Plan` of each, (N, 15)."""
+    """:class:`Plan` of each, a row each."""
     keys: Places
     """What each plan's micro-batch has in common with others', (N,)."""
     loads: Matrix
-    """:class:`Loads` by key, (K, 11)."""
+    """:class:`Loads` by key, a row each."""
     layouts: Places
     """Layout of each plan, (N,)."""
     stages: Matrix
-    """:class:`Stage` of every stage by layout, (C, G · 7)."""
+    """:class:`Stage` of every stage by layout, side by side."""
     slowest: Matrix
-    """Parts of the slowest stage forward, then of the slowest backward with recomputation, (C, 12). [s]"""
+    """:class:`~app.engine.ipu.step.SlowestStages` by layout."""
+
+
+class LayerChain(NamedTuple):
+    """A chain of unlike layers, (L,) each, over what one hands to the next in the mean."""
+
+    counted: Vector
+    """1 for those that count as a layer."""
+    saved: Vector
+    """What each keeps."""
+    entering: Vector
+    """What each is handed by the one before."""
+    skipping: Vector
+    """Skip connections that pass over a cut before each."""
+    once: Vector
+    """Receives the time of each alone. [s]"""
+    repeated: Vector
+    """Receives its time with recomputation. [s]"""
+
+
+class ChainCases(NamedTuple):
+    """What layouts of a chain differ in, (C,) each."""
+
+    keys: Vector
+    pipelines: Vector
+    recomputes: Vector
+    """1 where activations are computed again."""
 
 
 class Stages(NamedTuple):
@@ -162,9 +190,8 @@ def stage_list(counts: Sequence[float], depth: int, pipeline: int) -> tuple[floa
 STAGE = len(Stage._fields)
 """Columns of one stage."""
 KINDS = 3
+FIRST, MIDDLE, LAST = range(KINDS)
 """Kinds of stages that like layers need: the first, the fullest between, the last."""
-CHAIN = 6
-"""Rows on the layers of a chain of unlike ones."""
 HALVINGS = 40
 """Halvings of the interval in which the slowest stage's time lies: exact to rounding."""
 TIMELESS = 1e6
@@ -189,8 +216,10 @@ def end_layers(times: Matrix, k: int, section: int, recompute: bool) -> float:
 
     The head recomputes nothing, since its backward pass follows at once.
     """
-    layer = whole_time(times, k, 1, recompute)
-    return min(whole_time(times, k, section, recompute and section != HEAD) / max(layer, TINY), TIMELESS)
+    layer = whole_time(times, k, LAYER_PLACE, recompute)
+    return min(
+        whole_time(times, k, section, recompute and section != HEAD_PLACE) / max(layer, TINY), TIMELESS
+    )
 
 
 @inner
@@ -212,13 +241,14 @@ def balanced_layers(case: IpuCase, loads: Loads, plan: Plan, times: Matrix, k: i
     """
     limit = math.inf
     if plan.phases <= 1.0:
-        bare = Stage(0.0, 0.0, 1.0, case.tied, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0)
-        single = Stage(1.0, 1.0 / case.depth, 1.0, case.tied, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0)
-        occupied = total_memory(stage_memory(case, loads, plan, bare))
+        without = plain_stage(0.0, 0.0, 1.0, case.tied)
+        single = plain_stage(1.0, 1.0 / case.depth, 1.0, case.tied)
+        occupied = total_memory(stage_memory(case, loads, plan, without))
         per_layer = total_memory(stage_memory(case, loads, plan, single)) - occupied
-        limit = (FITS_BELOW * (case.usable * case.sram_per_tile) - occupied) / max(per_layer, 1.0)
+        limit = (FITS_BELOW * (case.usable * case.chip.sram_per_tile) - occupied) / max(per_layer, 1.0)
     recompute = recomputes(plan)
-    embedding, head = end_layers(times, k, 0, recompute), end_layers(times, k, 2, recompute)
+    embedding = end_layers(times, k, EMBEDDING_PLACE, recompute)
+    head = end_layers(times, k, HEAD_PLACE, recompute)
     if case.tied > 0.0:
         return stage_layers(case.depth, plan.pipeline, limit, embedding + head, 0.0)
     return stage_layers(case.depth, plan.pipeline, limit, embedding, head)
@@ -227,24 +257,49 @@ def balanced_layers(case: IpuCase, loads: Loads, plan: Plan, times: Matrix, k: i
 @inner
 def like_stage(case: IpuCase, plan: Plan, layers: Stages, kind: int) -> Stage:
     """Return a stage of like layers: first, fullest between, or last."""
-    share = layers[kind] / case.depth
     head = 1.0 if case.tied > 0.0 or plan.pipeline <= 1.0 else 0.0
-    if kind == 0:
-        return Stage(layers.first, share, 1.0, head, 0.0, 1.0, layers.first, 1.0, 0.0, 0.0)
-    if kind == 1:
+    if kind == FIRST:
+        return plain_stage(layers.first, layers.first / case.depth, 1.0, head)
+    if kind == MIDDLE:
         present = 1.0 if plan.pipeline > 2.0 else 0.0
-        return Stage(layers.middle, share, 0.0, 0.0, 1.0, present, layers.middle, 1.0, 0.0, 0.0)
+        return _later_stage(case, layers.middle, 0.0, 1.0, present)
     present = 1.0 if plan.pipeline > 1.0 else 0.0
-    position = plan.pipeline - 1.0
-    return Stage(layers.last, share, 0.0, 1.0 - head, position, present, layers.last, 1.0, 0.0, 0.0)
+    return _later_stage(case, layers.last, 1.0 - head, plan.pipeline - 1.0, present)
+
+
+@inner
+def _later_stage(case: IpuCase, layers: float, head: float, position: float, present: float) -> Stage:
+    """Return a stage of like layers behind the first."""
+    return Stage(
+        layers=layers,
+        kept=layers / case.depth,
+        embedding=0.0,
+        head=head,
+        position=position,
+        present=present,
+        number=layers,
+        received=1.0,
+        passing=0.0,
+        begun=0.0,
+    )
 
 
 @inner
 def stated_stage(case: IpuCase, split: Vector, stage: int) -> Stage:
     last = 0 if case.tied > 0.0 else split.shape[0] - 1
-    embedding, head = 1.0 if stage == 0 else 0.0, 1.0 if stage == last else 0.0
     layers = split[stage]
-    return Stage(layers, layers / case.depth, embedding, head, 1.0 * stage, 1.0, layers, 1.0, 0.0, 0.0)
+    return Stage(
+        layers=layers,
+        kept=layers / case.depth,
+        embedding=1.0 if stage == 0 else 0.0,
+        head=1.0 if stage == last else 0.0,
+        position=1.0 * stage,
+        present=1.0,
+        number=layers,
+        received=1.0,
+        passing=0.0,
+        begun=0.0,
+    )
 
 
 @inner
@@ -291,8 +346,9 @@ def keep_slowest(parts: Vector, slowest: Matrix, c: int, g: int) -> None:
 @inner
 def on_stage(times: Matrix, k: int, column: int, embedding: float, layers: float, head: float) -> float:
     """Return the seconds of a stage that holds so much of each section."""
-    of_ends = embedding * times[k, column] + head * times[k, 2 * PLACE + column]
-    return float(of_ends + layers * times[k, PLACE + column])
+    of_embedding = embedding * times[k, EMBEDDING_PLACE * PLACE + column]
+    of_ends = of_embedding + head * times[k, HEAD_PLACE * PLACE + column]
+    return float(of_ends + layers * times[k, LAYER_PLACE * PLACE + column])
 
 
 @kernel
@@ -370,11 +426,11 @@ def balance(times: Vector, last: Vector, most: float, cut: Places) -> None:
 
 @kernel
 def lay_unlike_layers(
-    cases: Matrix,
+    cases: ChainCases,
     times: Matrix,
     loads: Matrix,
     chain: Places,
-    layers: Matrix,
+    layers: LayerChain,
     cut: Places,
     stated: int,
     parts: Vector,
@@ -383,15 +439,11 @@ def lay_unlike_layers(
 ) -> None:
     """Write the stages of networks with unlike layers, for every combination of what they depend on.
 
-    ``cases`` has rows for the key, the stages and whether activations are computed again. ``layers`` says of
-    each of the chain whether it counts as one, what it keeps, what it is handed and what skips it, over what
-    one hands to the next in the mean; it takes the time of each alone and with recomputation. The cut is
-    found unless it is stated. Of skip connections those kept last are taken first, as in a U-Net.
+    The cut is found unless it is stated. Of skip connections those kept last are taken first, as in a U-Net.
     """
-    counted, saved, entering, skipping = layers[0], layers[1], layers[2], layers[3]
-    once, repeated = layers[4], layers[5]
-    for c in range(cases.shape[1]):
-        k, pipeline, recompute = int(cases[0, c]), cases[1, c], cases[2, c]
+    counted, saved, entering, skipping, once, repeated = layers
+    for c in range(cases.keys.size):
+        k, pipeline, recompute = int(cases.keys[c]), cases.pipelines[c], cases.recomputes[c]
         total_saved = 0.0
         for layer in range(chain.shape[0]):
             once[layer] = whole_time(times, k, chain[layer], False)
@@ -423,11 +475,17 @@ def lay_unlike_layers(
                         back = times[k, start + BACKWARD_TIME + part]
                         parts[PARTS + part] += back + more * times[k, start + source + part]
             keep_slowest(parts, slowest, c, g)
-            first, last = 1.0 if g == 0 else 0.0, 1.0 if g == pipeline - 1.0 else 0.0
-            present = 1.0 if g < pipeline else 0.0
             come = max(come, 0.0)
-            weighing, ended, begun = weights / max(loads[k, 0], 1.0), come - passing, most - come
             stage = Stage(
-                weighing, share, first, last, 1.0 * g, present, number, received + ended, passing, begun
+                layers=weights / max(record(Loads, loads, k).layer_weights, 1.0),
+                kept=share,
+                embedding=1.0 if g == 0 else 0.0,
+                head=1.0 if g == pipeline - 1.0 else 0.0,
+                position=1.0 * g,
+                present=1.0 if g < pipeline else 0.0,
+                number=number,
+                received=received + (come - passing),
+                passing=passing,
+                begun=most - come,
             )
             put_stage(stages, c, g, stage)

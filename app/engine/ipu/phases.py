@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from app.compiled import Vector, formula, kernel, record
+from app.engine.compiled import Vector, formula, kernel, record
 from app.engine.ipu.case import ipu_capacity
-from app.engine.ipu.layout import STAGE, LaidModel, stage_of
-from app.engine.ipu.stage_memory import Stage, stage_memory, stage_weights, total_memory
+from app.engine.ipu.layout import STAGE, Placement, stage_of
+from app.engine.ipu.stage_memory import plain_stage, stage_memory, stage_weights, total_memory
 from app.engine.ipu.work import Loads
 from app.engine.plans import PLAN_FIELDS, Plan
 from app.engine.records import IpuChip, IpuSoftware
@@ -60,14 +60,14 @@ def phases_of_layers(layers: float, layer_bytes: float, free: float) -> float:
 
 
 @kernel
-def count_phases(laid: LaidModel, phases: Vector) -> None:
+def count_phases(laid: Placement, phases: Vector) -> None:
     """Write the phases that each plan needs; plans are given, and laid over their stages, in one.
 
     1 where the whole stage fits; else the phases of its layers with weights, gradient accumulator and
     optimizer shard, and those of embedding and head.
     """
     case, stages = laid.case, laid.stages
-    capacity = case.usable * case.sram_per_tile
+    capacity = case.usable * case.chip.sram_per_tile
     for i in range(laid.plans.shape[0]):
         plan, loads, c = (
             record(Plan, laid.plans, i),
@@ -86,7 +86,7 @@ def count_phases(laid: LaidModel, phases: Vector) -> None:
             continue
         # One layer at a time, nothing stashed: the least that a phase has beside its weights.
         laid.plans[i, PHASES] = 2.0
-        one_layer = Stage(1.0, 1.0 / case.depth, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0)
+        one_layer = plain_stage(1.0, 1.0 / case.depth, 1.0, 1.0)
         beside = stage_memory(case, loads, record(Plan, laid.plans, i), one_layer)
         # A layer that does not fit beside its own activations is cut, and they with it.
         room = capacity - beside.buffers - beside.framework

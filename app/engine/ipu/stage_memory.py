@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from app.compiled import inner
+from app.engine.compiled import inner
 from app.engine.ipu.case import IpuCase, recomputes
 from app.engine.ipu.work import Loads
 from app.engine.plans import Plan
@@ -43,6 +43,23 @@ class Stage(NamedTuple):
     """Skip connections that begin before it and end behind it, over the same. [-]"""
     begun: float
     """Skip connections that are kept at most of those that begin in it, over the same. [-]"""
+
+
+@inner
+def plain_stage(layers: float, kept: float, embedding: float, head: float) -> Stage:
+    """Return a first stage without skip connections, which receives what one layer hands to the next."""
+    return Stage(
+        layers=layers,
+        kept=kept,
+        embedding=embedding,
+        head=head,
+        position=0.0,
+        present=1.0,
+        number=layers,
+        received=1.0,
+        passing=0.0,
+        begun=0.0,
+    )
 
 
 class StageMemory(NamedTuple):
@@ -108,8 +125,9 @@ def stage_memory(case: IpuCase, loads: Loads, plan: Plan, stage: Stage) -> Stage
     Examples
     --------
     >>> from app.engine.ipu.examples import case
-    >>> brought, one_layer = Loads(1e6, *[0.0] * 10), Stage(1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0)
-    >>> parts = stage_memory(case(), brought, Plan(*[1.0] * 15), one_layer)
+    >>> brought = Loads(*[0.0] * len(Loads._fields))._replace(layer_weights=1e6)
+    >>> one_layer = plain_stage(1.0, 1.0, embedding=0.0, head=0.0)
+    >>> parts = stage_memory(case(), brought, Plan(*[1.0] * len(Plan._fields)), one_layer)
     >>> parts.weights, round(parts.framework / 1e6)
     (2000000.0, 207)
     """
@@ -138,19 +156,20 @@ def stage_memory(case: IpuCase, loads: Loads, plan: Plan, stage: Stage) -> Stage
         buffers += case.size * loads.layer_weights
     return StageMemory(
         # A phase gathers all of its weights; between phases they lie sharded in streaming memory.
-        resident * case.size / (1.0 if phased else plan.rts),
-        resident * case.size if plan.accumulation > 1.0 else 0.0,
-        0.0 if plan.offload > 0.0 else resident * (case.state / plan.rts_optimizer),
-        activations,
-        buffers,
-        case.code_share * case.tiles * case.sram_per_tile,
+        weights=resident * case.size / (1.0 if phased else plan.rts),
+        gradients=resident * case.size if plan.accumulation > 1.0 else 0.0,
+        optimizer=0.0 if plan.offload > 0.0 else resident * (case.state / plan.rts_optimizer),
+        activations=activations,
+        buffers=buffers,
+        framework=case.chip.code_share * case.chip.tiles * case.chip.sram_per_tile,
     )
 
 
 @inner
-def total_memory(m: StageMemory) -> float:
+def total_memory(memory: StageMemory) -> float:
     """Return the bytes of all parts."""
-    return m.weights + m.gradients + m.optimizer + m.activations + m.buffers + m.framework
+    state = memory.weights + memory.gradients + memory.optimizer
+    return state + memory.activations + memory.buffers + memory.framework
 
 
 @inner
@@ -172,16 +191,16 @@ def phase_rounds(case: IpuCase, loads: Loads, plan: Plan, weights: float) -> flo
     too many they come in several rounds.
 
     >>> from app.engine.ipu.examples import case
-    >>> loads = Loads(1e6, *[0.0] * 10)._replace(boundary=1e6)
+    >>> loads = Loads(*[0.0] * len(Loads._fields))._replace(layer_weights=1e6, boundary=1e6)
     >>> def plan(accumulation: float) -> Plan:
-    ...     return Plan(*[1.0] * 15)._replace(phases=10.0, accumulation=accumulation)
+    ...     return Plan(*[1.0] * len(Plan._fields))._replace(phases=10.0, accumulation=accumulation)
     >>> [phase_rounds(case(), loads, plan(count), 1e6) for count in (1000.0, 4096.0)]
     [1.0, 2.0]
     """
-    if plan.phases <= 1.0 or case.streaming_capacity == 0.0:
+    if plan.phases <= 1.0 or case.chip.streaming_capacity == 0.0:
         return 1.0
     per_micro_batch = plan.phases * loads.boundary / plan.tensor
-    room = case.streaming_capacity - stored_between_phases(case, plan, weights)
+    room = case.chip.streaming_capacity - stored_between_phases(case, plan, weights)
     if per_micro_batch <= 0.0 or room < per_micro_batch:
         # Nothing waits, or not even one micro-batch has room: the plan does not fit.
         return 1.0

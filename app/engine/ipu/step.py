@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.compiled import Vector, formula, inner
+from app.engine.compiled import formula, inner
 from app.engine.host import host_wait_time, input_sharers
 from app.engine.ipu.case import IpuCase
 from app.engine.ipu.stage_memory import phase_rounds
-from app.engine.ipu.work import LINKS, PARTS, Loads, allreduce_time
+from app.engine.ipu.work import Loads, StageTime, allreduce_time
 from app.engine.plans import Plan
 
 
@@ -43,7 +43,14 @@ class IpuStep(NamedTuple):
     """Waiting for samples that the host has not prepared or sent in time."""
 
 
-class Turns(NamedTuple):
+class SlowestStages(NamedTuple):
+    """The slowest stage forward and the slowest backward, with recomputation. [s]"""
+
+    forward: StageTime
+    backward: StageTime
+
+
+class SlotTime(NamedTuple):
     """One micro-batch on the slowest stages. [s]"""
 
     forward: float
@@ -55,7 +62,7 @@ class Turns(NamedTuple):
 @inner
 def replicas_in_pod(case: IpuCase, plan: Plan) -> float:
     """Return the replicas whose all-reduce stays on IPU-Links: at least one, at most all."""
-    inside = float(np.floor(case.pod_size / (plan.tensor * plan.pipeline)))
+    inside = float(np.floor(case.chip.pod_size / (plan.tensor * plan.pipeline)))
     return min(plan.data, max(inside, 1.0))
 
 
@@ -144,24 +151,35 @@ def optimizer_streaming_time(weights: float, state: float, replicas: float, band
 
 
 @inner
-def turns_of(case: IpuCase, plan: Plan, loads: Loads, slowest: Vector, widest: float, speed: float) -> Turns:
+def turns_of(
+    case: IpuCase, plan: Plan, loads: Loads, slowest: SlowestStages, widest: float, speed: float
+) -> SlotTime:
     """Return the forward and the backward superstep, what runs on the chip times the software's factor.
 
     Activations go on forward and their gradients come back, with the skip connections over the cut, and every
     superstep waits for the widest cut. A pipeline longer than a rack has a hop over GW-Links, for which
     every superstep waits too.
     """
-    forward, backward = 0.0, 0.0
-    for part in range(LINKS):
-        forward += slowest[part] * speed
-        backward += slowest[PARTS + part] * speed
     handed_on, moved = 2.0 * loads.boundary, 0.0
     if plan.pipeline > 1.0:
-        beyond = plan.tensor * plan.pipeline > case.pod_size
-        moved = widest * handed_on / (case.gateway_bandwidth if beyond else case.link_bandwidth)
+        beyond = plan.tensor * plan.pipeline > case.chip.pod_size
+        moved = widest * handed_on / (case.chip.gateway_bandwidth if beyond else case.chip.link_bandwidth)
     if plan.phases > 1.0:
-        moved += 2.0 * plan.phases * handed_on / plan.tensor / case.streaming_bandwidth
-    return Turns(forward + slowest[LINKS], backward + slowest[PARTS + LINKS], moved)
+        moved += 2.0 * plan.phases * handed_on / plan.tensor / case.chip.streaming_bandwidth
+    return SlotTime(
+        forward=stage_seconds(slowest.forward, speed),
+        backward=stage_seconds(slowest.backward, speed),
+        moved=moved,
+    )
+
+
+@inner
+def stage_seconds(stage: StageTime, speed: float) -> float:
+    """Return the time of a stage: what runs on the chip times the software's factor, and its waiting. [s]"""
+    on_chip = stage.gemm * speed + stage.attention * speed + stage.memory_bound * speed
+    on_chip += stage.exchange * speed
+    on_chip += stage.sync * speed
+    return on_chip + stage.tensor_comm
 
 
 @inner
@@ -170,9 +188,9 @@ def input_wait(case: IpuCase, plan: Plan, slot: float, prepared: float) -> float
 
     Copies whose first stages stand in one machine share the way to it, those of one host its processors.
     """
-    processors = prepared * input_sharers(plan.tensor, plan.pipeline, plan.data, case.host_devices)
-    link = case.sample_bytes / case.host_bandwidth
-    link *= input_sharers(plan.tensor, plan.pipeline, plan.data, case.machine_devices)
+    processors = prepared * input_sharers(plan.tensor, plan.pipeline, plan.data, case.chip.host_devices)
+    link = case.sample_bytes / case.chip.host_bandwidth
+    link *= input_sharers(plan.tensor, plan.pipeline, plan.data, case.chip.machine_devices)
     return float(host_wait_time(plan.micro_batch, max(processors, link), slot))
 
 
@@ -181,8 +199,8 @@ def step_of(
     case: IpuCase,
     plan: Plan,
     loads: Loads,
-    slowest: Vector,
-    turns: Turns,
+    slowest: SlowestStages,
+    turns: SlotTime,
     weights: float,
     speed: float,
     returns: float,
@@ -195,37 +213,42 @@ def step_of(
     the time that the processors of one host take for a sample.
     """
     message = case.size * weights
-    gathered = (plan.rts - 1.0) / plan.rts * message / case.allreduce_bandwidth
+    gathered = (plan.rts - 1.0) / plan.rts * message / case.chip.allreduce_bandwidth
     reduced = gradient_allreduce_time(
-        message, plan.data, replicas_in_pod(case, plan), case.allreduce_bandwidth, case.gateway_bandwidth
+        message,
+        plan.data,
+        replicas_in_pod(case, plan),
+        case.chip.allreduce_bandwidth,
+        case.chip.gateway_bandwidth,
     )
     optimizer = 0.0
     if plan.phases > 1.0:
         # Every round loads the weights again, and sums its gradients with those of the rounds before.
         rounds = phase_rounds(case, loads, plan, weights)
-        loaded = rounds * (message / plan.rts / case.streaming_bandwidth + gathered)
+        loaded = rounds * (message / plan.rts / case.chip.streaming_bandwidth + gathered)
         optimizer = max(loaded - plan.accumulation * turns.forward, 0.0)
         optimizer += max(loaded - plan.accumulation * turns.backward, 0.0)
-        optimizer += (rounds - 1.0) * 2.0 * message / plan.rts / case.streaming_bandwidth
+        optimizer += (rounds - 1.0) * 2.0 * message / plan.rts / case.chip.streaming_bandwidth
     else:
         reduced += 2.0 * plan.accumulation * gathered
     if plan.phases > 1.0 or plan.offload > 0.0:
         optimizer += optimizer_streaming_time(
-            weights, case.state, plan.rts_optimizer, case.streaming_bandwidth
+            weights, case.state, plan.rts_optimizer, case.chip.streaming_bandwidth
         )
     many = plan.accumulation * speed
     slot = turns.forward + turns.backward + turns.moved
+    ahead, back = slowest.forward, slowest.backward
     return IpuStep(
-        many * (slowest[0] + slowest[PARTS]),
-        many * (slowest[1] + slowest[PARTS + 1]),
-        many * (slowest[2] + slowest[PARTS + 2]),
-        many * (slowest[3] + slowest[PARTS + 3]),
-        many * (slowest[4] + slowest[PARTS + 4]),
-        plan.accumulation * (slowest[LINKS] + slowest[PARTS + LINKS]),
-        plan.accumulation * turns.moved,
-        (plan.pipeline - 1.0) * slot,
-        reduced,
-        optimizer,
-        returns * case.host_return + case.update_overhead,
-        plan.accumulation * input_wait(case, plan, slot, prepared),
+        gemm=many * (ahead.gemm + back.gemm),
+        attention=many * (ahead.attention + back.attention),
+        memory_bound=many * (ahead.memory_bound + back.memory_bound),
+        exchange=many * (ahead.exchange + back.exchange),
+        sync=many * (ahead.sync + back.sync),
+        tensor_comm=plan.accumulation * (ahead.tensor_comm + back.tensor_comm),
+        pipeline_comm=plan.accumulation * turns.moved,
+        pipeline_bubble=(plan.pipeline - 1.0) * slot,
+        data_comm=reduced,
+        optimizer=optimizer,
+        fixed=returns * case.chip.host_return + case.chip.update_overhead,
+        input=plan.accumulation * input_wait(case, plan, slot, prepared),
     )

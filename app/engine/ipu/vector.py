@@ -9,17 +9,14 @@ feed-forward ratio F, a heads and micro-batches of b sequences of length s they 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 
-from app.compiled import inner
+from app.engine.compiled import inner
+from app.engine.ipu.operator import IpuOperator
 from app.engine.operators.table import Kind, OperatorTable, Pointwise, Split
 from app.engine.records import Floats
-
-if TYPE_CHECKING:
-    from app.engine.ipu.case import IpuOperator
-
 
 Count = tuple[float, float, float, float]
 
@@ -83,8 +80,17 @@ REPLICATED = float(Split.REPLICATED)
 SEQUENCE = float(Split.SEQUENCE)
 
 
-def own_counts(table: OperatorTable) -> Floats:
-    """Return passes and operations of the operators themselves, without bias and accumulation, (4, O)."""
+class VectorCounts(NamedTuple):
+    """Passes and operations of operators, (O,) each."""
+
+    forward_passes: Floats
+    backward_passes: Floats
+    forward_operations: Floats
+    backward_operations: Floats
+
+
+def own_counts(table: OperatorTable) -> VectorCounts:
+    """Return passes and operations of the operators themselves, without bias and accumulation."""
     by_kind = {Kind.ATTENTION: SOFTMAX_COUNTS, Kind.EMBEDDING: EMBEDDING_COUNTS}
     counts = [
         POINTWISE_COUNTS[Pointwise(int(pointwise))]
@@ -92,7 +98,7 @@ def own_counts(table: OperatorTable) -> Floats:
         else by_kind.get(Kind(int(kind)), (0, 0, 0, 0))
         for kind, pointwise in zip(table.kind, table.pointwise, strict=True)
     ]
-    return np.array(counts, dtype=float).reshape(-1, 4).T
+    return VectorCounts(*np.array(counts, dtype=float).reshape(-1, len(VectorCounts._fields)).T)
 
 
 @inner

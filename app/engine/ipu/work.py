@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.compiled import Matrix, formula, inner, kernel, record
 from app.engine.arrays import store
-from app.engine.ipu.case import IpuCase, IpuOperator
+from app.engine.compiled import Matrix, formula, inner, kernel, record
+from app.engine.ipu.case import IpuCase
 from app.engine.ipu.gemm import (
     FORWARD_GEMMS,
     GEMMS,
@@ -18,6 +18,7 @@ from app.engine.ipu.gemm import (
     operator_shapes,
     temporaries,
 )
+from app.engine.ipu.operator import IpuOperator
 from app.engine.ipu.vector import split_ways, vector_passes
 from app.engine.operators.table import Section
 
@@ -33,17 +34,40 @@ class Cycles(NamedTuple):
 
 
 CYCLE_PARTS = Cycles._fields
-STAGE_TIME_PARTS = (*CYCLE_PARTS, "tensor_comm")
-"""Parts of the time of one micro-batch in a stage."""
-ON_CHIP = LINKS = len(CYCLE_PARTS)
-"""Index of the part that waits for other devices."""
-PARTS = len(STAGE_TIME_PARTS)
+
+
+class StageTime(NamedTuple):
+    """Time of one micro-batch in a stage in one direction, by part. [s]"""
+
+    gemm: float
+    attention: float
+    memory_bound: float
+    exchange: float
+    sync: float
+    tensor_comm: float
+    """Waiting for other devices."""
+
+
+ON_CHIP = len(CYCLE_PARTS)
+"""Parts that come first, in the order of :class:`Cycles`."""
+LINKS = StageTime._fields.index("tensor_comm")
+PARTS = len(StageTime._fields)
 FORWARD_TIME, BACKWARD_TIME, RECOMPUTE_TIME, WEIGHTS = 0, PARTS, 2 * PARTS, 3 * PARTS
 """Places of one section's columns: seconds forward, backward, and forward once more of what one device alone
 recomputes, by part; then the parameters that unlike layers bring to a stage, without those of the head."""
 PLACE = 3 * PARTS + 1
 """Columns of one section."""
 EMBEDDING, LAYER, HEAD = float(Section.EMBEDDING), float(Section.LAYER), float(Section.HEAD)
+EMBEDDING_PLACE, LAYER_PLACE, HEAD_PLACE = int(Section.EMBEDDING), int(Section.LAYER), int(Section.HEAD)
+"""Places of the sections of like layers."""
+
+
+class WorkKey(NamedTuple):
+    """The fields of a plan that one micro-batch depends on."""
+
+    tensor: float
+    micro_batch: float
+    sequence_parallel: float
 
 
 class Loads(NamedTuple):
@@ -152,20 +176,23 @@ def operator_cycles(
             matrix += units
             exchange += fetched
             products += gemm.repeats
-    elements = case.element_cycles * (case.size / 2.0) * passes / case.usable
-    sync = case.operation_cycles * products + case.elementwise_operation_cycles * operations
-    if row.attends > 0.0:
-        return Cycles(0.0, matrix, elements, exchange, sync)
-    return Cycles(matrix, 0.0, elements, exchange, sync)
+    elements = case.chip.element_cycles * (case.size / 2.0) * passes / case.usable
+    sync = case.chip.operation_cycles * products + case.chip.elementwise_operation_cycles * operations
+    attends = row.attends > 0.0
+    return Cycles(
+        gemm=0.0 if attends else matrix,
+        attention=matrix if attends else 0.0,
+        memory_bound=elements,
+        exchange=exchange,
+        sync=sync,
+    )
 
 
 @inner
-def both_cycles(
-    case: IpuCase, row: IpuOperator, micro_batch: float, tensor: float, sequence_parallel: float
-) -> tuple[Cycles, Cycles]:
+def both_cycles(case: IpuCase, row: IpuOperator, key: WorkKey) -> tuple[Cycles, Cycles]:
     """Return the cycles of one repeat of an operator, forward and backward."""
-    shapes = operator_shapes(row, micro_batch, tensor)
-    passes, backward_passes = vector_passes(row, micro_batch, tensor, sequence_parallel)
+    shapes = operator_shapes(row, key.micro_batch, key.tensor)
+    passes, backward_passes = vector_passes(row, key.micro_batch, key.tensor, key.sequence_parallel)
     return (
         operator_cycles(case, row, shapes, False, passes, row.forward_operations),
         operator_cycles(case, row, shapes, True, backward_passes, row.backward_operations),
@@ -178,7 +205,7 @@ def cycles_of_operators(case: IpuCase, operators: Matrix, keys: Matrix, cycles: 
     for k in range(keys.shape[0]):
         for o in range(operators.shape[0]):
             row = record(IpuOperator, operators, o)
-            forward, backward = both_cycles(case, row, keys[k, 1], keys[k, 0], keys[k, 2])
+            forward, backward = both_cycles(case, row, record(WorkKey, keys, k))
             store(cycles, o, 2 * k * ON_CHIP, forward)
             store(cycles, o, (2 * k + 1) * ON_CHIP, backward)
 
@@ -192,17 +219,20 @@ def work_of_keys(case: IpuCase, operators: Matrix, keys: Matrix, times: Matrix, 
     other devices arrive by one more reduction (Shoeybi et al. 2019, section 3). Nothing hides them.
     """
     for k in range(keys.shape[0]):
-        tensor, micro_batch, sequence_parallel = keys[k, 0], keys[k, 1], keys[k, 2]
+        key = record(WorkKey, keys, k)
+        tensor, micro_batch = key.tensor, key.micro_batch
         # Ranks of more than one rack wait for the GW-Links between them.
-        bandwidth = case.gateway_bandwidth if tensor > case.pod_size else case.allreduce_bandwidth
+        bandwidth = (
+            case.chip.gateway_bandwidth if tensor > case.chip.pod_size else case.chip.allreduce_bandwidth
+        )
         for o in range(operators.shape[0]):
             row = record(IpuOperator, operators, o)
-            forward, backward = both_cycles(case, row, micro_batch, tensor, sequence_parallel)
+            forward, backward = both_cycles(case, row, key)
             start = int(row.place) * PLACE
             for part in range(ON_CHIP):
-                ahead = row.share * (forward[part] / case.clock)
+                ahead = row.share * (forward[part] / case.chip.clock)
                 times[k, start + FORWARD_TIME + part] += ahead
-                times[k, start + BACKWARD_TIME + part] += row.share * (backward[part] / case.clock)
+                times[k, start + BACKWARD_TIME + part] += row.share * (backward[part] / case.chip.clock)
                 times[k, start + RECOMPUTE_TIME + part] += row.recomputed * ahead
             link = row.share * allreduce_time(case.size * micro_batch * row.results, tensor, bandwidth)
             times[k, start + FORWARD_TIME + LINKS] += link
@@ -212,23 +242,22 @@ def work_of_keys(case: IpuCase, operators: Matrix, keys: Matrix, times: Matrix, 
             )
             if row.section != HEAD:
                 times[k, start + WEIGHTS] += row.share * row.weights / (tensor if row.divided > 0.0 else 1.0)
-        store(loads, k, 0, loads_with(case, operators, micro_batch, tensor, sequence_parallel))
+        store(loads, k, 0, loads_with(case, operators, key))
 
 
 @inner
-def loads_with(
-    case: IpuCase, operators: Matrix, micro_batch: float, tensor: float, sequence_parallel: float
-) -> Loads:
+def loads_with(case: IpuCase, operators: Matrix, key: WorkKey) -> Loads:
     """Return the loads of one micro-batch.
 
     A product's temporaries are both factors and the result of its piece on each tile, up to the
     share of the SRAM that the software allows (Graphcore, "Available memory proportion," 2021).
     Logits are not kept: the output product runs in serial parts that fit its temporaries.
     """
+    tensor, micro_batch, sequence_parallel = key
     layer_weights, embedding_weights, head_weights = 0.0, 0.0, 0.0
     layer_buffers, embedding_buffers, head_buffers = 0.0, 0.0, 0.0
     layer, embedding = 0.0, 0.0
-    limit = case.available_memory * case.sram_per_tile * case.tiles
+    limit = case.available_memory * case.chip.sram_per_tile * case.chip.tiles
     for o in range(operators.shape[0]):
         row = record(IpuOperator, operators, o)
         shapes = operator_shapes(row, micro_batch, tensor)
@@ -261,22 +290,22 @@ def loads_with(
         checkpoints = micro_batch * case.size * case.checkpoints
         live = micro_batch * case.size * case.live
     return Loads(
-        layer_weights / case.depth,
-        embedding_weights,
-        head_weights,
-        layer_buffers,
-        embedding_buffers,
-        head_buffers,
-        boundary,
-        layer,
-        checkpoints,
-        live,
-        micro_batch * embedding,
+        layer_weights=layer_weights / case.depth,
+        embedding_weights=embedding_weights,
+        head_weights=head_weights,
+        layer_buffers=layer_buffers,
+        embedding_buffers=embedding_buffers,
+        head_buffers=head_buffers,
+        boundary=boundary,
+        layer=layer,
+        checkpoints=checkpoints,
+        live=live,
+        embedding=micro_batch * embedding,
     )
 
 
 def micro_batch_work(case: IpuCase, operators: Matrix, keys: Matrix, places: int) -> tuple[Matrix, Matrix]:
-    """Return times (K, places · PLACE) and :class:`Loads` (K, 11) of distinct keys, (K, 3)."""
+    """Return times (K, places · PLACE) and :class:`Loads` as rows of distinct :class:`WorkKey`."""
     times = np.zeros((len(keys), places * PLACE))
     loads = np.empty((len(keys), len(Loads._fields)))
     work_of_keys(case, operators, keys, times, loads)

@@ -311,8 +311,8 @@ def unlike_layers(
     kinds = layer_kinds(shape, tokens)
     operators: list[Operator] = []
     for (windowed, routed), count in kinds.items():
-        windowed_apart = windowed and len({kind[0] for kind in kinds}) > 1
-        dense_apart = not routed and len({kind[1] for kind in kinds}) > 1
+        windowed_apart = windowed and len({some for some, _ in kinds}) > 1
+        dense_apart = not routed and len({some for _, some in kinds}) > 1
         name = f"{prefix}{'window_' if windowed_apart else ''}{'dense_' if dense_apart else ''}"
         operators += transformer_layer(
             shape,

@@ -8,12 +8,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from app.engine.errors import TooManyPlans
 from app.engine.plans import Plans, Recompute, Sharding
 from app.engine.records import Floats
-from app.engine.search.shares import Options, spread_options
+from app.engine.search.shares import (
+    OF_ALL,
+    OF_LARGEST,
+    Layout,
+    Options,
+    PlanOption,
+    spread_options,
+    trait_of,
+)
 from app.engine.search.space import Space, divisors, layouts, whole
-from app.errors import FieldError, Message, TooLarge
 
+TENSOR, PIPELINE, DATA = (Layout._fields.index(name) for name in ("tensor", "pipeline", "data"))
 MODES = [float(mode) for mode in Recompute]
 STAGES = [float(stage) for stage in Sharding]
 SWITCH = [0.0, 1.0]
@@ -30,7 +39,8 @@ def plans_of(spread: Options) -> Plans:
     split tokens of one rank. Gradients and parameters are sharded without a pipeline only, for its stages
     would exchange them for every micro-batch.
     """
-    rows = np.empty((plan_count(spread)[0], len(Plans.__slots__)))
+    total, _ = plan_count(spread)
+    rows = np.empty((total, len(Plans.__slots__)))
     spread_options(spread, rows, np.zeros(2, dtype=np.int64))
     return Plans.of_rows(rows)
 
@@ -39,37 +49,43 @@ def plan_count(spread: Options) -> tuple[int, int]:
     """Return the number of plans of all layouts, and of the layout with the most."""
     count = np.zeros(2, dtype=np.int64)
     spread_options(spread, np.empty((0, len(Plans.__slots__))), count)
-    if count[0] > MOST_PLANS:
-        message = Message(
+    if count[OF_ALL] > MOST_PLANS:
+        raise TooManyPlans(
             "more than {most} plans to compare; set the tensor or pipeline degree, or choose a "
             "global batch and device count with fewer divisors",
-            {"most": MOST_PLANS},
+            field="plan",
+            most=MOST_PLANS,
         )
-        raise TooLarge(message, [FieldError("plan", message)])
-    return int(count[0]), int(count[1])
+    return int(count[OF_ALL]), int(count[OF_LARGEST])
 
 
 def spread_of(space: Space, degrees: Floats) -> Options:
-    """Return the options that layouts, (L, 5), are spread over."""
+    """Return the options that layouts, :class:`Layout` as rows, are spread over."""
     ranks = _ranks(space, degrees)
-    pipelines = sorted(set(degrees[:, 1].astype(int).tolist()))
+    pipelines = sorted(set(degrees[:, PIPELINE].astype(int).tolist()))
     parts = [_chunks(space, pipeline) for pipeline in pipelines]
     chunks = np.zeros((len(parts), max(map(len, parts), default=1)))
     for row, values in enumerate(parts):
         chunks[row, : len(values)] = values
-    # Layouts of the same traits have the same options.
-    traits = np.count_nonzero(ranks, axis=0) * 8 + (degrees[:, :3] > 1) @ [4, 2, 1]
-    occurring = set(traits.tolist())
-    options = [
-        _options(space, trait & 4 > 0, trait & 2 > 0, trait & 1 > 0, trait >> 3) if trait in occurring else []
-        for trait in range(8 * len(ranks) + 8)
+    several = np.count_nonzero(ranks, axis=0)
+    occurring = set(trait_of(several, *(degrees[:, place] for place in (TENSOR, PIPELINE, DATA))).tolist())
+    by_trait = [
+        _choices(space, *trait) if number in occurring else []
+        # In the order of their numbers.
+        for number, trait in enumerate(
+            itertools.product(range(len(ranks) + 1), (False, True), (False, True), (False, True))
+        )
     ]
-    starts = whole([0, *itertools.accumulate(map(len, options))])
-    option_rows = (
-        np.array([option for trait in options for option in trait], dtype=float).reshape(-1, 5).T.copy()
+    return Options(
+        layouts=degrees,
+        ranks=ranks,
+        pipelines=whole(pipelines),
+        chunks=chunks,
+        experts=whole(space.choices("expert", divisors(space.experts))),
+        expert_count=space.experts,
+        choices=np.array(list(itertools.chain(*by_trait)), dtype=float).reshape(-1, len(PlanOption._fields)),
+        starts=whole([0, *itertools.accumulate(map(len, by_trait))]),
     )
-    experts = whole(space.choices("expert", divisors(space.experts)))
-    return Options(degrees, ranks, whole(pipelines), chunks, experts, space.experts, option_rows, starts)
 
 
 def _chunks(space: Space, pipeline: int) -> list[int]:
@@ -90,7 +106,7 @@ def _ranks(space: Space, degrees: Floats) -> Floats:
 
     Plans that share nothing take the first: all copies where that is allowed.
     """
-    tensor, data = degrees[:, 0], degrees[:, 2]
+    tensor, data = degrees[:, TENSOR], degrees[:, DATA]
     if "sharding_ranks" in space.allowed:
         requested = sorted(space.allowed["sharding_ranks"])
         ranks = np.array([np.where(data % value == 0, value, 0.0) for value in requested])
@@ -101,8 +117,8 @@ def _ranks(space: Space, degrees: Floats) -> Floats:
     return np.stack([data, np.where(inside, machine_copies, 0.0)])
 
 
-def _options(space: Space, tensor: bool, pipeline: bool, data: bool, ranks: int) -> list[tuple[float, ...]]:
-    """Return recomputation, sequence parallelism, sharding, sharding ranks and offload."""
+def _choices(space: Space, ranks: int, tensor: bool, pipeline: bool, data: bool) -> list[PlanOption]:
+    """Return the choices of layouts of a trait."""
     transformer = space.heads > 0
     modes = MODES if transformer and not space.fused_attention else [Recompute.NONE, Recompute.FULL]
     stages = STAGES if not pipeline else STAGES[: Sharding.OPTIMIZER + 1]
@@ -115,7 +131,13 @@ def _options(space: Space, tensor: bool, pipeline: bool, data: bool, ranks: int)
         for slot in range(ranks if stage > 0 else 1)
     ]
     return [
-        (float(recompute), float(sequence), float(stage), slot, float(offload))
+        PlanOption(
+            recompute=float(recompute),
+            sequence_parallel=float(sequence),
+            sharding=float(stage),
+            slot=slot,
+            offload=float(offload),
+        )
         for recompute, sequence, (stage, slot), offload in itertools.product(
             space.effective("recompute", modes),
             space.effective("sequence_parallel", splits),
@@ -139,6 +161,7 @@ def combinations(space: Space, layout_count: int) -> int:
     return layout_count * math.prod(sizes)
 
 
+LAYOUT = [Plans.__slots__.index(name) for name in Layout._fields]
 NEUTRAL = [Plans.__slots__.index(name) for name in ("sequence_parallel", "sharding")]
 RANKS = Plans.__slots__.index("sharding_ranks")
 PHASES = Plans.__slots__.index("phases")
@@ -157,18 +180,18 @@ def ipu_plans(space: Space) -> tuple[Plans, int]:
     offload, phases = space.choices("offload", SWITCH), space.choices("phases", [1.0])
     enumerated = 0
     blocks, positions = [], []
-    for data in np.unique(degrees[:, 2]):
-        mine = np.flatnonzero(degrees[:, 2] == data)
+    for data in np.unique(degrees[:, DATA]):
+        mine = np.flatnonzero(degrees[:, DATA] == data)
         shares = _shares(space, int(data))
         options = [(*mode, *share) for mode in itertools.product(modes, offload, phases) for share in shares]
         ways = len(space.choices("rts", range(int(data).bit_length())))
         ways *= len(space.choices("rts_optimizer", range(2)))
         enumerated += mine.size * len(modes) * len(offload) * len(phases) * ways
         block = np.ones((mine.size, len(options), len(Plans.__slots__)))
-        block[..., :5] = degrees[mine, np.newaxis]
+        block[..., LAYOUT] = degrees[mine, np.newaxis]
         block[..., NEUTRAL] = 0.0
         block[..., RANKS] = data
-        block[..., OPTIONS] = np.array(options, dtype=float).reshape(-1, 5)
+        block[..., OPTIONS] = np.array(options, dtype=float).reshape(-1, len(OPTIONS))
         blocks.append(block.reshape(-1, len(Plans.__slots__)))
         positions.append(np.repeat(mine, len(options)))
     if not blocks:

@@ -6,35 +6,46 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.compiled import Matrix, Places, Vector, called, kernel
+from app.engine.compiled import Matrix, Places, Vector, called, kernel
 from app.engine.gpu.case import Case, GpuCase, Software
-from app.engine.gpu.evaluate import Evaluated, PlanCache, evaluate_rows, write_steps
+from app.engine.gpu.evaluate import PlanCache, PlanFigures, evaluate_rows, write_steps
 from app.engine.plans import PLAN_FIELDS, Plans
 from app.engine.records import Floats
 from app.engine.search.enumeration import plan_count
 from app.engine.search.shares import Options, plans_of_layout
 
+ENDS = len(PLAN_FIELDS) + 4
+CLOSEST_MEMORY, CLOSEST_ELSEWHERE, LEAST_MEMORY, LEAST_FULLNESS = range(len(PLAN_FIELDS), ENDS)
+"""Places behind the fields of the least full plan: its memory and memory elsewhere, the least memory of any
+plan, and how full the least full one is."""
+FITS, ALL = 0, 1
+"""Counts of plans: that fit, of all."""
+
 
 @dataclass(frozen=True, slots=True)
-class Fitting:
+class Candidates:
     """The plans that fit, or the one closest to fitting."""
 
     plans: Plans
-    evaluated: Evaluated
+    evaluated: PlanFigures
     count: int
     """All plans, whether they fit or not. [-]"""
     least_memory: float
     """Of all of them. [B]"""
 
     @classmethod
-    def of(cls, rows: Floats, evaluated: Evaluated, ends: Vector, counts: Places) -> Fitting:
+    def of(cls, rows: Floats, evaluated: PlanFigures, ends: Vector, counts: Places) -> Candidates:
         """Return the result of :func:`keep_rows`."""
-        width, fitting_count, count = len(PLAN_FIELDS), int(counts[0]), int(counts[1])
+        fitting_count, count, least = int(counts[FITS]), int(counts[ALL]), float(ends[LEAST_MEMORY])
         if fitting_count == 0 < count:
-            closest = Evaluated(ends[width : width + 1], ends[width + 1 : width + 2], np.array([np.inf]))
-            return cls(Plans.of_rows(ends[np.newaxis, :width]), closest, count, float(ends[-2]))
-        fitted = Evaluated(*(values[:fitting_count] for values in evaluated))
-        return cls(Plans.of_rows(rows[:fitting_count]), fitted, count, float(ends[-2]))
+            closest = PlanFigures(
+                memory=ends[CLOSEST_MEMORY : CLOSEST_MEMORY + 1],
+                elsewhere=ends[CLOSEST_ELSEWHERE : CLOSEST_ELSEWHERE + 1],
+                seconds=np.array([np.inf]),
+            )
+            return cls(Plans.of_rows(ends[np.newaxis, :CLOSEST_MEMORY]), closest, count, least)
+        fitted = PlanFigures(*(values[:fitting_count] for values in evaluated))
+        return cls(Plans.of_rows(rows[:fitting_count]), fitted, count, least)
 
 
 class GpuEvaluator:
@@ -44,16 +55,16 @@ class GpuEvaluator:
         self._case, self._software, self._host_memory = case.case, case.software, case.host_memory
         self._cache = PlanCache.empty(case.case)
 
-    def __call__(self, plans: Plans, limit: float) -> Evaluated:
+    def __call__(self, plans: Plans, limit: float) -> PlanFigures:
         """Return the memory of plans, and the step time of those within ``limit`` bytes of a device."""
-        evaluated = Evaluated.room(len(plans.rows))
+        evaluated = PlanFigures.room(len(plans.rows))
         write_steps(self._case, self._software, plans.rows, self._cache, limit, self._host_memory, evaluated)
         return evaluated
 
-    def fitting(self, spread: Options, limit: float) -> Fitting:
+    def fitting(self, spread: Options, limit: float) -> Candidates:
         """Return the plans of layouts with every option that fit into ``limit`` bytes of a device."""
         total, most = plan_count(spread)
-        rows, evaluated = np.empty((total, len(PLAN_FIELDS))), Evaluated.room(total)
+        rows, evaluated = np.empty((total, len(PLAN_FIELDS))), PlanFigures.room(total)
         size = max(most, BLOCK)
         ends, counts = _nothing_kept()
         search_layouts(
@@ -64,16 +75,16 @@ class GpuEvaluator:
             limit,
             self._host_memory,
             np.empty((size, len(PLAN_FIELDS))),
-            Evaluated.room(size),
+            PlanFigures.room(size),
             rows,
             evaluated,
             ends,
             counts,
         )
-        return Fitting.of(rows, evaluated, ends, counts)
+        return Candidates.of(rows, evaluated, ends, counts)
 
 
-def fitting(plans: Plans, evaluated: Evaluated, *, limit: float, elsewhere_limit: float) -> Fitting:
+def fitting(plans: Plans, evaluated: PlanFigures, *, limit: float, elsewhere_limit: float) -> Candidates:
     """Return the plans that fit, moved to the front of their rows: the given plans are used up.
 
     What does not fit is held against the bytes of a device, and of its host or streaming memory, 0 where not
@@ -81,7 +92,7 @@ def fitting(plans: Plans, evaluated: Evaluated, *, limit: float, elsewhere_limit
     """
     ends, counts = _nothing_kept()
     keep_fitting(plans.rows, evaluated, limit, elsewhere_limit, ends, counts)
-    return Fitting.of(plans.rows, evaluated, ends, counts)
+    return Candidates.of(plans.rows, evaluated, ends, counts)
 
 
 BLOCK = 1024
@@ -89,8 +100,8 @@ BLOCK = 1024
 
 
 def _nothing_kept() -> tuple[Vector, Places]:
-    ends = np.empty(len(PLAN_FIELDS) + 4)
-    ends[-2:] = np.inf
+    ends = np.empty(ENDS)
+    ends[LEAST_MEMORY] = ends[LEAST_FULLNESS] = np.inf
     return ends, np.zeros(2, dtype=np.int64)
 
 
@@ -98,22 +109,22 @@ def _nothing_kept() -> tuple[Vector, Places]:
 def keep_rows(
     plans: Matrix,
     count: int,
-    evaluated: Evaluated,
+    evaluated: PlanFigures,
     limit: float,
     elsewhere_limit: float,
     to_plans: Matrix,
-    to: Evaluated,
+    to: PlanFigures,
     ends: Vector,
     counts: Places,
 ) -> None:
     """Append plans of finite time to others, which may be the same rows, and count both.
 
-    ``ends`` receives the fields of the least full plan, its memory and memory elsewhere, the least memory of
-    any plan, and how full the least full one is.
+    ``ends`` receives the fields of the least full plan, and behind them what :data:`CLOSEST_MEMORY` and the
+    places after it stand for.
     """
-    fitting_count, width = counts[0], plans.shape[1]
+    fitting_count, width = counts[FITS], plans.shape[1]
     memory, elsewhere, seconds = evaluated
-    least, fullness = ends[width + 2], ends[width + 3]
+    least, fullness = ends[LEAST_MEMORY], ends[LEAST_FULLNESS]
     for index in range(count):
         if seconds[index] < np.inf:
             for field in range(width):
@@ -131,14 +142,14 @@ def keep_rows(
             fullness = full
             for field in range(width):
                 ends[field] = plans[index, field]
-            ends[width], ends[width + 1] = memory[index], elsewhere[index]
-    ends[width + 2], ends[width + 3] = least, fullness
-    counts[0], counts[1] = fitting_count, counts[1] + count
+            ends[CLOSEST_MEMORY], ends[CLOSEST_ELSEWHERE] = memory[index], elsewhere[index]
+    ends[LEAST_MEMORY], ends[LEAST_FULLNESS] = least, fullness
+    counts[FITS], counts[ALL] = fitting_count, counts[ALL] + count
 
 
 @kernel
 def keep_fitting(
-    plans: Matrix, evaluated: Evaluated, limit: float, elsewhere_limit: float, ends: Vector, counts: Places
+    plans: Matrix, evaluated: PlanFigures, limit: float, elsewhere_limit: float, ends: Vector, counts: Places
 ) -> None:
     """Move plans of finite time to the front, in their order."""
     keep_rows(plans, plans.shape[0], evaluated, limit, elsewhere_limit, plans, evaluated, ends, counts)
@@ -153,9 +164,9 @@ def search_layouts(
     limit: float,
     host_memory: float,
     block: Matrix,
-    of_block: Evaluated,
+    of_block: PlanFigures,
     plans: Matrix,
-    evaluated: Evaluated,
+    evaluated: PlanFigures,
     ends: Vector,
     counts: Places,
 ) -> None:

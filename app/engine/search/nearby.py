@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.compiled import Matrix, Places, Vector, called, inner, kernel, record
 from app.engine.arrays import store
+from app.engine.compiled import Matrix, Places, Vector, called, inner, kernel, record
 from app.engine.plans import PLAN_FIELDS, Plan, Plans
 from app.engine.records import Indices
 from app.engine.search.shares import (
     MOST_SHARES,
-    Allowed,
+    AllowedValues,
+    BatchShare,
     Bounds,
     add_new,
     bit_length,
@@ -24,8 +25,8 @@ from app.engine.search.space import MICRO_BATCHES, Space, divisors, filled, whol
 
 BATCHES = tuple(2.0 ** (power / 4.0) for power in range(-6, 7))
 """Multiples of a batch that are tried between it and its neighbours by quartering."""
-SIXTEENTHS = (9, 16)
-"""Sixteenths of the copies that are tried with the same micro-batch, from the first to below the last."""
+LEAST_SIXTEENTHS, SIXTEENTHS = 9, 16
+"""Sixteenths of the copies that are tried with the same micro-batch: from so many to less than all."""
 FEWER_COPIES = 4
 """Numbers of copies that are tried below the largest."""
 FINE = 16
@@ -70,17 +71,18 @@ def _is_legal(plan: Plan, devices: int) -> bool:
 
 @called
 def _like(
-    bounds: Bounds, nearby: Nearby, seed: Plan, share: tuple[int, int, int], interleave: float, ranks: float
+    bounds: Bounds, nearby: Nearby, seed: Plan, share: BatchShare, interleave: float, ranks: float
 ) -> None:
     """Write a plan like a seed with another share, chunks and ranks, if it is legal."""
     number, plans = nearby.number[0], nearby.plans
     # What does not fit is counted, and written again with more room.
     row = min(number, plans.shape[0] - 1)
     store(plans, row, 0, seed)
-    plans[row, DATA], plans[row, MICRO_BATCH], plans[row, ACCUMULATION] = share
+    plans[row, DATA], plans[row, MICRO_BATCH] = share.data, share.micro_batch
+    plans[row, ACCUMULATION] = share.accumulation
     plans[row, INTERLEAVE], plans[row, SHARDING_RANKS] = interleave, ranks
     if seed.rts_optimizer == seed.data:
-        plans[row, RTS_OPTIMIZER] = share[0]
+        plans[row, RTS_OPTIMIZER] = share.data
     if _is_legal(record(Plan, plans, row), bounds.devices):
         nearby.number[0] = number + 1
 
@@ -88,7 +90,7 @@ def _like(
 @called
 def _emit(bounds: Bounds, free: Free, nearby: Nearby, seed: Plan, data: int, size: int, rounds: int) -> None:
     """Write the plan of a seed with another share, also with its shards elsewhere and in more chunks."""
-    share = data, size, rounds
+    share = BatchShare(data=float(data), micro_batch=float(size), accumulation=float(rounds))
     own, pipeline = seed.interleave, int(seed.pipeline)
     # What lies over all copies still does.
     ranks = float(data) if seed.sharding_ranks == seed.data else seed.sharding_ranks
@@ -115,7 +117,7 @@ def _emit(bounds: Bounds, free: Free, nearby: Nearby, seed: Plan, data: int, siz
 
 @called
 def _rounds(
-    bounds: Bounds, allowed: Allowed, free: Free, nearby: Nearby, seed: Plan, data: int, size: int
+    bounds: Bounds, allowed: AllowedValues, free: Free, nearby: Nearby, seed: Plan, data: int, size: int
 ) -> None:
     """Write plans of a number of copies with the largest batch, and with the batch of the seed."""
     if allowed.accumulation.size > 0:
@@ -137,7 +139,7 @@ def _rounds(
 
 @inner
 def _fewer_copies(
-    bounds: Bounds, allowed: Allowed, free: Free, nearby: Nearby, seed: Plan, rungs: Places
+    bounds: Bounds, allowed: AllowedValues, free: Free, nearby: Nearby, seed: Plan, rungs: Places
 ) -> None:
     """Write plans of fewer copies with the same micro-batch.
 
@@ -169,7 +171,7 @@ def _fewer_copies(
 @inner
 def _close(
     bounds: Bounds,
-    allowed: Allowed,
+    allowed: AllowedValues,
     free: Free,
     nearby: Nearby,
     seed: Plan,
@@ -200,8 +202,8 @@ def _close(
             tried = copies_of(bounds, pipeline, most, rounds, FEWER_COPIES, copies)
             if micro_batch == size and not bounds.ipu:
                 top = copies[0]
-                for part in range(SIXTEENTHS[0], SIXTEENTHS[1]):
-                    tried = add_new(copies, tried, top * part // 16)
+                for part in range(LEAST_SIXTEENTHS, SIXTEENTHS):
+                    tried = add_new(copies, tried, top * part // SIXTEENTHS)
         for position in range(tried):
             tried = add_new(copies, tried, copies[position] - copies[position] % full)
         for position in range(tried):
@@ -220,7 +222,7 @@ def _close(
 
 
 @inner
-def _sizes(bounds: Bounds, allowed: Allowed, size: int, most: int, sizes: Places) -> int:
+def _sizes(bounds: Bounds, allowed: AllowedValues, size: int, most: int, sizes: Places) -> int:
     """Write micro-batches near a size in fine steps, and those that fill the batch in few rounds."""
     count = 0
     if allowed.micro_batch.size > 0:
@@ -244,7 +246,7 @@ def _sizes(bounds: Bounds, allowed: Allowed, size: int, most: int, sizes: Places
 @kernel
 def write_nearby(
     bounds: Bounds,
-    allowed: Allowed,
+    allowed: AllowedValues,
     free: Free,
     rungs: Places,
     multiples: Vector,
@@ -255,7 +257,7 @@ def write_nearby(
     plans: Matrix,
     count: Places,
 ) -> None:
-    """Write the plans around seeds, (S, 15); those marked in ``near`` are also varied closely."""
+    """Write the plans around seeds; those marked in ``near`` are also varied closely."""
     nearby = Nearby(plans, count)
     count[0] = 0
     for index in range(seeds.shape[0]):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.compiled import Matrix, Places, Vector, inner, kernel
+from app.engine.compiled import Matrix, Places, Vector, inner, kernel
 from app.engine.plans import PLAN_FIELDS, Plans
 from app.engine.records import Floats, Indices
 

@@ -6,14 +6,41 @@ there are, the samples of a micro-batch, and the micro-batches of every copy in 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from app.compiled import Matrix, Places, inner, kernel
+from app.engine.arrays import store
+from app.engine.compiled import Matrix, Places, Vector, inner, kernel, record
+from app.engine.plans import Plan
 
 FEW_ROUNDS = 128
 """Micro-batches a copy up to which rounding them down wastes much of a batch."""
 MOST_SHARES = 512
 """Shares of a layout at most; more are left out."""
+
+
+class BatchShare(NamedTuple):
+    """What a layout of tensor and pipeline degree leaves open."""
+
+    data: float
+    micro_batch: float
+    accumulation: float
+
+
+class Layout(NamedTuple):
+    """The fields of a plan that options are spread over."""
+
+    tensor: float
+    pipeline: float
+    data: float
+    micro_batch: float
+    accumulation: float
+
+
+class Degrees(NamedTuple):
+    """Tensor and pipeline degrees of layouts, (L,) each."""
+
+    tensor: Vector
+    pipeline: Vector
 
 
 class Bounds(NamedTuple):
@@ -30,7 +57,7 @@ class Bounds(NamedTuple):
     lean: bool
 
 
-class Allowed(NamedTuple):
+class AllowedValues(NamedTuple):
     """Allowed values; empty where all are allowed."""
 
     data: Places
@@ -62,8 +89,9 @@ def _allows(values: Places, value: int) -> bool:
 
 @inner
 def _add(shares: Matrix, count: int, data: int, micro_batch: int, accumulation: int) -> int:
-    if count < shares.shape[1]:
-        shares[0, count], shares[1, count], shares[2, count] = data, micro_batch, accumulation
+    if count < shares.shape[0]:
+        share = BatchShare(data=float(data), micro_batch=float(micro_batch), accumulation=float(accumulation))
+        store(shares, count, 0, share)
     return count + 1
 
 
@@ -121,7 +149,13 @@ def rounds_of(bounds: Bounds, pipeline: int, most: int, rounds: Places) -> int:
 
 @inner
 def free_shares(
-    bounds: Bounds, allowed: Allowed, sizes: Places, pipeline: int, most: int, scratch: Places, shares: Matrix
+    bounds: Bounds,
+    allowed: AllowedValues,
+    sizes: Places,
+    pipeline: int,
+    most: int,
+    scratch: Places,
+    shares: Matrix,
 ) -> int:
     """Write the shares that come near the largest global batch; return their count."""
     half = scratch.size // 2
@@ -152,7 +186,7 @@ def free_shares(
 
 
 @inner
-def whole_shares(bounds: Bounds, allowed: Allowed, divisors: Places, most: int, shares: Matrix) -> int:
+def whole_shares(bounds: Bounds, allowed: AllowedValues, divisors: Places, most: int, shares: Matrix) -> int:
     """Write the shares that make up the global batch; return their count.
 
     Where devices may idle, the most copies that the batch allows and, unless the space is lean, the number
@@ -177,7 +211,7 @@ def whole_shares(bounds: Bounds, allowed: Allowed, divisors: Places, most: int, 
 
 @inner
 def _shares_of(
-    bounds: Bounds, allowed: Allowed, divisors: Places, data: int, shares: Matrix, count: int
+    bounds: Bounds, allowed: AllowedValues, divisors: Places, data: int, shares: Matrix, count: int
 ) -> int:
     """Write the micro-batches that divide the samples of one copy."""
     share = bounds.global_batch // data
@@ -213,41 +247,68 @@ def _largest_of_octave(divisors: Places, index: int, share: int) -> bool:
 @kernel
 def shares_of_layouts(
     bounds: Bounds,
-    allowed: Allowed,
+    allowed: AllowedValues,
     sizes: Places,
     divisors: Places,
-    layouts: Matrix,
+    degrees: Degrees,
     scratch: Places,
     shares: Matrix,
     rows: Matrix,
     count: Places,
 ) -> None:
-    """Write tensor, pipeline and data degree, micro-batch and rounds of every layout, and their count.
+    """Write :class:`Layout` with every share of all degrees as rows, and their count.
 
-    ``layouts`` has tensor and pipeline degrees, (2, L); what does not fit into ``rows``, (N, 5), is counted.
+    ``shares`` takes :class:`BatchShare` of one layout as rows. What does not fit into ``rows`` is counted.
     """
     total = 0
-    for index in range(layouts.shape[1]):
-        tensor, pipeline = int(layouts[0, index]), int(layouts[1, index])
+    for index in range(degrees.tensor.size):
+        tensor, pipeline = int(degrees.tensor[index]), int(degrees.pipeline[index])
         most = bounds.devices // (tensor * pipeline)
         if bounds.any_batch:
             written = free_shares(bounds, allowed, sizes, pipeline, most, scratch, shares)
         else:
             written = whole_shares(bounds, allowed, divisors, most, shares)
-        for share in range(min(written, shares.shape[1])):
+        for position in range(min(written, shares.shape[0])):
             if total < rows.shape[0]:
-                rows[total, 0], rows[total, 1] = tensor, pipeline
-                for row in range(3):
-                    rows[total, 2 + row] = shares[row, share]
+                share = record(BatchShare, shares, position)
+                layout = Layout(
+                    tensor=float(tensor),
+                    pipeline=float(pipeline),
+                    data=share.data,
+                    micro_batch=share.micro_batch,
+                    accumulation=share.accumulation,
+                )
+                store(rows, total, 0, layout)
             total += 1
     count[0] = total
+
+
+class PlanOption(NamedTuple):
+    """What a plan adds to its layout beside chunks and experts."""
+
+    recompute: float
+    sequence_parallel: float
+    sharding: float
+    slot: float
+    """Row of the ranks over which shards lie."""
+    offload: float
+
+
+@inner
+def trait_of(ranks: Any, tensor: Any, pipeline: Any, data: Any) -> Any:
+    """Return the number of a layout's trait, or of many: those of the same trait have the same choices.
+
+    >>> trait_of(2, 8.0, 1.0, 16.0)
+    21
+    """
+    return 8 * ranks + 4 * (tensor > 1.0) + 2 * (pipeline > 1.0) + 1 * (data > 1.0)
 
 
 class Options(NamedTuple):
     """The options that layouts are spread over."""
 
     layouts: Matrix
-    """Tensor, pipeline and data degree, micro-batch and rounds, (L, 5)."""
+    """:class:`Layout` in every row."""
     ranks: Matrix
     """Copies over which shards may lie, (R, L); 0 where there is no more."""
     pipelines: Places
@@ -257,23 +318,23 @@ class Options(NamedTuple):
     experts: Places
     """Ranks over which experts may be spread."""
     expert_count: int
-    options: Matrix
-    """Recomputation, split tokens, sharding, which ranks and offload, (5, …)."""
+    choices: Matrix
+    """:class:`PlanOption` in every row."""
     starts: Places
-    """Where the options of each trait of a layout begin, and where the last end."""
+    """Where the choices of each trait of a layout begin, and where the last end."""
 
 
 @inner
 def plans_of_layout(spread: Options, index: int, plans: Matrix, count: int) -> int:
-    """Append the plans of a layout to others, (N, 15); return their count, whether there was room or not."""
-    layout, total = spread.layouts[index], count
-    tensor, pipeline, data = int(layout[0]), int(layout[1]), int(layout[2])
+    """Append the plans of a layout to others; return their count, whether there was room or not."""
+    layout, total = record(Layout, spread.layouts, index), count
+    pipeline, data = int(layout.pipeline), int(layout.data)
     several = 0
     for row in range(spread.ranks.shape[0]):
         several += 1 if spread.ranks[row, index] > 0.0 else 0
     if several == 0:
         return total
-    trait = several * 8 + (4 if tensor > 1 else 0) + (2 if pipeline > 1 else 0) + (1 if data > 1 else 0)
+    trait = trait_of(several, layout.tensor, layout.pipeline, layout.data)
     degree = 0
     while spread.pipelines[degree] != pipeline:
         degree += 1
@@ -281,7 +342,7 @@ def plans_of_layout(spread: Options, index: int, plans: Matrix, count: int) -> i
     for column in range(spread.chunks.shape[1]):
         parts = spread.chunks[degree, column]
         # Chunks need rounds of one micro-batch per stage.
-        if parts == 0.0 or (parts > 1.0 and int(layout[4]) % pipeline != 0):
+        if parts == 0.0 or (parts > 1.0 and int(layout.accumulation) % pipeline != 0):
             continue
         for choice in range(spread.experts.size):
             expert = spread.experts[choice]
@@ -291,27 +352,39 @@ def plans_of_layout(spread: Options, index: int, plans: Matrix, count: int) -> i
                 total += last - first
                 continue
             for option in range(first, last):
-                plan = plans[total]
-                for field in range(5):
-                    plan[field] = layout[field]
-                plan[5], plan[14] = parts, expert
-                plan[6], plan[7] = spread.options[0, option], spread.options[1, option]
-                plan[8], plan[10] = spread.options[2, option], spread.options[4, option]
-                plan[9] = spread.ranks[int(spread.options[3, option]), index]
-                plan[11], plan[12], plan[13] = 1.0, 1.0, 1.0
+                chosen = record(PlanOption, spread.choices, option)
+                plan = Plan(
+                    tensor=layout.tensor,
+                    pipeline=layout.pipeline,
+                    data=layout.data,
+                    micro_batch=layout.micro_batch,
+                    accumulation=layout.accumulation,
+                    interleave=parts,
+                    recompute=chosen.recompute,
+                    sequence_parallel=chosen.sequence_parallel,
+                    sharding=chosen.sharding,
+                    sharding_ranks=spread.ranks[int(chosen.slot), index],
+                    offload=chosen.offload,
+                    rts=1.0,
+                    rts_optimizer=1.0,
+                    phases=1.0,
+                    expert=float(expert),
+                )
+                store(plans, total, 0, plan)
                 total += 1
     return total
 
 
+OF_ALL, OF_LARGEST = 0, 1
+"""Counts of plans: of all layouts, of the layout with the most."""
+
+
 @kernel
 def spread_options(spread: Options, plans: Matrix, count: Places) -> None:
-    """Write every plan of layouts, (N, 15), as far as there is room.
-
-    ``count`` receives the number of plans, and that of the layout with the most.
-    """
+    """Write every plan of layouts as far as there is room, and how many there are."""
     total, most = 0, 0
     for index in range(spread.layouts.shape[0]):
         before = total
         total = plans_of_layout(spread, index, plans, total)
         most = max(most, total - before)
-    count[0], count[1] = total, most
+    count[OF_ALL], count[OF_LARGEST] = total, most

@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.engine.records import Floats
-from app.engine.search.shares import MOST_SHARES, Allowed, Bounds, is_power_of_two, shares_of_layouts
+from app.engine.search.shares import (
+    MOST_SHARES,
+    AllowedValues,
+    BatchShare,
+    Bounds,
+    Degrees,
+    Layout,
+    is_power_of_two,
+    shares_of_layouts,
+)
 
 LARGEST_MICRO_BATCH = 1024
 """Samples of a micro-batch beyond which kernels of usual samples gain nothing."""
@@ -79,9 +88,9 @@ class Space:
         return self.choices("micro_batch", tried)
 
     @property
-    def bounds(self) -> tuple[Bounds, Allowed]:
+    def bounds(self) -> tuple[Bounds, AllowedValues]:
         bounds = Bounds(**{name: getattr(self, name) for name in Bounds._fields})
-        return bounds, Allowed(*(whole(self.allowed.get(name, ())) for name in Allowed._fields))
+        return bounds, AllowedValues(*(whole(self.allowed.get(name, ())) for name in AllowedValues._fields))
 
     def allows(self, name: str, value: float) -> bool:
         return name not in self.allowed or value in self.allowed[name]
@@ -158,7 +167,7 @@ def pipeline_degrees(space: Space, tensor: int) -> list[int]:
 
 
 def layouts(space: Space) -> Floats:
-    """Return tensor, pipeline and data degree, micro-batch and rounds of every plan, (L, 5).
+    """Return :class:`~app.engine.search.shares.Layout` of every plan as rows.
 
     Where devices may idle, each tensor and pipeline degree comes with the most copies the batch allows and
     the number before; :func:`~app.engine.search.nearby.nearby_plans` goes on from the best of them.
@@ -183,13 +192,16 @@ def layouts(space: Space) -> Floats:
     """
     if space.context > 1:
         rows = layouts(space.of_groups())
-        rows[:, 2] *= space.context
-        rows[:, 3] /= space.context
+        rows[:, Layout._fields.index("data")] *= space.context
+        rows[:, Layout._fields.index("micro_batch")] /= space.context
         return rows
     pairs = [
         (tensor, pipeline) for tensor in tensor_degrees(space) for pipeline in pipeline_degrees(space, tensor)
     ]
-    degrees = np.array(pairs, dtype=float).reshape(-1, 2).T.copy()
+    degrees = Degrees(
+        tensor=np.array([tensor for tensor, _ in pairs], dtype=float),
+        pipeline=np.array([pipeline for _, pipeline in pairs], dtype=float),
+    )
     return filled(
         lambda rows, count: shares_of_layouts(
             *space.bounds,
@@ -197,11 +209,11 @@ def layouts(space: Space) -> Floats:
             whole(divisors(space.global_batch)),
             degrees,
             np.empty(2 * MOST_SHARES, dtype=np.int64),
-            np.empty((3, MOST_SHARES)),
+            np.empty((MOST_SHARES, len(BatchShare._fields))),
             rows,
             count,
         ),
-        width=5,
+        width=len(Layout._fields),
         expected=16 * len(pairs),
     )
 

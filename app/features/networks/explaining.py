@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from app.compiled import record
 from app.engine.collectives import all_to_all_time, allreduce_algorithm, collective_time, node_bandwidth
 from app.engine.comparison import relative_gain, sufficient_rung
+from app.engine.compiled import record
 from app.engine.gpu.case import Case, Software
 from app.engine.gpu.collectives import MessageGroup, device_weights, message_group
 from app.engine.gpu.step import row_exchange_time, stage_message_size
@@ -164,7 +164,7 @@ def _tensor_messages(plan: Plan, timer: CollectiveTimer) -> list[NetworkMessage]
     case = timer.case
     recompute = 2.0 if plan.recompute == Recompute.FULL else 1.0
     # Ranks that also split tokens gather them once more on the way back.
-    volume = case.sequence_parallel_volume if plan.sequence_parallel > 0 else 1.0
+    volume = case.kernels.sequence_parallel_volume if plan.sequence_parallel > 0 else 1.0
     share = device_weights(case, plan).share
     return [
         timer.message(

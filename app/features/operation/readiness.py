@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from app.compiled import state
+from app.engine.compiled import state
 from app.errors import AppError, Message
 from app.platform.workspace import Installation
 

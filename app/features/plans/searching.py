@@ -360,14 +360,12 @@ def _doubled(scenario: Scenario) -> list[tuple[str, Scenario]]:
     hardware = scenario.hardware
     if isinstance(hardware, IpuChip):
         more = {
-            "memory_capacity": replace(hardware, sram_per_tile=DOUBLED * hardware.sram_per_tile),
-            "memory_bandwidth": replace(
-                hardware,
+            "memory_capacity": hardware._replace(sram_per_tile=DOUBLED * hardware.sram_per_tile),
+            "memory_bandwidth": hardware._replace(
                 exchange_bytes_per_cycle=DOUBLED * hardware.exchange_bytes_per_cycle,
                 streaming_bandwidth=DOUBLED * hardware.streaming_bandwidth,
             ),
-            "network_bandwidth": replace(
-                hardware,
+            "network_bandwidth": hardware._replace(
                 link_bandwidth=DOUBLED * hardware.link_bandwidth,
                 allreduce_bandwidth=DOUBLED * hardware.allreduce_bandwidth,
                 gateway_bandwidth=DOUBLED * hardware.gateway_bandwidth,

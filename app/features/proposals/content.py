@@ -45,6 +45,7 @@ from app.features.proposals.evidence import (
 )
 from app.features.proposals.model import (
     COMMITTED,
+    EDITION,
     Assumption,
     Commitment,
     Evidence,
@@ -59,8 +60,6 @@ from app.features.proposals.model import (
 )
 from app.features.proposals.naming import in_words, names_of
 from app.features.proposals.texts import reason_in, sections_of
-
-EDITION = 1
 
 NO_ANSWERS = NamedAnswers()
 

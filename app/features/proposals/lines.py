@@ -210,12 +210,12 @@ LARGEST_EXACT = 2**53 - 1
 """Larger whole numbers have no canonical JSON of their own (RFC 8785, section 3.2.2.3)."""
 
 
-def canonical(content: ProposalContent) -> bytes:
-    """Return the canonical JSON of a content (RFC 8785)."""
-    return rfc8785.dumps(exact(content.model_dump(mode="json")))
+def canonical(content: JsonValue) -> bytes:
+    """Return the canonical form (RFC 8785) of the JSON of a content, of whatever edition."""
+    return rfc8785.dumps(exact(content))
 
 
-def content_hash(content: ProposalContent) -> str:
+def content_hash(content: JsonValue) -> str:
     return hashlib.sha256(canonical(content)).hexdigest()
 
 

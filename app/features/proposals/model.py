@@ -6,7 +6,18 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, JsonValue
+from pydantic import (
+    Field,
+    GetJsonSchemaHandler,
+    JsonValue,
+    PrivateAttr,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from app.estimating.documents import Text
 from app.estimating.names import Name
@@ -445,6 +456,23 @@ class Commitment(Document):
     """Where the value comes from: “range” is the worse end of the 80 % interval."""
 
 
+EDITION = 2
+"""Version of the layout of contents made now."""
+
+
+def in_layout_of_today(stored: dict[str, Any]) -> dict[str, Any]:
+    """Return a stored content as laid out today: estimates of the first edition may have a label only."""
+    if stored["edition"] > 1:
+        return stored
+
+    def named(row: dict[str, Any]) -> dict[str, Any]:
+        estimate = row["estimate"]
+        return row if estimate is None else {**row, "estimate": {"name": estimate.get("label"), **estimate}}
+
+    rows = [named(row) for row in stored["comparison"]["rows"]]
+    return {**stored, "edition": EDITION, "comparison": {**stored["comparison"], "rows": rows}}
+
+
 class ProposalContent(Document):
     """Content of a proposal. Once frozen, the hash is that of its canonical JSON (RFC 8785)."""
 
@@ -480,6 +508,27 @@ class ProposalContent(Document):
     """Figures that are committed to, for acceptance tests."""
     names: dict[str, str] = Field({}, exclude_if=is_empty)
     """Names of the systems that measured runs and figures refer to."""
+
+    _stored: dict[str, Any] | None = PrivateAttr(None)
+    """The JSON that it was frozen as; None for a draft."""
+
+    @classmethod
+    def read(cls, stored: dict[str, Any], frozen: bool = False) -> ProposalContent:
+        """Return a stored content of any edition; fields unknown today stay in the JSON of a frozen one."""
+        content = cls.model_validate(in_layout_of_today(stored), extra="ignore")
+        content._stored = stored if frozen else None
+        return content
+
+    @model_serializer(mode="wrap")
+    def as_stored(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return the stored JSON as it stands: a later version must not alter what was frozen."""
+        return self._stored or dump(self)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Return the schema of the fields, which a serializer of one's own hides."""
+        plain: Any = {name: part for name, part in core.items() if name != "serialization"}
+        return super().__get_pydantic_json_schema__(plain, handler)
 
     @property
     def offered(self) -> Sequence[str]:
@@ -530,6 +579,13 @@ class Proposal(Document):
     share: ShareState | None = Field(description="Share link; null if there is none.")
     content: ProposalContent = Field(description="Content of the proposal.")
 
+    @field_validator("content", mode="before")
+    @classmethod
+    def read_content(cls, content: Any, info: ValidationInfo) -> Any:
+        if not isinstance(content, dict):
+            return content
+        return ProposalContent.read(content, frozen=info.data.get("frozen_at") is not None)
+
 
 class Frozen(Document):
     """Result of freezing a proposal."""
@@ -564,7 +620,7 @@ EventKind = Literal[
     "declined",
     "expired",
     "replayed",
-    "erased",
+    "erased",  # Only in the history of proposals that version 0.1.0 took a name from.
 ]
 
 

@@ -128,7 +128,8 @@ def proposal_pdf(proposal: Proposal) -> bytes:
     speaker = voice(proposal.content.locale)
     view = write_proposal(proposal, speaker)
     moment = proposal.frozen_at or proposal.updated_at
-    return set_pdf(view, speaker, moment, canonical(proposal.content).decode(), payload(proposal, speaker))
+    content = canonical(proposal.content.model_dump(mode="json")).decode()
+    return set_pdf(view, speaker, moment, content, payload(proposal, speaker))
 
 
 def set_pdf(view: View, voice: Voice, moment: datetime, content: str, look: Mapping[str, Any]) -> bytes:

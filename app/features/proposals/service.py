@@ -299,7 +299,7 @@ def change_proposal(
     if not patch.model_fields_set:
         return get_proposal(workspace, identifier)
     check_day(patch.valid_until)
-    before = ProposalContent.model_validate(record.content)
+    before = ProposalContent.read(record.content)
     request = patched(record.request, patch)
     if patch.study_id is not None:
         request = with_comparison(workspace, request)
@@ -415,7 +415,8 @@ def freeze_proposal(workspace: Workspace, identifier: str) -> Frozen:
         draft = answered(record)
         # Whoever has the link or the PDF can read the whole content.
         content = without_hidden_texts(draft.content)
-        sha256 = content_hash(content)
+        stored = content.model_dump(mode="json")
+        sha256 = content_hash(stored)
         frozen = {"status": "frozen", "sha256": sha256, "frozen_at": moment, "content": content}
         pdf = proposal_pdf(draft.model_copy(update=frozen))
         RENDERINGS.labels("pdf").inc()
@@ -424,7 +425,7 @@ def freeze_proposal(workspace: Workspace, identifier: str) -> Frozen:
             "frozen_at": moment,
             "updated_at": moment,
             "review": "approved",
-            "content": content.model_dump(mode="json"),
+            "content": stored,
         }
         with workspace.transaction() as repository:
             queries = repository.of_proposal(identifier)
@@ -486,14 +487,16 @@ def replay_proposal(
 def make_replay(workspace: Workspace, identifier: str) -> Replay:
     with workspace.transaction() as repository:
         record = existing(repository, identifier)
-    then = ProposalContent.model_validate(record.content)
-    request = ProposalRequest.model_validate(record.request, context=STORED)
+    then = ProposalContent.read(record.content)
+    # A request of an earlier version may hold fields that are gone.
+    request = ProposalRequest.model_validate(record.request, extra="ignore", context=STORED)
     context = workspace.context().priced(request.price_book_id)
     options: list[ComparisonEntry] = []
     refused: list[Refused] = []
     for entry in then.requests:
         try:
-            options += make_options(workspace, [ROW.validate_python(entry)], then.currency)
+            row = ROW.validate_python(entry, extra="ignore")
+            options += make_options(workspace, [row], then.currency)
         except AppError as error:
             refused.append(Refused(label=str(entry["label"]), text=Text.of(error.message)))
     answers = NamedAnswers()

@@ -21,6 +21,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import RedirectResponse, Response
 
+from app.engine.errors import EngineError
 from app.errors import (
     AppError,
     BadInput,
@@ -34,6 +35,7 @@ from app.errors import (
     TooMany,
     Unavailable,
     Unprocessable,
+    of_engine,
     path,
 )
 from app.platform.json_bodies import CODE_OF, escaped, from_validation
@@ -378,6 +380,10 @@ def install(
         )
         return answer(request, error, headers)
 
+    async def of_the_engine(request: Request, error: Exception) -> Response:
+        assert isinstance(error, EngineError)
+        return await of_ours(request, of_engine(error))
+
     async def of_validation(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         return answer(request, from_validation(error.errors()))
@@ -404,6 +410,7 @@ def install(
 
     handlers: dict[type[Exception], Callable[[Request, Exception], Awaitable[Response]]] = {
         AppError: of_ours,
+        EngineError: of_the_engine,
         RequestValidationError: of_validation,
         HTTPException: of_framework,
         ClientDisconnect: of_leaving,

@@ -21,7 +21,7 @@ from app.engine.cost.break_even import (
     replaced_bill_worth,
     required_bill,
 )
-from app.errors import BadInput
+from app.engine.errors import EngineError
 
 ARTICLE = BuildOrRent(capital=4.378e9, own_monthly=5e7, cloud_monthly=3e8)
 
@@ -220,7 +220,7 @@ def test_arrays_are_answered_one_by_one() -> None:
 
 @pytest.mark.parametrize("wrong", [{"discount_rate": -1.0}, {"cloud_growth": -2.0}, {"fullest": 0.5}])
 def test_what_cannot_be_is_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(BadInput):
+    with pytest.raises(EngineError):
         break_even_month(replace(ARTICLE, **wrong))
 
 

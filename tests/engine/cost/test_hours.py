@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from app.engine.cost.capital import capital_charge, capital_recovery_factor
 from app.engine.cost.hours import OwnedSystem, hourly_cost, owned_hourly_cost, rented_hourly_cost, run_cost
+from app.engine.errors import EngineError
 from app.engine.units import HOUR, YEAR
-from app.errors import BadInput
 
 MONTH = YEAR / 12
 
@@ -143,13 +143,13 @@ def test_runs_add_up(hour: float, first: float, second: float) -> None:
 
 @pytest.mark.parametrize("utilisation", [0.0, -0.5, 1.01, math.nan])
 def test_useful_share_is_a_share(utilisation: float) -> None:
-    with pytest.raises(BadInput, match="utilization"):
+    with pytest.raises(EngineError, match="utilization"):
         owned_hourly_cost(replace(DGX_CLUSTER, utilisation=utilisation))
-    with pytest.raises(BadInput, match="utilization"):
+    with pytest.raises(EngineError, match="utilization"):
         rented_hourly_cost(1, 1.0, 0.0, 0.0, utilisation)
 
 
 @pytest.mark.parametrize(("rate", "years", "name"), [(-0.01, 4, "discount rate"), (0.08, 0, "lifetime")])
 def test_impossible_terms_are_refused(rate: float, years: float, name: str) -> None:
-    with pytest.raises(BadInput, match=name):
+    with pytest.raises(EngineError, match=name):
         capital_recovery_factor(rate, years)

@@ -14,7 +14,7 @@ from app.engine.cost.hours import (
     reserved_hourly_price,
     spot_hourly_price,
 )
-from app.errors import BadInput
+from app.engine.errors import EngineError
 
 prices = st.floats(0.01, 1e4)
 
@@ -69,5 +69,5 @@ def test_a_megawatt_hour_of_the_korean_grid() -> None:
     ],
 )
 def test_what_has_no_meaning_is_refused(call) -> None:
-    with pytest.raises(BadInput):
+    with pytest.raises(EngineError):
         call()

@@ -13,7 +13,7 @@ from app.engine.cost.capital import (
     monthly_payment,
     present_worth_factor,
 )
-from app.errors import BadInput
+from app.engine.errors import EngineError
 
 rates = st.floats(1e-6, 0.5)
 
@@ -74,5 +74,5 @@ def test_arrays_are_scalars_side_by_side() -> None:
     ],
 )
 def test_what_has_no_meaning_is_refused(call) -> None:
-    with pytest.raises(BadInput):
+    with pytest.raises(EngineError):
         call()

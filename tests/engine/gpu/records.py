@@ -5,7 +5,7 @@ from pathlib import Path
 
 from app.catalog.catalog import Catalog, load_catalog
 from app.catalog.software import SoftwareCatalog, load_software
-from app.compiled import record
+from app.engine.compiled import record
 from app.engine.gpu.case import GpuCase
 from app.engine.gpu.collectives import CopyCollectives, device_weights, gradient_collectives
 from app.engine.operators.table import OperatorTable

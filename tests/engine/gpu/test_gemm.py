@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.gpu.gemm import misalignment, roofline_time, tiled_gemm_time
+from app.engine.records import TILE_COLUMNS, TILE_ROWS
 from tests.engine.gpu.records import dgx, gpu_case, software, table
 
 CASE = gpu_case(table("bert-large"), software(), dgx()).case
@@ -19,7 +20,7 @@ sides = st.integers(1, 20_000)
 def seconds(rows: float, columns: float, inner: float, batch: float = 1.0) -> float:
     return tiled_gemm_time(
         *(rows, columns, inner, batch, PEAK, MULTIPROCESSORS),
-        *(CASE.tiles, CASE.tile_prologue, CASE.split_bandwidth),
+        *(CASE.kernels.tiles, CASE.kernels.tile_prologue, CASE.kernels.split_bandwidth),
     )
 
 
@@ -44,7 +45,7 @@ def test_a_wave_of_an_a100_is_108_tiles() -> None:
 
 
 def test_a_product_smaller_than_a_tile_costs_a_whole_one() -> None:
-    rows, columns = CASE.tiles[0].min(), CASE.tiles[1].min()
+    rows, columns = CASE.kernels.tiles[TILE_ROWS].min(), CASE.kernels.tiles[TILE_COLUMNS].min()
     assert seconds(1, 1, 255) == seconds(rows, columns, 255)
 
 

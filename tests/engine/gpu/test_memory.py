@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.gpu.case import micro_batch_of
-from app.engine.gpu.collectives import ALL, rank_weights, stage_share
+from app.engine.gpu.case import ALL, micro_batch_of
+from app.engine.gpu.collectives import rank_weights, stage_share
 from app.engine.gpu.evaluate import gpu_memory
 from app.engine.gpu.memory import activation_bytes, micro_batch_activations
 from app.engine.operators.table import OperatorTable
@@ -67,7 +67,7 @@ def predicted(row: Mapping[str, str]) -> float:
 
 def activations(model: OperatorTable, **values: float) -> float:
     """Bytes of activations in flight on the first stage, in memory without gaps."""
-    unbroken = replace(SYSTEM, kernels=replace(SYSTEM.kernels, fragmentation=1.0))
+    unbroken = replace(SYSTEM, kernels=SYSTEM.kernels._replace(fragmentation=1.0))
     case, plan = gpu_case(model, software(), unbroken).case, plan_of(**{"accumulation": MANY} | values)
     one = micro_batch_activations(case, micro_batch_of(plan))
     share = stage_share(model.depth, plan.pipeline, plan.interleave)
@@ -81,7 +81,8 @@ def memory_of(model: OperatorTable, plans: Plans, stack: str = "gpu-fused") -> M
 def held(model: OperatorTable, **plan: float) -> tuple[float, float]:
     """Weights of the layers and of the ends on the fullest of eight tensor ranks."""
     case = gpu_case(model, software(), SYSTEM).case
-    return rank_weights(case, plan_of(tensor=8.0, **plan), ALL)[:2]
+    weights = rank_weights(case, plan_of(tensor=8.0, **plan), ALL)
+    return weights.layers, weights.outside
 
 
 def test_the_four_models_of_korthikanti_figure_1() -> None:

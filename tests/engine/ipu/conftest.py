@@ -1,7 +1,5 @@
 """Chips, software and models that the IPU tests share."""
 
-from dataclasses import replace
-
 import pytest
 
 from app.engine.ipu.examples import BOW, POPART
@@ -17,7 +15,7 @@ def bow() -> IpuChip:
 
 @pytest.fixture
 def gc200() -> IpuChip:
-    return replace(BOW, name="GC200", clock=1.325e9)
+    return BOW._replace(name="GC200", clock=1.325e9)
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.compiled import record
+from app.engine.compiled import record
 from app.engine.ipu.chains import has_unlike_layers, model_units, stated_cut
 from app.engine.ipu.evaluate import ipu_memory, ipu_step, pipeline_stages
 from app.engine.ipu.layout import balance, stage_list, stage_of
 from app.engine.ipu.stage_memory import stage_weights
-from app.engine.ipu.work import STAGE_TIME_PARTS, Loads
+from app.engine.ipu.work import Loads, StageTime
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans
 from app.engine.records import IpuChip, IpuSoftware, Precision
@@ -36,7 +36,7 @@ def slowest(times: np.ndarray, last: np.ndarray, stage: np.ndarray) -> float:
 def slot(table: OperatorTable, chip: IpuChip, software: IpuSoftware, split: tuple[float, ...] = (), **plan):
     plans = Plans.of(**{"micro_batch": 4, "accumulation": 64, "recompute": 1, **plan})
     step = ipu_step(table, plans, chip, software, optimizer="momentum", split=split)
-    return sum(step.parts[name] for name in STAGE_TIME_PARTS)
+    return sum(step.parts[name] for name in StageTime._fields)
 
 
 @pytest.mark.parametrize("seed", range(20))

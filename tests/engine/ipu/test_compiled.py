@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.compiled import Kernel, state
 from app.engine.arrays import distinct_columns
+from app.engine.compiled import Kernel, state
 from app.engine.ipu.evaluate import (
     evaluate_ipu_plans,
     ipu_forward_share,

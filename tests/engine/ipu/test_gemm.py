@@ -1,14 +1,14 @@
 """Products on tiles: limits, the cap on temporaries, and the counts of elementwise work."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from app.compiled import record
-from app.engine.ipu.case import IpuCase, IpuOperator, figures_of, model_of
+from app.engine.compiled import record
+from app.engine.ipu.case import IpuCase, figures_of, model_of
 from app.engine.ipu.gemm import GEMMS, Gemm, gemm_cycles, gemm_of, operator_shapes, split_gemm
+from app.engine.ipu.operator import IpuOperator
 from app.engine.ipu.vector import vector_passes
 from app.engine.operators.layers import convolution_layer, dense_layer, recurrent_layer
 from app.engine.operators.table import OperatorTable
@@ -56,7 +56,7 @@ def test_pieces_cover_the_product_and_stay_inside_it(sides: tuple[float, float, 
 
 
 def test_without_exchange_only_the_matrix_units_cost(bow: IpuChip, popart: IpuSoftware) -> None:
-    free = replace(bow, exchange_multiplier=0.0, amp_efficiency=1.0)
+    free = bow._replace(exchange_multiplier=0.0, amp_efficiency=1.0)
     matrix, exchange = gemm_cycles(figures(free, popart), product(1024, 1024, 4096))
     assert exchange == 0
     assert matrix == pytest.approx(1024 * 1024 * 4096 / 1472 / 64)

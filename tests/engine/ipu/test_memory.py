@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.compiled import record
+from app.engine.compiled import record
 from app.engine.ipu.case import STATE_BYTES, ipu_capacity
 from app.engine.ipu.evaluate import ipu_memory, phases_needed, pipeline_stages
-from app.engine.ipu.stage_memory import FITS_BELOW, REFUSED_ABOVE, Stage, stage_memory
+from app.engine.ipu.stage_memory import FITS_BELOW, REFUSED_ABOVE, plain_stage, stage_memory
 from app.engine.ipu.work import Loads
 from app.engine.operators.table import OperatorTable
 from app.engine.operators.transformer import Stack
@@ -104,7 +104,8 @@ def test_one_stage_takes_the_published_memory(
         rts_optimizer=shards,
     )
     laid = pipeline_stages(table, plans, bow, software, precision=Precision.FP16_16, optimizer="given").laid
-    held = Stage(layers, layers / table.depth, float(place == 0), 0.0, place, 1.0, layers, 1.0, 0.0, 0.0)
+    first = plain_stage(layers, layers / table.depth, embedding=float(place == 0), head=0.0)
+    held = first._replace(position=place)
     parts = stage_memory(laid.case, record(Loads, laid.loads, 0), record(Plan, laid.plans, 0), held)
     total = float(sum(parts))
     assert total / 1e6 == pytest.approx(megabytes, rel=0.06)

@@ -7,7 +7,7 @@ import pytest
 
 from app.engine.ipu.evaluate import ipu_memory, ipu_operator_times, ipu_step
 from app.engine.ipu.step import IpuStep
-from app.engine.ipu.work import CYCLE_PARTS, STAGE_TIME_PARTS
+from app.engine.ipu.work import CYCLE_PARTS, StageTime
 from app.engine.plans import Plans, StepTime
 from app.engine.records import IpuChip, IpuSoftware, Precision
 from app.profiles.architectures.classification import build_resnet
@@ -158,12 +158,12 @@ def test_a_host_that_keeps_ahead_is_not_seen(bow: IpuChip, popart: IpuSoftware) 
 
 
 def test_copies_of_one_machine_share_its_way_from_the_host(bow: IpuChip, popart: IpuSoftware) -> None:
-    narrow = replace(bow, host_bandwidth=1e8)
+    narrow = bow._replace(host_bandwidth=1e8)
     bytes_of_sample = 224 * 224 * 3.0
     for copies, shared in ((1, 1), (4, 4), (16, 4)):
         found = {}
         for size in (1.0, 2.0):
             step = images(narrow, replace(popart, input_bytes=size), data=copies)
-            found[size] = sum(step.parts[name] for name in ("input", *STAGE_TIME_PARTS))
+            found[size] = sum(step.parts[name] for name in ("input", *StageTime._fields))
         assert float(found[1.0]) == pytest.approx(4 * 20 * shared * bytes_of_sample / 1e8)
         assert float(found[2.0]) == pytest.approx(2 * float(found[1.0]))

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.compiled import Kernel
+from app.engine.compiled import Kernel
 from app.engine.gpu.case import GpuCase
-from app.engine.gpu.evaluate import Evaluated, gpu_memory, gpu_step
+from app.engine.gpu.evaluate import PlanFigures, gpu_memory, gpu_step
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans, Sharding
 from app.engine.records import GpuSoftware, GpuSystem, Precision
@@ -50,7 +50,7 @@ def evaluated(
     limit: float = np.inf,
     precision: Precision = Precision.BF16,
     optimizer: str = "adam",
-) -> Evaluated:
+) -> PlanFigures:
     return GpuEvaluator(GpuCase.of(model, system, stack, precision, optimizer))(plans, limit)
 
 

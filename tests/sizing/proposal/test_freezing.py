@@ -22,19 +22,20 @@ JSON = st.recursive(
 def test_the_hash_does_not_hang_on_the_order_of_names() -> None:
     one = content(modelled())
     document = json.loads(one.model_dump_json())
-    turned = ProposalContent.model_validate(dict(reversed(document.items())))
-    assert canonical(turned) == canonical(one)
-    assert content_hash(turned) == content_hash(one)
+    turned = dict(reversed(document.items()))
+    assert canonical(turned) == canonical(document)
+    assert content_hash(turned) == content_hash(document)
 
 
 def test_the_canonical_form_survives_being_read_again() -> None:
-    one = content(modelled(), reason="한글 \u202e 漢 \x07")
-    again = ProposalContent.model_validate_json(canonical(one))
-    assert canonical(again) == canonical(one)
+    written = canonical(content(modelled(), reason="한글 \u202e 漢 \x07").model_dump(mode="json"))
+    again = ProposalContent.model_validate_json(written)
+    assert canonical(again.model_dump(mode="json")) == written
 
 
 def test_any_change_gives_another_hash() -> None:
-    assert len({content_hash(content(reason=reason)) for reason in ("a", "b", "A")}) == 3
+    contents = [content(reason=reason).model_dump(mode="json") for reason in ("a", "b", "A")]
+    assert len(set(map(content_hash, contents))) == 3
 
 
 @given(JSON)

@@ -34,7 +34,7 @@ POSITIONS = {
 }
 """Callee → positions of keys among its arguments; functions with a parameter ``template`` add theirs."""
 
-ERRORS = {"AppError", "BadInput", "Unprocessable", "NotFound", "Conflict", "TooLarge"}
+ERRORS = {"AppError", "EngineError", "BadInput", "Unprocessable", "NotFound", "Conflict", "TooLarge"}
 
 TABLES = {
     "FOR_CUSTOMERS",

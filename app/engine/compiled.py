@@ -2,7 +2,7 @@
 
 A formula is one Python function of plain numbers. :func:`formula` lets it broadcast over arrays,
 :func:`inner` marks what else runs inside compiled loops, and :func:`kernel` the loops that Python calls.
-``python -m app.compiled`` compiles all kernels of the engine into object files beside the environment, named
+``python -m app.engine.compiled`` compiles all kernels into object files beside the environment, named
 after the sources and the processor they were made for. Kernels are loaded by llvmlite alone, in a tenth of a
 second: importing numba takes two. Where nothing can be compiled the same functions run interpreted, some
 hundred times slower, and :func:`state` says so.
@@ -21,6 +21,7 @@ import importlib
 import itertools
 import os
 import pkgutil
+import platform
 import re
 import shutil
 import subprocess
@@ -61,13 +62,17 @@ Places: TypeAlias = NDArray[np.int64]
 
 IMPORTS = re.compile(r"^from (app\.engine[\w.]*) import", re.MULTILINE)
 AXES = {"Vector": 1, "Matrix": 2, "Places": 1}
+NAME = "str"
+"""Kind of a field that stays with Python: compiled code, which reads no text, gets 0 in its place."""
 C_TYPES = {"float": "double", "int": "int64_t", "bool": "int64_t", **dict.fromkeys(AXES, "void *")}
-ENGINE = Path(__file__).parent / "engine"
+ENGINE = Path(__file__).parent
 FOLDER = "rackline-engine"
 SWITCH = "RACKLINE_COMPILED"
 """Environment variable; ``0`` runs everything interpreted."""
 KEPT = 8
 """Compilations of other sources that are kept, the newest; each takes a megabyte."""
+X86 = frozenset({"x86_64", "AMD64", "i386", "i686"})
+"""Processors whose code is loaded where it stays."""
 MOST_PROCESSES = 4
 """Processes that compile at once; each takes half a gigabyte."""
 TIMEOUT = 1800.0
@@ -132,6 +137,13 @@ def _filled(kind: Any, values: Iterator[float]) -> Any:
     return kind(*(next(values) if isinstance(part, str) else _filled(part, values) for part in parts(kind)))
 
 
+def flat(values: tuple[Any, ...]) -> list[float]:
+    """Return the numbers of a named tuple, with those of tuples in it, as they stand in a row."""
+    return [
+        number for value in values for number in (flat(value) if isinstance(value, tuple) else [float(value)])
+    ]
+
+
 def parts(kind: Any) -> list[Any]:
     """Return the kinds of a named tuple's fields: names of arrays and numbers, or named tuples."""
     known = vars(sys.modules[kind.__module__])
@@ -140,7 +152,7 @@ def parts(kind: Any) -> list[Any]:
 
 def _kind(annotation: Any, known: Mapping[str, Any]) -> Any:
     text = annotation.__forward_arg__ if isinstance(annotation, ForwardRef) else annotation
-    return text if text in C_TYPES else known[text]
+    return text if text in C_TYPES or text == NAME else known[text]
 
 
 def kernel(function: Callable[..., None]) -> Kernel:
@@ -213,10 +225,10 @@ def _leaves(kinds: Iterable[Any], within: str = "") -> Iterator[tuple[str, str]]
     """Give where arrays and numbers are in parameters, and their kinds, those in named tuples included."""
     for place, kind in enumerate(kinds):
         name = f"{within}[{place}]" if within else f"a{place}"
-        if isinstance(kind, str):
-            yield name, kind
-        else:
+        if not isinstance(kind, str):
             yield from _leaves(parts(kind), name)
+        elif kind != NAME:
+            yield name, kind
 
 
 class Library:
@@ -271,8 +283,8 @@ def _library() -> Library:
         return Library(None, "no folder for compiled code may be written")
     say("Compiling the engine, once for these sources and this processor (about a minute)")
     started = time.monotonic()
-    command = [sys.executable, "-m", "app.compiled", str(place / digest)]
-    environment = {**os.environ, "PYTHONPATH": str(ENGINE.parent.parent)}
+    command = [sys.executable, "-m", "app.engine.compiled", str(place / digest)]
+    environment = {**os.environ, "PYTHONPATH": str(ENGINE.parents[1])}
     try:
         done = subprocess.run(
             command, check=False, capture_output=True, text=True, timeout=TIMEOUT, env=environment
@@ -335,12 +347,10 @@ def sources_digest() -> str:
 
 
 def compiled_sources() -> dict[Path, str]:
-    """Return the sources of compiled code: this one, the engine's kernels and what they import."""
-    texts = {path: path.read_text(encoding="utf-8") for path in (Path(__file__), *ENGINE.rglob("*.py"))}
+    """Return the sources of compiled code: the engine's kernels and what they import, this one too."""
+    texts = {path: path.read_text(encoding="utf-8") for path in ENGINE.rglob("*.py")}
     found: dict[Path, str] = {}
-    waiting = [
-        path for path, text in texts.items() if "from app.compiled import" in text or path == Path(__file__)
-    ]
+    waiting = [path for path, text in texts.items() if "from app.engine.compiled import" in text]
     while waiting:
         path = waiting.pop()
         if path in found or path not in texts:
@@ -421,6 +431,8 @@ def _compiled(made: Kernel, numba: Any) -> tuple[str, bytes]:
         if not isinstance(kind, str):
             known[kind.__name__] = kind
             return f"{kind.__name__}({', '.join(argument(part) for part in parts(kind))})"
+        if kind == NAME:
+            return "0.0"
         name = f"a{len(parameters)}"
         parameters.append(name)
         if kind not in AXES:
@@ -436,7 +448,24 @@ def _compiled(made: Kernel, numba: Any) -> tuple[str, bytes]:
     known["function"] = numba.njit(error_model="numpy")(made.function)
     exec(f"def call({', '.join(parameters)}):\n    function({arguments})\n", known)
     native = numba.cfunc(types.void(*signature), nopython=True, error_model="numpy")(known["call"])
-    return native._wrapper_name, native._library._get_compiled_object()
+    return native.native_name, _object_code(native.inspect_llvm())
+
+
+def _object_code(intermediate: str) -> bytes:
+    """Return the machine code of what numba has made of a kernel, for this processor."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=3,
+        reloc="static" if platform.machine() in X86 else "default",
+        codemodel="jitdefault",
+    )
+    code: bytes = machine.emit_object(llvm.parse_assembly(intermediate))
+    return code
 
 
 def _compiled_record(kind: Any, rows: Any, row: Any, first: Any = 0) -> Callable[..., Any]:
@@ -465,4 +494,4 @@ def main(arguments: Sequence[str]) -> int:
 
 if __name__ == "__main__":
     # Under its own name, so that the engine's modules register their kernels here.
-    sys.exit(importlib.import_module("app.compiled").main(sys.argv[1:]))
+    sys.exit(importlib.import_module("app.engine.compiled").main(sys.argv[1:]))
