@@ -29,7 +29,6 @@ from app.features.operation.readiness import ReadinessCheck
 from app.features.sweeps.executors import check_dask, crew, processors
 from app.jobs import Jobs
 from app.platform.admission import LocalAdmission
-from app.platform.apart import Apart
 from app.platform.identity import Identity, SessionTimes
 from app.platform.outgoing import Sender
 from app.platform.rates import ClientKind, CostClass, Rates
@@ -46,6 +45,7 @@ from app.platform.web.needs import RateHeaders
 from app.platform.web.observing import Observer
 from app.platform.web.rendering import Assets
 from app.platform.web.security import HEADERS_OF_FAULTS, CurrentAccess, Guard, ServerAccess
+from app.platform.worker_processes import WorkerProcesses
 from app.platform.workspace import Installation
 from app.profiles.presets import beside, models_directory
 from app.settings import LOOPBACK, Settings
@@ -69,10 +69,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         if settings.jobs == "here":
             jobs.start()
         places = 1 + max(2, processors())
-        installation.apart = Apart(
+        installation.workers = WorkerProcesses(
             settings.database_url, places, app.state.rates.charge, niceness=settings.niceness
         )
-        threading.Thread(target=installation.apart.start, daemon=True).start()
+        threading.Thread(target=installation.workers.start, daemon=True).start()
         # The first chart of a process need not wait for what draws it.
         threading.Thread(target=import_module, args=("plotly.graph_objects",), daemon=True).start()
         yield

@@ -28,8 +28,8 @@ import uvicorn
 from prometheus_client.multiprocess import mark_process_dead
 
 from app.main import create_app, make_installation, make_jobs
-from app.platform.apart import leave_with_parent
 from app.platform.web.security import BOUNDS
+from app.platform.worker_processes import leave_with_parent
 from app.settings import Settings
 from app.telemetry import set_up_logs
 

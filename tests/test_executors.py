@@ -18,7 +18,7 @@ from app.errors import BadInput
 from app.features.sweeps.executors import DaskWorkerPool, LocalWorkerPool, crew, processors
 from app.features.sweeps.run import WorkerPool, WorkersFailed, run_sweep
 from app.main import create_app
-from app.platform.apart import installed_context
+from app.platform.worker_processes import installed_context
 from app.settings import Settings
 from tests.sizing.sweeping import process_is_alive, wide
 
@@ -72,7 +72,7 @@ def test_processes_end_with_the_sweep() -> None:
 ORPHAN = """
 import sys
 from app.features.sweeps.executors import LocalWorkerPool
-from app.platform.apart import installed_context
+from app.platform.worker_processes import installed_context
 if __name__ == "__main__":
     pool = LocalWorkerPool(1).executor()
     pool.submit(installed_context).result()

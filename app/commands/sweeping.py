@@ -24,8 +24,8 @@ from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.points import Sweep, UploadSet
 from app.features.sweeps.rows import ENDED, SweepRow, csv_lines, parquet
 from app.features.sweeps.run import WorkerPool, run_sweep
-from app.platform.apart import installed_context
 from app.platform.wording.voice import Voice, voice
+from app.platform.worker_processes import installed_context
 from app.settings import Settings
 
 if TYPE_CHECKING:

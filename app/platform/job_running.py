@@ -15,11 +15,11 @@ from typing import TypeAlias
 
 from app.errors import AppError, Message, Unavailable
 from app.estimating.documents import Text
-from app.platform.apart import uncounted
 from app.platform.store.database import Store
 from app.platform.store.job_queries import ClaimedJob, WatchedJob
 from app.platform.store.queries import now
 from app.platform.store.repository import Repository
+from app.platform.worker_processes import uncounted
 from app.platform.workspace import Installation, Workspace
 from app.telemetry import JOBS_ENDED
 

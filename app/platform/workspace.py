@@ -19,7 +19,6 @@ from app.estimating.calibrated import profile_from_json
 from app.estimating.context import SizingContext
 from app.estimating.documents import Estimate
 from app.estimating.request import EstimateRequest
-from app.platform.apart import Apart
 from app.platform.caches import LruCache, request_key
 from app.platform.catalogue import Catalogue
 from app.platform.identity import SessionTimes
@@ -38,6 +37,7 @@ from app.platform.store.tables import (
 )
 from app.platform.store.tables import WorkloadSample as SampleRow
 from app.platform.store.upload_files import UploadFiles
+from app.platform.worker_processes import WorkerProcesses
 from app.profiles.model import ModelProfile
 from app.profiles.samples import LengthSample
 
@@ -126,7 +126,7 @@ class Installation:
         """How long a session of a browser works."""
         self.sealer = Sealer(lambda: secrets.token_bytes(SECRET_BYTES))
         """Seals what must be read again; without a secret of the server, for this process alone."""
-        self.apart: Apart | None = None
+        self.workers: WorkerProcesses | None = None
         """Computes what takes long in processes of their own; nowhere but here without it."""
         self.sender = Sender()
         """Sends messages to webhooks."""

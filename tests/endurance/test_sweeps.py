@@ -16,8 +16,8 @@ from distributed import Client, LocalCluster
 
 from app.features.sweeps.executors import DaskWorkerPool, LocalWorkerPool
 from app.features.sweeps.run import WorkerPool, run_sweep
-from app.platform.apart import installed_context
 from app.platform.web.examples import FLEET_PLAN
+from app.platform.worker_processes import installed_context
 from tests.serving import all_rows, serving, wait_for
 from tests.sizing.sweeping import wide
 

@@ -18,8 +18,8 @@ from app.features.sizings.model import (
 )
 from app.features.sizings.service import find_sizing, judged_sizing, sizing_id, stored_sizing
 from app.features.studies.model import StudyContent, stated, training_of
-from app.platform.apart import Abandoned, never
 from app.platform.web.forms import checked, whole
+from app.platform.worker_processes import ClientGone, never
 from app.platform.workspace import Workspace
 
 logger = logging.getLogger("rackline.sizing")
@@ -169,7 +169,7 @@ class WatchedSearch:
                 lambda: self._stopped,
             )
             self.state = replace(self.state, status="done", done=self.state.total)
-        except (Stopped, Abandoned):
+        except (Stopped, ClientGone):
             pass
         except AppError as error:
             self.state = replace(self.state, status="failed", message=error.message)

@@ -17,12 +17,12 @@ from app.features.sizings.answering import Sized, judged, scaling, size
 from app.features.sizings.judging import SampledOption, sampled_option, samples_of, stored_samples
 from app.features.sizings.model import ScalingCurve, Sizing, SizingOption, SizingRequest, SizingSummary, check
 from app.features.sizings.search import Watch, nobody
-from app.platform.apart import never, run_apart
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, page_of, stretch
 from app.platform.references import existing
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id
 from app.platform.store.tables import SizingRow
+from app.platform.worker_processes import never, run_in_worker
 from app.platform.workspace import Workspace
 from app.telemetry import SEARCHES
 
@@ -51,7 +51,7 @@ def create_sizing(
     """Compute and store a sizing, and return it with its first ``limit`` options."""
     SEARCHES.labels("systems").inc()
     if takes_long(request):
-        return run_apart(workspace, make_sizing, request, key, limit, gone=gone)
+        return run_in_worker(workspace, make_sizing, request, key, limit, gone=gone)
     return make_sizing(workspace, request, key, limit)
 
 
@@ -134,7 +134,7 @@ def find_sizing(
 ) -> None:
     """Compute the answer to a request and store it, unless ``gone`` returns True meanwhile."""
     SEARCHES.labels("systems").inc()
-    run_apart(workspace, keep_found, identifier, request, watch=watch, gone=gone)
+    run_in_worker(workspace, keep_found, identifier, request, watch=watch, gone=gone)
 
 
 def keep_found(workspace: Workspace, identifier: str, request: SizingRequest, watch: Watch) -> None:

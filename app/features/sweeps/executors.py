@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from app.errors import BadInput, Message
 from app.features.sweeps.run import WorkerPool, WorkersFailed
-from app.platform.apart import leave_with_parent
+from app.platform.worker_processes import leave_with_parent
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -90,7 +90,7 @@ class LocalWorkerPool:
         if pool is not None:
             pool.shutdown(wait=False)
             for child in set(multiprocessing.active_children()) - self._others:
-                # Forked children belong to app.platform.apart.
+                # Forked children belong to app.platform.worker_processes.
                 if isinstance(child, SpawnProcess):
                     child.terminate()
 

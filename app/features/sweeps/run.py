@@ -17,7 +17,7 @@ from app.estimating.estimate import estimate
 from app.estimating.version import engine_version
 from app.features.sweeps.points import SweepPoint, UploadSet
 from app.features.sweeps.rows import SweepRow, problem_row, refused_row, row_of
-from app.platform.apart import uncounted
+from app.platform.worker_processes import uncounted
 
 logger = logging.getLogger("rackline.sweep")
 ContextMaker = Callable[[], SizingContext]

@@ -18,7 +18,6 @@ from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.points import Sweep, UploadSet
 from app.features.sweeps.rows import Job, Status, SweepAnswer, SweepRow, SweepState
 from app.features.sweeps.run import WorkerPool, run_sweep
-from app.platform.apart import installed_context
 from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.job_running import JobClaim
@@ -28,6 +27,7 @@ from app.platform.store.document_queries import Label, Order, RowPlace, RowSelec
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import JobRecord, SweepRecord, SweepRowRecord
+from app.platform.worker_processes import installed_context
 from app.platform.workspace import Workspace, found
 
 RowOrder: TypeAlias = Order

@@ -22,7 +22,6 @@ from app.features.uploads.model import (
     UploadPatch,
     UploadSummary,
 )
-from app.platform.apart import never, run_apart
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, page_of, read_cursor, write_cursor
 from app.platform.references import existing, no_such
@@ -30,6 +29,7 @@ from app.platform.store.queries import EVERYTHING, ListFilter, new_id
 from app.platform.store.repository import Repository
 from app.platform.store.tables import Profile
 from app.platform.store.tables import WorkloadSample as SampleRow
+from app.platform.worker_processes import never, run_in_worker
 from app.platform.workspace import Workspace
 from app.profiles.documents import printable
 from app.profiles.model import ModelProfile
@@ -164,7 +164,7 @@ def upload_workload(
 ) -> KeptWorkload:
     """Count the lengths in a data sample and store the counts, not the text."""
     if len(content) >= LONG_BYTES:
-        return run_apart(workspace, keep_workload, name, content, seq_len, key, gone=gone)
+        return run_in_worker(workspace, keep_workload, name, content, seq_len, key, gone=gone)
     return keep_workload(workspace, name, content, seq_len, key)
 
 

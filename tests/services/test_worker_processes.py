@@ -16,9 +16,9 @@ import pytest
 
 from app.errors import BadInput, TooMany, Unavailable
 from app.features.sweeps.executors import LocalWorkerPool
-from app.platform.apart import MOST_WAITING, Abandoned, Apart, Shares, processor_seconds
 from app.platform.store.database import Store
 from app.platform.store.trail import Actor, acting, current_actor
+from app.platform.worker_processes import MOST_WAITING, ClientGone, Shares, WorkerProcesses, processor_seconds
 from app.platform.workspace import LOCAL_WORKSPACE, Installation, Workspace
 from tests.endurance.load import descendants
 from tests.serving import serving
@@ -56,8 +56,8 @@ def used() -> dict[str, float]:
 
 
 @pytest.fixture
-def apart(tmp_path: Path, used: dict[str, float]) -> Iterator[Apart]:
-    url = f"sqlite:///{tmp_path / 'apart.sqlite3'}"
+def workers(tmp_path: Path, used: dict[str, float]) -> Iterator[WorkerProcesses]:
+    url = f"sqlite:///{tmp_path / 'workers.sqlite3'}"
     made = Installation(sizing_context(), Store(url))
     made.prepare()
     made.store.close()
@@ -65,43 +65,47 @@ def apart(tmp_path: Path, used: dict[str, float]) -> Iterator[Apart]:
     def charge(workspace_id: str, seconds: float) -> None:
         used[workspace_id] += seconds
 
-    yield Apart(url, 3, charge)
+    yield WorkerProcesses(url, 3, charge)
 
 
-def test_what_is_charged_is_the_processor_and_not_the_clock(apart: Apart, used: dict[str, float]) -> None:
+def test_what_is_charged_is_the_processor_and_not_the_clock(
+    workers: WorkerProcesses, used: dict[str, float]
+) -> None:
     with acting(Actor("person", "acc_1", "Ann")):
-        assert apart.run(spin, "ws_one", 0.4) == "ws_one Ann", "it acts in the name of who asks"
-    apart.run(rest, "ws_two", 0.5)
+        assert workers.run(spin, "ws_one", 0.4) == "ws_one Ann", "it acts in the name of who asks"
+    workers.run(rest, "ws_two", 0.5)
     assert 0.4 <= used["ws_one"] < 0.8
     assert used["ws_two"] < 0.2
 
 
-def test_what_nobody_waits_for_is_stopped_and_charged(apart: Apart, used: dict[str, float]) -> None:
+def test_what_nobody_waits_for_is_stopped_and_charged(
+    workers: WorkerProcesses, used: dict[str, float]
+) -> None:
     begun = time.monotonic()
-    with pytest.raises(Abandoned):
-        apart.run(spin, "ws_one", 60.0, gone=lambda: time.monotonic() - begun > 1.0)
+    with pytest.raises(ClientGone):
+        workers.run(spin, "ws_one", 60.0, gone=lambda: time.monotonic() - begun > 1.0)
     assert time.monotonic() - begun < 3.0
     assert 0.0 < used["ws_one"] < 3.0
 
 
-def test_what_is_told_and_refused_comes_back_whole(apart: Apart) -> None:
+def test_what_is_told_and_refused_comes_back_whole(workers: WorkerProcesses) -> None:
     told: list[tuple[int, ...]] = []
-    apart.run(follow, LOCAL_WORKSPACE, watch=lambda *values: told.append(values))
+    workers.run(follow, LOCAL_WORKSPACE, watch=lambda *values: told.append(values))
     assert told == [(1, 3), (2, 3)]
     with pytest.raises(BadInput) as caught:
-        apart.run(refuse, LOCAL_WORKSPACE)
+        workers.run(refuse, LOCAL_WORKSPACE)
     assert caught.value.errors[0].field == "model"
     assert str(caught.value.message) == "must be known"
     with pytest.raises(Unavailable):
-        apart.run(die, LOCAL_WORKSPACE)
+        workers.run(die, LOCAL_WORKSPACE)
 
 
-def test_a_sweep_that_ends_takes_no_other_computation_with_it(apart: Apart) -> None:
-    apart.start()
+def test_a_sweep_that_ends_takes_no_other_computation_with_it(workers: WorkerProcesses) -> None:
+    workers.start()
     workers = LocalWorkerPool(1)
     workers.executor().submit(os.getpid).result()
     with ThreadPoolExecutor(1) as thread:
-        answer = thread.submit(apart.run, spin, "ws_one", 1.5)
+        answer = thread.submit(workers.run, spin, "ws_one", 1.5)
         time.sleep(0.5)
         workers.close()
         assert str(answer.result()).startswith("ws_one")
@@ -137,7 +141,7 @@ def test_few_wait() -> None:
     shares, stop = Shares(1), threading.Event()
 
     def compute() -> None:
-        with suppress(Abandoned), shares.place("ws_one", stop.is_set):
+        with suppress(ClientGone), shares.place("ws_one", stop.is_set):
             stop.wait(10)
 
     threads = [threading.Thread(target=compute) for _ in range(MOST_WAITING + 1)]

@@ -1,4 +1,4 @@
-"""Use cases that compute for long, each in a process of its own that gives way to whoever answers pages.
+"""Worker processes for use cases that compute for long, each in one of its own that gives way to whoever answers pages.
 
 A process is forked, within some ten milliseconds, from one that has loaded the catalogue and has no threads
 (``forkserver`` of :mod:`multiprocessing`). It opens the database itself: whole use cases run there, and only
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from app.platform.store.trail import Actor
     from app.platform.workspace import Workspace
 
-logger = logging.getLogger("rackline.apart")
+logger = logging.getLogger("rackline.workers")
 
 Answer = TypeVar("Answer")
 
-Told = Callable[..., None]
+ProgressCallback = Callable[..., None]
 """Hears how far a use case is; what it raises ends it."""
 
-PRELOADED = "app.apart_preload"
+PRELOADED = "app.worker_preload"
 """Module whose import loads what the processes need."""
 
 LOOK_SECONDS = 0.1
@@ -53,7 +53,7 @@ AGAIN = 10
 """When a question beyond these may be asked again. [s]"""
 
 
-class Abandoned(Conflict):
+class ClientGone(Conflict):
     """Nobody waits for the answer any more."""
 
 
@@ -86,7 +86,7 @@ class Shares:
         try:
             while not self._taken(workspace_id):
                 if gone():
-                    raise Abandoned("the request was given up")
+                    raise ClientGone("the request was given up")
                 time.sleep(LOOK_SECONDS)
         finally:
             with self._lock:
@@ -110,7 +110,7 @@ class Shares:
             return True
 
 
-class Apart:
+class WorkerProcesses:
     """Runs use cases in processes beside a server, and tells how much of a processor each has used."""
 
     def __init__(
@@ -128,7 +128,7 @@ class Apart:
         function: Callable[..., Answer],
         workspace_id: str,
         *values: object,
-        watch: Told | None = None,
+        watch: ProgressCallback | None = None,
         gone: Callable[[], bool] = never,
     ) -> Answer:
         """Return what a use case, given by a name that can be imported, answers in another process."""
@@ -147,7 +147,7 @@ class Apart:
                 while True:
                     if not receiver.poll(LOOK_SECONDS):
                         if gone():
-                            raise Abandoned("the request was given up")
+                            raise ClientGone("the request was given up")
                         continue
                     kind, payload = receiver.recv()
                     if kind == "told" and watch is not None:
@@ -178,16 +178,16 @@ class Apart:
         process.join()
 
 
-def run_apart(
+def run_in_worker(
     workspace: Workspace,
     function: Callable[..., Answer],
     *values: object,
-    watch: Told | None = None,
+    watch: ProgressCallback | None = None,
     gone: Callable[[], bool] = never,
 ) -> Answer:
     """Run a use case in a process of its own, or here where the server has none."""
-    if workspace.installation.apart is not None:
-        return workspace.installation.apart.run(function, workspace.id, *values, watch=watch, gone=gone)
+    if workspace.installation.workers is not None:
+        return workspace.installation.workers.run(function, workspace.id, *values, watch=watch, gone=gone)
     return function(workspace, *values, **({} if watch is None else {"watch": watch}))
 
 

@@ -1,4 +1,4 @@
-"""What processes that compute apart are forked with; imported by their server (:mod:`app.platform.apart`)."""
+"""What worker processes are forked with; imported by their server (:mod:`app.platform.worker_processes`)."""
 
 import gc
 import os
@@ -10,7 +10,7 @@ os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)
 for name in ("app.features.uploads.service", "app.features.sizings.service"):
     import_module(name)
 sizing, model = import_module("app.features.sizings.answering"), import_module("app.features.sizings.model")
-installed_context = import_module("app.platform.apart").installed_context
+installed_context = import_module("app.platform.worker_processes").installed_context
 examples = import_module("app.platform.web.examples")
 
 # What the first sizing loads and finds out takes half a second.
