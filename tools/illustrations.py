@@ -50,7 +50,7 @@ from app.features.proposals.model import (
 from app.features.sizings.answering import scaling, size
 from app.features.sizings.model import SizingRequest
 from app.features.studies.answering import State
-from app.features.studies.knobs import Turned
+from app.features.studies.knobs import StudyVariant
 from app.features.studies.model import StudyContent, StudyFile
 from app.features.studies.service import first_version
 from app.features.studies.states import answer_state
@@ -188,7 +188,7 @@ def study_answers(workspace: Workspace) -> dict[str, BaseModel]:
     study = first_version(content)[0].model_copy(update=fields)
     return {
         "Study": study,
-        "StudyAnswer": answer_state(workspace, State(study, Turned(content, {}))),
+        "StudyAnswer": answer_state(workspace, State(study, StudyVariant(content, {}))),
         "StudyFile": StudyFile.model_validate(STUDY_FILE),
     }
 

@@ -1,4 +1,4 @@
-"""Worker processes for use cases that compute for long, each in one of its own that gives way to whoever answers pages.
+"""Worker processes: each computes one long use case, and gives way to whoever answers pages.
 
 A process is forked, within some ten milliseconds, from one that has loaded the catalogue and has no threads
 (``forkserver`` of :mod:`multiprocessing`). It opens the database itself: whole use cases run there, and only

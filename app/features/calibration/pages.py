@@ -110,7 +110,7 @@ def runs_page(request: Request, view: OpenView, form: Form, error: AppError | No
         outlook=outlook,
         figures=[] if answer is None else charts.views(answer, outlook, voice),
         time_scale=None if fit is None else time_scale([run.before for run in fit.runs]),
-        use_url=frame.turned(knobs) if knobs else "",
+        use_url=frame.url_with(knobs) if knobs else "",
         used_by=[labels[knob.partition(".")[2]] for knob in knobs],
     )
     return render(request, "calibration/runs.html", page, status=error.status if error else 200)

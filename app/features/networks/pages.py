@@ -197,13 +197,13 @@ def answer_view(choice: FabricChoice, frame: StudyFrame, voice: Voice) -> Fabric
                 gain=gains.get(option.id),
                 exposed=segments(option.exposed, longest),
                 own=is_own(option, choice.system),
-                use_url=frame.turned(network_knobs(option, frame)),
+                use_url=frame.url_with(network_knobs(option, frame)),
             )
             for option in choice.options
         ],
         reference=reference.label if reference else "",
         taken=taken,
-        use_url=frame.turned(network_knobs(taken, frame))
+        use_url=frame.url_with(network_knobs(taken, frame))
         if taken and not is_own(taken, choice.system)
         else "",
         charts=gain_charts(choice, voice),
@@ -221,10 +221,10 @@ def proposal_url(view: OpenView, choice: FabricChoice) -> str:
     frame, state, query = view.frame, view.state, view.frame.query
     taken = recommended(choice)
     if taken is not None and not is_own(taken, choice.system):
-        knobs = {**state.turned.knobs, **network_knobs(taken, frame)}
+        knobs = {**state.variant.knobs, **network_knobs(taken, frame)}
         study = state.study
-        turned = state_of(view.workspace, study.id, knobs, study.version, state.views)
-        query = state_query(view.workspace, turned, plain=False)
+        variant = state_of(view.workspace, study.id, knobs, study.version, state.views)
+        query = state_query(view.workspace, variant, plain=False)
     return view_address(state.study.id, "proposal", [*query, ("network_of", frame.option)])
 
 

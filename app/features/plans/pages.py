@@ -130,7 +130,7 @@ def mapping_part(frame: StudyFrame, result: Answered[ModelMapping]) -> MappingPa
         filled=100 * mapping.weights_per_device / full if mapping else 0.0,
         capacity=100 * mapping.memory_per_device / full if mapping else 100.0,
         warnings=grouped(("", warning) for warning in mapping.warnings) if mapping else [],
-        use_url=frame.turned(knobs) if knobs else "",
+        use_url=frame.url_with(knobs) if knobs else "",
     )
 
 

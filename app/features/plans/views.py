@@ -270,7 +270,7 @@ def plan_rows(
             options=options_in_words(searched.plan),
             time_bar=bar,
             memory_bar=figures.filled_bar(searched.memory_share, limit),
-            use_url=frame.turned(plan_knobs(searched.plan, frame.option, batch)),
+            use_url=frame.url_with(plan_knobs(searched.plan, frame.option, batch)),
             url=address(frame, values, {AGAINST: str(rank)}, "why-title") if rank > 1 else "",
             compared=rank == compared,
             own=rank == own,

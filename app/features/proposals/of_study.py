@@ -147,7 +147,7 @@ def create_draft(workspace: Workspace, view: OpenView, form: FormData) -> Propos
     body = without_nulls({**request_body(form), **study_fields(view, fields)})
     request = ProposalRequest.model_validate({**body, "study_id": view.state.study.id})
     study = view.state.study
-    state = StateRequest(knobs=dict(view.state.turned.knobs), version=study.version)
+    state = StateRequest(knobs=dict(view.state.variant.knobs), version=study.version)
     check_edit(workspace, study, None)
     proposal = proposals.create_proposal(workspace, request, state=state)
     # Last, so that a refused form leaves the study unchanged.

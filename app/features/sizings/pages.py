@@ -157,10 +157,10 @@ def typed_fields(query: QueryParams) -> dict[str, str]:
     return fields
 
 
-def turned(opened: OpenView, fields: Mapping[str, str]) -> Response:
+def redirect_to_limits(opened: OpenView, fields: Mapping[str, str]) -> Response:
     """Redirect to the view with the changed limits and filters in its state."""
     state = opened.state
-    knobs = dict(state.turned.knobs) | {
+    knobs = dict(state.variant.knobs) | {
         name: fields[name] if name == "budget_kind" else plain_number(fields[name].strip())
         for name in LIMITS
         if name in fields
@@ -214,7 +214,7 @@ def show_systems(request: Request, workspace: WorkspaceDep, gone: GoneDep, ident
     outcome = Outcome(fields)
     try:
         if fields:
-            return turned(opened, fields)
+            return redirect_to_limits(opened, fields)
     except AppError as error:
         outcome.refuse(error)
     try:

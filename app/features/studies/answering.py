@@ -31,7 +31,7 @@ from app.features.comparisons.model import PublishedFigure
 from app.features.comparisons.one_basis import BasisAsked, OneBasisCosts, costs_on_one_basis
 from app.features.studies.concluding import conclusion, probability_within
 from app.features.studies.explaining import changes_between, explain, parts_across
-from app.features.studies.knobs import KNOBS, Turned, labels_of
+from app.features.studies.knobs import KNOBS, StudyVariant, labels_of
 from app.features.studies.model import (
     AssumedValue,
     AssumptionRow,
@@ -63,7 +63,7 @@ class State:
     """A version of a study with knobs applied."""
 
     study: Study
-    turned: Turned
+    variant: StudyVariant
     views: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Fields of its views that differ from those of the version."""
     token: str = ""
@@ -71,7 +71,7 @@ class State:
 
     @property
     def content(self) -> StudyContent:
-        return self.turned.content
+        return self.variant.content
 
 
 def study_answer(
@@ -133,7 +133,7 @@ def study_answer(
         archived=study.archived,
         saved=study.saved,
         content=content,
-        knobs=dict(state.turned.knobs),
+        knobs=dict(state.variant.knobs),
         changes=changes_between(study.content, content),
         options=options,
         fastest=fastest,

@@ -58,7 +58,7 @@ def read_state(workspace: Workspace, identifier: str, query: QueryParams, *, pla
         raise BadInput.at("knobs", "at most {most} settings can be changed at once", most=MAX_KNOBS)
     version = (version_in(query) if plain else None) or stored.version
     state = state_of(workspace, identifier, knobs, version, stored.views)
-    if token and dict(state.turned.knobs) == dict(stored.knobs) and version == stored.version:
+    if token and dict(state.variant.knobs) == dict(stored.knobs) and version == stored.version:
         return replace(state, token=token)
     return state
 
@@ -66,7 +66,7 @@ def read_state(workspace: Workspace, identifier: str, query: QueryParams, *, pla
 def state_query(workspace: Workspace, state: State, *, plain: bool = True) -> list[tuple[str, str]]:
     """Return the query that names a state: its knobs if they are short, otherwise a token."""
     study = state.study
-    knobs = list(state.turned.knobs.items())
+    knobs = list(state.variant.knobs.items())
     if study.version != study.latest:
         knobs.append(("version", str(study.version)))
     if not knobs and not state.views:
@@ -75,7 +75,7 @@ def state_query(workspace: Workspace, state: State, *, plain: bool = True) -> li
         return knobs
     if state.token:
         return [("state", state.token)]
-    stored = StoredState(study.version, dict(state.turned.knobs), state.views)
+    stored = StoredState(study.version, dict(state.variant.knobs), state.views)
     try:
         return [("state", store_state(workspace, study.id, stored))]
     except Unavailable:
@@ -125,15 +125,15 @@ class StudyFrame:
         option = option_query(self.state.content, self.option)
         return view_address(self.state.study.id, self.view, [*self.query, *option, *more.items()])
 
-    def turned(self, knobs: Mapping[str, str]) -> str:
+    def url_with(self, knobs: Mapping[str, str]) -> str:
         """Return the address of the study with more knobs than those of the state."""
         return address(self.state.study.id, [*self.query, *knobs.items()])
 
     def added(self, system: str, count: int, **knobs: str) -> str:
         """Return the address of the study with one more option; empty if it has the most allowed."""
-        key = unused_key(self.state.content, self.state.turned.knobs)
+        key = unused_key(self.state.content, self.state.variant.knobs)
         knobs = {"add": system, "count": str(count), **knobs}
-        return self.turned({f"{name}.{key}": text for name, text in knobs.items()}) if key else ""
+        return self.url_with({f"{name}.{key}": text for name, text in knobs.items()}) if key else ""
 
     def key_of(self, system: str, count: int) -> str:
         """Return the key of the option with a system in this number; empty if there is none."""
@@ -269,7 +269,7 @@ class OpenView:
         views = {name: stored for name, stored in state.views.items() if name != self.name}
         if dict(fields) != dict(study.content.views.get(self.name, {})):
             views[self.name] = dict(fields)
-        query = state_query(self.workspace, State(study, state.turned, views), plain=False)
+        query = state_query(self.workspace, State(study, state.variant, views), plain=False)
         return self.redirect(query)
 
     def redirect(self, query: Sequence[tuple[str, str]]) -> RedirectResponse:

@@ -139,7 +139,7 @@ def written_in_field(value: object, kind: Kind) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
+class StudyVariant:
     """A study with knobs applied, and the knobs that changed it."""
 
     content: StudyContent
@@ -147,7 +147,7 @@ class Turned:
     """As written in an address, in the order of ``KNOBS``."""
 
 
-def turn(content: StudyContent, knobs: Mapping[str, KnobValue]) -> Turned:
+def apply_knobs(content: StudyContent, knobs: Mapping[str, KnobValue]) -> StudyVariant:
     """Apply knobs to a study; the result leaves out those that change nothing."""
     before = tree_of(content)
     tree = copy.deepcopy(before)
@@ -168,7 +168,7 @@ def turn(content: StudyContent, knobs: Mapping[str, KnobValue]) -> Turned:
         message = Message("{count} fields are invalid", {"count": len(errors)})
         raise kind(errors[0].message if len(errors) == 1 else message, errors)
     try:
-        turned = StudyContent.model_validate(tree)
+        changed = StudyContent.model_validate(tree)
     except ValidationError as invalid:
         refusal, keys = as_app_error(invalid), [option["key"] for option in tree["options"]]
         refusal.errors = tuple(
@@ -176,7 +176,7 @@ def turn(content: StudyContent, knobs: Mapping[str, KnobValue]) -> Turned:
         )
         raise refusal from None
     texts = {name: _changed_to(name, before, tree) for name in ordered}
-    return Turned(turned, {name: text for name, text in texts.items() if text is not None})
+    return StudyVariant(changed, {name: text for name, text in texts.items() if text is not None})
 
 
 def _order(name: str) -> tuple[int, int, str]:
@@ -358,7 +358,7 @@ def knob_at(path: str, key: str | None) -> str | None:
     return None
 
 
-def field_of_knobs(field: str, keys: Sequence[str], turned: Collection[str]) -> str:
+def field_of_knobs(field: str, keys: Sequence[str], knobs: Collection[str]) -> str:
     """Return the knob at which an error of a field is shown, or the field itself if none sets it.
 
     A field names an option by its index in ``keys``.
@@ -370,9 +370,9 @@ def field_of_knobs(field: str, keys: Sequence[str], turned: Collection[str]) -> 
             return field
         key = keys[index]
         own, shared = knob_at(path, key), knob_at(path, None)
-        if shared in turned and own not in turned:
+        if shared in knobs and own not in knobs:
             return shared or field
-        if path == "system.id" and f"{ADD}.{key}" in turned:
+        if path == "system.id" and f"{ADD}.{key}" in knobs:
             return f"{ADD}.{key}"
         return own or field
     return knob_at(field.removeprefix("base."), None) or field

@@ -152,7 +152,7 @@ def clash_page(request: Request, workspace: Workspace, error: Conflict, state: S
     study = state.study
     answer = states.answer_state(workspace, state, strict=False)
     changes = studies.changes_since(workspace, study.id, study.version)
-    own = State(studies.get_study(workspace, study.id), state.turned, state.views)
+    own = State(studies.get_study(workspace, study.id), state.variant, state.views)
     apply_url = address(study.id, state_query(workspace, own))
     clash = Clash(error.message, with_names(changes, workspace), apply_url)
     page = study_page(request, workspace, AnsweredState(state, answer, None), clash=clash)
@@ -312,7 +312,7 @@ def export_file(workspace: WorkspaceDep, identifier: str, query: QueryDep) -> Re
 @needs(Right.MAKE, CostClass.SEARCH)
 def duplicate(workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
     state = sent_state(workspace, identifier, first_values(form))
-    copy = DuplicateRequest(knobs=dict(state.turned.knobs), version=state.study.version)
+    copy = DuplicateRequest(knobs=dict(state.variant.knobs), version=state.study.version)
     study = states.duplicate_study(workspace, identifier, copy)
     return RedirectResponse(f"/studies/{study.id}", 303)
 
@@ -344,7 +344,7 @@ def add_figure(request: Request, workspace: WorkspaceDep, identifier: str, form:
         raise as_app_error(error) from None
     except Conflict as error:
         return clash_page(request, workspace, error, state)
-    return RedirectResponse(address(identifier, list(state.turned.knobs.items())), 303)
+    return RedirectResponse(address(identifier, list(state.variant.knobs.items())), 303)
 
 
 def figure_patch(content: StudyContent, values: Mapping[str, str]) -> StudyPatch:

@@ -18,7 +18,7 @@ from app.features.comparisons.model import PublishedFigure
 from app.features.estimates.service import make_estimate
 from app.features.studies.answering import Outcomes, Requests
 from app.features.studies.explaining import changes_between
-from app.features.studies.knobs import check, check_labels, field_of_knobs, labels_of, request_of, turn
+from app.features.studies.knobs import apply_knobs, check, check_labels, field_of_knobs, labels_of, request_of
 from app.features.studies.model import (
     Study,
     StudyChange,
@@ -277,14 +277,14 @@ def change_study(
     names = {name for name in patch.model_fields_set - {"knobs"} if getattr(patch, name) is not None}
     changed = patch.model_dump(mode="json", exclude_unset=True, include=names)
     content = StudyContent.model_validate({**tree_of(before.content), **changed})
-    turned = turn(content, patch.knobs)
-    changes = changes_between(latest.content, turned.content)
+    variant = apply_knobs(content, patch.knobs)
+    changes = changes_between(latest.content, variant.content)
     if not changes:
         return latest
-    if turned.content.options != before.content.options:
-        check_labels(turned.content)
-    estimates_of(workspace, turned.content, turned.knobs)
-    tree = tree_of(turned.content)
+    if variant.content.options != before.content.options:
+        check_labels(variant.content)
+    estimates_of(workspace, variant.content, variant.knobs)
+    tree = tree_of(variant.content)
     if latest.version >= MAX_VERSIONS:
         raise Conflict.at(
             "version", "a study can have at most {most} versions; duplicate it to continue", most=MAX_VERSIONS
@@ -294,9 +294,9 @@ def change_study(
         stored = repository.studies.add_next(
             identifier,
             latest.version,
-            turned.content.name,
-            turned.content.customer,
-            len(turned.content.options),
+            variant.content.name,
+            variant.content.customer,
+            len(variant.content.options),
             tree,
             [change.model_dump(mode="json") for change in changes],
         )

@@ -13,7 +13,7 @@ from app.errors import FieldError, Message, NotFound
 from app.features.comparisons.model import Comparison, ComparisonRequest
 from app.features.comparisons.service import keep_comparison
 from app.features.studies.answering import State, assumption_rows, rows_of, study_answer
-from app.features.studies.knobs import Turned, turn
+from app.features.studies.knobs import StudyVariant, apply_knobs
 from app.features.studies.model import (
     ComparisonOfState,
     DuplicateRequest,
@@ -73,7 +73,7 @@ def save_state(
     workspace: Workspace, state: State, heading: Mapping[str, Any], expected: int | None = None
 ) -> Study:
     """Save a study in a state and with a new heading, unless somebody has changed it since."""
-    body = {**heading, "knobs": dict(state.turned.knobs)}
+    body = {**heading, "knobs": dict(state.variant.knobs)}
     if state.views:
         body["views"] = state.content.views
     identifier, version = state.study.id, state.study.version
@@ -89,11 +89,11 @@ def state_of(
     views: Mapping[str, Mapping[str, str]] | None = None,
 ) -> State:
     study = get_study(workspace, identifier, version)
-    turned = turn(study.content, knobs)
+    variant = apply_knobs(study.content, knobs)
     if views:
         content: dict[str, Any] = {"views": {**study.content.views, **views}}
-        turned = Turned(turned.content.model_copy(update=content), turned.knobs)
-    return State(study, turned, views or {})
+        variant = StudyVariant(variant.content.model_copy(update=content), variant.knobs)
+    return State(study, variant, views or {})
 
 
 def answer_state(
@@ -104,13 +104,13 @@ def answer_state(
     strict: bool = True,
 ) -> StudyAnswer:
     """Answer a state; unless ``strict``, an option that cannot be estimated gets the reason instead."""
-    requests, outcomes = estimates_of(workspace, state.content, state.turned.knobs, strict=strict)
+    requests, outcomes = estimates_of(workspace, state.content, state.variant.knobs, strict=strict)
     return study_answer(state, requests, outcomes, workspace.context(), pair)
 
 
 def assumptions_of(workspace: Workspace, state: State) -> StudyAssumptions:
     content = state.content
-    requests, outcomes = estimates_of(workspace, content, state.turned.knobs, strict=False)
+    requests, outcomes = estimates_of(workspace, content, state.variant.knobs, strict=False)
     options = study_answer(state, requests, outcomes, workspace.context()).options
     estimates = [option.estimate for option in options if option.estimate is not None]
     texts = {text.message: text for estimate in estimates for text in estimate.model.assumptions}
@@ -118,7 +118,7 @@ def assumptions_of(workspace: Workspace, state: State) -> StudyAssumptions:
         id=state.study.id,
         version=state.study.version,
         name=content.name,
-        knobs=dict(state.turned.knobs),
+        knobs=dict(state.variant.knobs),
         labels={option.key: option.label for option in options if option.estimate is not None},
         rows=assumption_rows(requests, options),
         model=list(texts.values()),
@@ -131,7 +131,7 @@ def comparison_of_state(
     def made() -> ComparisonRequest:
         state = state_of(workspace, identifier, request.knobs, request.version)
         content = state.content
-        requests, _ = estimates_of(workspace, content, state.turned.knobs)
+        requests, _ = estimates_of(workspace, content, state.variant.knobs)
         return ComparisonRequest(
             title=request.title or content.name,
             locale=request.locale,
@@ -151,7 +151,7 @@ def duplicate_study(
         state = state_of(workspace, identifier, request.knobs, request.version)
         name = request.name or f"{state.content.name[: NAME_LENGTH - 4]} (2)"
         content = StudyContent.model_validate({**tree_of(state.content), "name": name})
-        estimates_of(workspace, content, state.turned.knobs)
+        estimates_of(workspace, content, state.variant.knobs)
         return first_version(content)
 
     call = IdempotentCall.of(f"studies/{identifier}/duplicate", key, request)

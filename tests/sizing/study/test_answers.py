@@ -13,7 +13,7 @@ from app.estimating.estimate import estimate
 from app.features.comparisons.model import PublishedFigure
 from app.features.studies.answering import Outcomes, State, study_answer
 from app.features.studies.explaining import parts_across
-from app.features.studies.knobs import Turned, check, check_labels, request_of
+from app.features.studies.knobs import StudyVariant, check, check_labels, request_of
 from app.features.studies.model import Study, StudyAnswer, StudyContent, StudyLimits
 from tests.sizing.asking import sizing_context
 
@@ -48,7 +48,7 @@ def answer_of(content: StudyContent, pair: list[str] | None = None) -> StudyAnsw
     kept = Study(
         id="", version=1, latest=1, archived=False, created_at=moment, updated_at=moment, content=content
     )
-    return study_answer(State(kept, Turned(content, {})), requests, made, context, pair)
+    return study_answer(State(kept, StudyVariant(content, {})), requests, made, context, pair)
 
 
 @cache

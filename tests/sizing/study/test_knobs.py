@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.errors import AppError
 from app.features.studies.explaining import changes_between
-from app.features.studies.knobs import KNOBS, turn
+from app.features.studies.knobs import KNOBS, apply_knobs
 from app.features.studies.model import StudyContent, tree_of
 from tests.sizing.study.test_answers import study
 
@@ -26,37 +26,38 @@ CONTENT = study(OPTIONS)
 def refusals(**knobs: Any) -> dict[str, str]:
     named = {name.replace("__", "."): value for name, value in knobs.items()}
     with pytest.raises(AppError) as caught:
-        turn(CONTENT, named)
+        apply_knobs(CONTENT, named)
     return {one.field: str(one.message) for one in caught.value.errors}
 
 
 def test_what_changes_nothing_is_not_in_the_address() -> None:
-    same = turn(
+    same = apply_knobs(
         CONTENT, {"count.a": "2", "utilisation.b": "50", "batch": "1024", "hours.p": 2, "fabric.a": ""}
     )
     assert same.knobs == {} and same.content == CONTENT
 
 
 def test_knobs_turn_one_option_or_all() -> None:
-    turned = turn(CONTENT, {"count.a": "4", "batch": 2048, "utilisation.b": "80%", "precision.a": "tf32"})
-    a, b, _ = turned.content.options
+    knobs = {"count.a": "4", "batch": 2048, "utilisation.b": "80%", "precision.a": "tf32"}
+    variant = apply_knobs(CONTENT, knobs)
+    a, b, _ = variant.content.options
     assert a.system is not None and a.system.count == 4 and a.workload.precision == "tf32"
-    assert turned.content.base.workload.global_batch == 2048
+    assert variant.content.base.workload.global_batch == 2048
     assert b.assumptions.utilisation == 0.8
-    assert turned.knobs == {"batch": "2048", "count.a": "4", "precision.a": "tf32", "utilisation.b": "0.8"}
+    assert variant.knobs == {"batch": "2048", "count.a": "4", "precision.a": "tf32", "utilisation.b": "0.8"}
 
 
 def test_an_empty_knob_takes_back_what_was_stated() -> None:
-    turned = turn(CONTENT, {"utilisation.b": "", "batch": ""})
-    assert turned.content.options[1].assumptions.utilisation is None
-    assert turned.knobs == {"batch": "", "utilisation.b": ""}
+    variant = apply_knobs(CONTENT, {"utilisation.b": "", "batch": ""})
+    assert variant.content.options[1].assumptions.utilisation is None
+    assert variant.knobs == {"batch": "", "utilisation.b": ""}
 
 
 def test_options_are_added_and_left_out() -> None:
-    turned = turn(CONTENT, {"add.d": "ipu-pod16", "count.d": "3", "drop.b": "1"})
-    assert [one.key for one in turned.content.options] == ["a", "p", "d"]
-    assert turned.content.options[-1].system.count == 3
-    assert turn(turned.content, {}).knobs == {}
+    variant = apply_knobs(CONTENT, {"add.d": "ipu-pod16", "count.d": "3", "drop.b": "1"})
+    assert [one.key for one in variant.content.options] == ["a", "p", "d"]
+    assert variant.content.options[-1].system.count == 3
+    assert apply_knobs(variant.content, {}).knobs == {}
 
 
 @given(
@@ -65,8 +66,8 @@ def test_options_are_added_and_left_out() -> None:
     )
 )
 def test_an_address_gives_the_same_state_again(knobs: dict[str, int]) -> None:
-    once = turn(CONTENT, knobs)
-    again = turn(CONTENT, dict(once.knobs))
+    once = apply_knobs(CONTENT, knobs)
+    again = apply_knobs(CONTENT, dict(once.knobs))
     assert again.knobs == once.knobs and again.content == once.content
 
 
@@ -79,11 +80,11 @@ def test_an_address_gives_the_same_state_again(knobs: dict[str, int]) -> None:
 )
 def test_nothing_typed_does_more_than_be_refused(knobs: dict[str, Any]) -> None:
     try:
-        turned = turn(CONTENT, knobs)
+        variant = apply_knobs(CONTENT, knobs)
     except AppError as error:
         assert error.status in {400, 422} and error.errors
     else:
-        assert StudyContent.model_validate(tree_of(turned.content)) == turned.content
+        assert StudyContent.model_validate(tree_of(variant.content)) == variant.content
 
 
 def test_refusals_name_the_knob_and_what_is_allowed() -> None:
@@ -99,9 +100,9 @@ def test_refusals_name_the_knob_and_what_is_allowed() -> None:
 
 
 def test_changes_are_told_by_field_and_come_back_to_nothing() -> None:
-    turned = turn(CONTENT, {"count.a": 4, "batch": 2048, "add.d": "ipu-pod16", "drop.b": 1}).content
-    told = {(one.option, one.field): one for one in changes_between(CONTENT, turned)}
+    variant = apply_knobs(CONTENT, {"count.a": 4, "batch": 2048, "add.d": "ipu-pod16", "drop.b": 1}).content
+    told = {(one.option, one.field): one for one in changes_between(CONTENT, variant)}
     assert told[("a", "system.count")].message == "option “a”, system.count: 2 → 4"
     assert told[(None, "workload.global_batch")].knob == "batch"
     assert told[("b", "options.b")].after is None and told[("d", "options.d")].before is None
-    assert changes_between(turned, turned) == []
+    assert changes_between(variant, variant) == []
