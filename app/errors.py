@@ -5,7 +5,7 @@
     AppError                       base; carries a Message and the fields it concerns
     ├── BadInput        400        right type, but out of range, non-finite or contradictory
     ├── Unprocessable   422        missing, unknown or wrongly typed field
-    ├── SignInNeeded    401        nobody known asks; sign in or send a key
+    ├── SignInRequired    401        nobody known asks; sign in or send a key
     ├── NotFound        404        unknown identifier; names the close ones
     ├── Conflict        409        more devices asked for than exist, impossible partition, frozen
     │   └── Overtaken   409        changed by somebody else since it was read
@@ -179,7 +179,7 @@ class Unprocessable(BadInput):
     title = "Unprocessable input"
 
 
-class SignInNeeded(AppError):
+class SignInRequired(AppError):
     """Nobody known asks for what only members get."""
 
     status = 401

@@ -41,9 +41,9 @@ from app.platform.web import documents as pages
 from app.platform.web import problems
 from app.platform.web.bodies import BodyPlaces
 from app.platform.web.event_stream import Streams
-from app.platform.web.needs import RateHeaders
 from app.platform.web.observing import Observer
 from app.platform.web.rendering import Assets
+from app.platform.web.requirements import RateHeaders
 from app.platform.web.security import HEADERS_OF_FAULTS, CurrentAccess, Guard, ServerAccess
 from app.platform.worker_processes import WorkerProcesses
 from app.platform.workspace import Installation

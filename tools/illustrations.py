@@ -24,8 +24,8 @@ from app.features.claims.service import get_claim, list_claims
 from app.features.comparisons.compare import ComparisonEntry
 from app.features.comparisons.model import ComparisonRequest
 from app.features.comparisons.service import ComparisonHead, compared, make_options
+from app.features.estimates.document import with_links, with_request
 from app.features.estimates.service import make_estimate
-from app.features.estimates.standing import shown, standing
 from app.features.inference.answering import infer
 from app.features.inference.model import InferenceRequest
 from app.features.networks.answering import choose_fabric
@@ -122,8 +122,8 @@ def answers(workspace: Workspace, requests: Mapping[str, Any]) -> dict[str, Base
     shelves = workspace.catalogue
     sizing = SizingRequest.model_validate(requests["SizingRequest"])
     return {
-        "Estimate": shown(
-            standing(answer, estimate, MOMENT),
+        "Estimate": with_links(
+            with_request(answer, estimate, MOMENT),
             voice("en"),
             lambda path: f"https://rackline.example.com{path}",
         ),

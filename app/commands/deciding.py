@@ -15,9 +15,9 @@ from app.features.bills.bill import make_bill
 from app.features.bills.model import Bill, BillRequest, check_asked
 from app.features.break_even.deciding import decide
 from app.features.break_even.model import BreakEven, BreakEvenRequest
+from app.features.comparisons.common_basis import BasisRequest, on_common_basis
 from app.features.comparisons.compare import compare, estimated
 from app.features.comparisons.model import Comparison, ComparisonRequest
-from app.features.comparisons.one_basis import BasisAsked, on_one_basis
 
 cli = typer.Typer(rich_markup_mode=None)
 
@@ -32,7 +32,7 @@ def compared(request: ComparisonRequest, context: SizingContext) -> Comparison:
         locale=request.locale,
         currency=request.currency,
     )
-    return on_one_basis(comparison, options, context, BasisAsked())
+    return on_common_basis(comparison, options, context, BasisRequest())
 
 
 def billed(request: BillRequest, context: SizingContext) -> Bill:

@@ -18,7 +18,7 @@ from app.estimating.documents import Estimate
 from app.estimating.estimate import estimate
 from app.estimating.request import EstimateRequest
 from app.estimating.validation.run import read_rows, validate
-from app.features.estimates.standing import standing, summary_of
+from app.features.estimates.document import summary_of, with_request
 from app.features.sizings.answering import size
 from app.features.sizings.model import Sizing, SizingRequest
 from app.features.uploads.model import KeptProfile
@@ -31,7 +31,7 @@ cli = typer.Typer(rich_markup_mode=None)
 
 def estimated(request: EstimateRequest, context: SizingContext) -> Estimate:
     """Return an estimate as the API does, but without identifier and links."""
-    answer = standing(estimate(request, context), request, datetime.now(UTC))
+    answer = with_request(estimate(request, context), request, datetime.now(UTC))
     return answer.model_copy(update={"summary": summary_of(answer, voice("en"))})
 
 

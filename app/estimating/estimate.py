@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 from app.engine.records import Floats
 from app.engine.units import YEAR
 from app.errors import AppError, Message
-from app.estimating.bare import bare_estimate
 from app.estimating.basis import measuring_checks, three_steps
 from app.estimating.capital import check_assumptions, spot_interruptions
 from app.estimating.checks import (
@@ -45,6 +44,7 @@ from app.estimating.summaries import (
     system_summary,
 )
 from app.estimating.three_steps import after_three_steps
+from app.estimating.total_flop import total_flop_estimate
 from app.estimating.trace import measured_effects, trace_of
 from app.estimating.trace_amounts import with_amounts
 from app.estimating.validity import measurable, outside_checks, validation_summary
@@ -57,7 +57,7 @@ def estimate(request: EstimateRequest, context: SizingContext) -> Estimate:
     """Return the estimate of a request, without an ``id``: the store sets it."""
     profile, hardware, context = _resolved(request, context)
     if profile.total_flop is not None:
-        return bare_estimate(request, profile.total_flop, hardware, context)
+        return total_flop_estimate(request, profile.total_flop, hardware, context)
     decision = _decided(request, profile, hardware, context)
     return _complete(decision, context) if decision.choice.fits else _too_large(decision, context)
 
@@ -85,7 +85,7 @@ def time_to_train(request: EstimateRequest, context: SizingContext) -> Timed | N
     """Return the time of an estimate and its samples; None where the model does not fit."""
     profile, hardware, context = _resolved(request, context)
     if profile.total_flop is not None:
-        bare = bare_estimate(request, profile.total_flop, hardware, context)
+        bare = total_flop_estimate(request, profile.total_flop, hardware, context)
         return None if bare.time_to_train is None else (bare.time_to_train.value, bare.time_samples)
     decision = _decided(request, profile, hardware, context)
     if not decision.choice.fits:

@@ -15,7 +15,7 @@ from app.engine.operators.transformer import Stack, TransformerShape
 from app.errors import Message, Unprocessable
 from app.profiles.architectures.hybrid import ATTENTION, EXPERTS, FEED_FORWARD, LETTERS, STATE_SPACE
 from app.profiles.bodies import ArchitectureBody, TransformerBody
-from app.profiles.documents import flag, printable, shown, whole
+from app.profiles.documents import as_text, flag, printable, whole
 from app.profiles.model import LONGEST_TAKEN, ModelProfile, Scored
 from app.profiles.transformer import MASKED, TARGET_SHARE, must_divide
 
@@ -244,7 +244,7 @@ class Reader:
 def config_profile(document: object, *, name: str = "config.json", where: str = WHERE) -> ModelProfile:
     if not isinstance(document, Mapping):
         raise Unprocessable.at(
-            where, "a configuration must be a JSON object, not {value}", value=shown(document)
+            where, "a configuration must be a JSON object, not {value}", value=as_text(document)
         )
     inner = document.get("text_config")
     if isinstance(inner, Mapping) and not any(field in document for field in ALIASES["hidden"]):
@@ -254,7 +254,7 @@ def config_profile(document: object, *, name: str = "config.json", where: str = 
     model_type = document.get("model_type")
     if model_type is not None and not isinstance(model_type, str):
         raise Unprocessable.at(
-            f"{where}.model_type", "model_type must be text, not {value}", value=shown(model_type)
+            f"{where}.model_type", "model_type must be text, not {value}", value=as_text(model_type)
         )
     if model_type in SHARED_LAYERS:
         raise Unprocessable.at(
@@ -587,7 +587,7 @@ def _by_fields(reader: Reader, model_type: str | None) -> Traits:
     rotary = any(str(field).startswith("rope") for field in document)
     reader.assume(
         "model type {model} is unknown; based on its fields it is treated as {stack}, {form}, {positions}",
-        model=shown(model_type),
+        model=as_text(model_type),
         stack=Message("an encoder-decoder" if both else "an encoder" if masked else "a decoder"),
         form=Message("with gated feed-forward layers" if gated else "with plain feed-forward layers"),
         positions=Message("with rotary positions" if rotary else "with learned positions"),

@@ -32,7 +32,7 @@ def whole(
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
         raise Unprocessable.at(
-            field_name, "{field} must be a whole number, not {value}", field=name, value=shown(value)
+            field_name, "{field} must be a whole number, not {value}", field=name, value=as_text(value)
         )
     if not least <= value <= most:
         raise BadInput.at(
@@ -41,7 +41,7 @@ def whole(
             field=name,
             least=least,
             most=most,
-            value=shown(value),
+            value=as_text(value),
         )
     return value
 
@@ -56,7 +56,7 @@ def number(
     field_name = f"{where}.{name}" if where else name
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise Unprocessable.at(
-            field_name, "{field} must be a number, not {value}", field=name, value=shown(value)
+            field_name, "{field} must be a number, not {value}", field=name, value=as_text(value)
         )
     # The range first: a whole number of hundreds of digits has no float to ask about.
     if not least <= value <= most or not math.isfinite(value):
@@ -66,7 +66,7 @@ def number(
             field=name,
             least=least,
             most=most,
-            value=shown(value),
+            value=as_text(value),
         )
     return float(value)
 
@@ -79,12 +79,12 @@ def flag(document: Mapping[str, object], name: str, default: bool, *, where: str
     if not isinstance(value, bool):
         field_name = f"{where}.{name}" if where else name
         raise Unprocessable.at(
-            field_name, "{field} must be true or false, not {value}", field=name, value=shown(value)
+            field_name, "{field} must be true or false, not {value}", field=name, value=as_text(value)
         )
     return value
 
 
-def shown(value: object) -> str:
+def as_text(value: object) -> str:
     """Return a value for an error message: short, on one line, never a whole document."""
     if isinstance(value, str):
         return f"“{printable(value)}”"

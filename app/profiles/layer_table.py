@@ -21,7 +21,7 @@ from app.engine.operators.table import Operator, Pointwise
 from app.errors import AppError, BadInput, FieldError, Message, Unprocessable
 from app.profiles.architectures.common import LAUNCH_SHARE
 from app.profiles.bodies import OperatorBody
-from app.profiles.documents import flag, number, printable, shown, unreadable, whole
+from app.profiles.documents import as_text, flag, number, printable, unreadable, whole
 from app.profiles.model import ModelProfile
 
 MOST_ROWS = 10_000
@@ -64,7 +64,7 @@ class LayerRow:
                 f"{self.where}.{name}",
                 "{field} is {value}; accepted: {known}",
                 field=name,
-                value=shown(value),
+                value=as_text(value),
                 known=", ".join(names),
             )
         return str(value)
@@ -167,7 +167,7 @@ def layers_profile(
     layers: object, *, name: str = "layer table", where: str = "model.layers", lines: list[int] | None = None
 ) -> ModelProfile:
     if not isinstance(layers, list):
-        raise Unprocessable.at(where, "layers must be a list of objects, not {value}", value=shown(layers))
+        raise Unprocessable.at(where, "layers must be a list of objects, not {value}", value=as_text(layers))
     if not 1 <= len(layers) <= MOST_ROWS:
         raise BadInput.at(
             where, "a layer table must have 1 to {most} rows, not {rows}", most=MOST_ROWS, rows=len(layers)
@@ -195,11 +195,11 @@ def layers_profile(
 
 def _layer(layer: object, index: int, path: str) -> list[Operator]:
     if not isinstance(layer, Mapping):
-        raise Unprocessable.at(path, "a layer must be an object, not {value}", value=shown(layer))
+        raise Unprocessable.at(path, "a layer must be an object, not {value}", value=as_text(layer))
     kind = layer.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
         raise Unprocessable.at(
-            f"{path}.kind", "kind is {value}; accepted: {known}", value=shown(kind), known=", ".join(KINDS)
+            f"{path}.kind", "kind is {value}; accepted: {known}", value=as_text(kind), known=", ".join(KINDS)
         )
     build, fields_known = KINDS[kind]
     for field in layer:
@@ -207,7 +207,7 @@ def _layer(layer: object, index: int, path: str) -> list[Operator]:
             raise Unprocessable.at(
                 f"{path}.{printable(str(field))}",
                 "{field} is not a column of a {kind} row; accepted: {known}",
-                field=shown(field),
+                field=as_text(field),
                 kind=kind,
                 known=", ".join(("name", "kind", "count", *sorted(fields_known))),
             )

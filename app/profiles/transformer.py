@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from app.engine.operators.transformer import Stack, TransformerShape
 from app.errors import BadInput, Message, Unprocessable
 from app.profiles.bodies import FigureBody, TransformerBody
-from app.profiles.documents import flag, number, shown, whole
+from app.profiles.documents import as_text, flag, number, whole
 from app.profiles.model import ModelProfile, Scored
 
 FAMILIES = {Stack.DECODER: "gpt", Stack.ENCODER: "bert", Stack.ENCODER_DECODER: "t5"}
@@ -56,13 +56,13 @@ def transformer_profile(document: Mapping[str, object], *, where: str = "model.t
             raise Unprocessable.at(
                 f"{where}.{str(name)[:80]}",
                 "{field} is not a transformer field; accepted: {known}",
-                field=shown(name),
+                field=as_text(name),
                 known=", ".join(sorted(_KNOWN)),
             )
     kind = document.get("kind") or "decoder"
     if kind not in tuple(Stack):
         raise Unprocessable.at(
-            f"{where}.kind", "must be decoder, encoder or encoder-decoder, not {value}", value=shown(kind)
+            f"{where}.kind", "must be decoder, encoder or encoder-decoder, not {value}", value=as_text(kind)
         )
     stack = Stack(str(kind))
     layers = required(document, "layers", where=where, most=10_000)

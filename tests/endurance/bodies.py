@@ -23,7 +23,7 @@ import httpx
 import numpy as np
 
 from app.platform.web.examples import CHECK
-from app.platform.web.needs import LARGE_BODY, SMALL_BODY, BodyLimit
+from app.platform.web.requirements import LARGE_BODY, SMALL_BODY, BodyLimit
 from tests.endurance.load import held_by
 from tests.serving import serving
 

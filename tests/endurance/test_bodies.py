@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.platform.web.needs import LARGE_BODY, SMALL_BODY
+from app.platform.web.requirements import LARGE_BODY, SMALL_BODY
 from tests.endurance.bodies import bodies, measured
 
 

@@ -10,7 +10,7 @@ from bs4 import BeautifulSoup
 from fastapi import FastAPI
 
 from app.platform.admission import Principal, Role, Scope
-from app.platform.web.needs import Right, right_of
+from app.platform.web.requirements import Right, right_of
 from app.platform.web.rights import NEEDED, RANK, allows
 from tests.isolation.doors import Door, doors
 from tests.isolation.tenants import ONE, TWO, ClientKind, KnownBearers, never, tenants

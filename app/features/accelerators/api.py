@@ -27,7 +27,7 @@ from app.platform.web.api import (
 )
 from app.platform.web.deps import ID, USUAL, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.platform.web.examples import ACCELERATOR, ACCELERATOR_CHANGE
-from app.platform.web.needs import Right, needs
+from app.platform.web.requirements import Right, requires
 
 router = api_router("accelerators", "/accelerators")
 
@@ -39,7 +39,7 @@ VersionQuery = Annotated[
 
 
 @router.post("", status_code=201, summary="Add an accelerator", responses=ASK)
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def create_accelerator(
     workspace: WorkspaceDep,
     body: Annotated[AcceleratorRequest, Body(examples=[ACCELERATOR])],
@@ -82,7 +82,7 @@ def get_accelerator(
 
 
 @router.patch("/{id}", summary="Update an accelerator", responses={**ASK, **CHANGED})
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def change_accelerator(
     workspace: WorkspaceDep,
     identifier: AcceleratorId,
@@ -97,7 +97,7 @@ def change_accelerator(
 
 
 @router.delete("/{id}", status_code=204, summary="Delete an accelerator", responses=CHANGE)
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def delete_accelerator(workspace: WorkspaceDep, identifier: AcceleratorId) -> None:
     """Delete an accelerator; what was made with it can still be opened and computed again.
 

@@ -28,8 +28,8 @@ from app.platform.web.contexts import Choice, ChoiceGroup, Form
 from app.platform.web.deps import ALL, WorkspaceDep, workspace_of
 from app.platform.web.forms import FormDep, checked, plain_number, typed, whole
 from app.platform.web.locale import voice_of
-from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import FOR_GOOD, DeletePage, deleted, render
+from app.platform.web.requirements import Right, requires
 from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 from app.platform.workspace import Workspace
@@ -158,7 +158,7 @@ def stated(values: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 
 @router.post("/accelerators", response_class=HTMLResponse)
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def add_accelerator(request: Request, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Add an accelerator and go there; what is wrong stands beside its field."""
     values = typed(form)
@@ -204,7 +204,7 @@ def show_accelerator(workspace: WorkspaceDep, identifier: str, version: int | No
 
 
 @router.post("/accelerators/{identifier}", response_class=HTMLResponse)
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def save_accelerator(request: Request, workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
     """Keep what was typed as a new version; what is wrong stands beside its field."""
     values = typed(form)
@@ -230,7 +230,7 @@ def ask_about_accelerator(request: Request, workspace: WorkspaceDep, identifier:
 
 
 @router.post("/accelerators/{identifier}/delete", response_class=HTMLResponse)
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def remove_accelerator(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
     """Delete an accelerator and go to the list."""
     return deleted(

@@ -42,8 +42,8 @@ from app.platform.web.auth import (
 )
 from app.platform.web.contexts import Form
 from app.platform.web.locale import voice_of
-from app.platform.web.needs import Right, needs
 from app.platform.web.problems import SIGN_IN, go
+from app.platform.web.requirements import Right, requires
 from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 
@@ -141,7 +141,7 @@ def refused(request: Request, account: AccountDocument, form: str, error: AppErr
 
 
 @router.post("/account", response_class=HTMLResponse)
-@needs(Right.OWN)
+@requires(Right.OWN)
 def rename_account(
     request: Request, identity: IdentityDep, account_id: AccountDep, form: FormDep, token: TokenDep
 ) -> Response:
@@ -153,7 +153,7 @@ def rename_account(
 
 
 @router.post("/account/password", response_class=HTMLResponse)
-@needs(Right.OWN)
+@requires(Right.OWN)
 def change_password(
     request: Request, identity: IdentityDep, account_id: AccountDep, form: FormDep, token: TokenDep
 ) -> Response:
@@ -192,14 +192,14 @@ def second_factor_page(offered: Enrolment, form: Form) -> SecondFactorPage:
 
 
 @router.get("/account/second-factor", response_class=HTMLResponse)
-@needs(Right.OWN)
+@requires(Right.OWN)
 def show_second_factor(request: Request, identity: IdentityDep, account_id: AccountDep) -> Response:
     offered = people.offer_second_factor(identity, account_id)
     return show(request, "second_factor", second_factor_page(offered, Form()))
 
 
 @router.post("/account/second-factor", response_class=HTMLResponse)
-@needs(Right.OWN)
+@requires(Right.OWN)
 def turn_on(
     request: Request, identity: IdentityDep, account_id: AccountDep, form: FormDep, token: TokenDep
 ) -> Response:
@@ -217,7 +217,7 @@ def turn_on(
 
 
 @router.post("/account/second-factor/off", response_class=HTMLResponse)
-@needs(Right.OWN)
+@requires(Right.OWN)
 def turn_off(
     request: Request, identity: IdentityDep, account_id: AccountDep, form: FormDep, token: TokenDep
 ) -> Response:
@@ -229,7 +229,7 @@ def turn_off(
 
 
 @router.post("/account/recovery-codes", response_class=HTMLResponse)
-@needs(Right.OWN)
+@requires(Right.OWN)
 def other_codes(
     request: Request, identity: IdentityDep, account_id: AccountDep, form: FormDep, token: TokenDep
 ) -> Response:
@@ -242,14 +242,14 @@ def other_codes(
 
 
 @router.post("/account/sessions/{identifier}/end", response_class=HTMLResponse)
-@needs(Right.OWN)
+@requires(Right.OWN)
 def end_session(identity: IdentityDep, account_id: AccountDep, identifier: str) -> Response:
     sessions.end_session(identity, account_id, identifier)
     return go("/account?done=session")
 
 
 @router.post("/account/sign-out-everywhere", response_class=HTMLResponse)
-@needs(Right.OWN)
+@requires(Right.OWN)
 def leave_everywhere(request: Request, identity: IdentityDep, account_id: AccountDep) -> Response:
     """Sign all browsers out, this one too."""
     sessions.sign_out_everywhere(identity, account_id)
@@ -259,7 +259,7 @@ def leave_everywhere(request: Request, identity: IdentityDep, account_id: Accoun
 
 
 @router.post("/workspace", response_class=HTMLResponse)
-@needs(Right.OWN)
+@requires(Right.OWN)
 def switch(
     identity: IdentityDep, account_id: AccountDep, form: FormDep, token: TokenDep, who: PrincipalDep
 ) -> Response:
@@ -317,7 +317,7 @@ def people_after(
 
 
 @router.post("/people/invitations", response_class=HTMLResponse)
-@needs(Right.MANAGE)
+@requires(Right.MANAGE)
 def invite(request: Request, identity: IdentityDep, owner: OwnerDep, form: FormDep) -> Response:
     """Invite somebody; without mails the link is shown, once."""
     email = text_of(form, "email")
@@ -331,14 +331,14 @@ def invite(request: Request, identity: IdentityDep, owner: OwnerDep, form: FormD
 
 
 @router.post("/people/invitations/{identifier}/withdraw", response_class=HTMLResponse)
-@needs(Right.MANAGE)
+@requires(Right.MANAGE)
 def withdraw(identity: IdentityDep, owner: OwnerDep, identifier: str) -> Response:
     people.withdraw(identity, owner.workspace_id, identifier)
     return go("/people")
 
 
 @router.post("/people/members/{identifier}", response_class=HTMLResponse)
-@needs(Right.MANAGE)
+@requires(Right.MANAGE)
 def change_role(
     request: Request, identity: IdentityDep, owner: OwnerDep, form: FormDep, identifier: str
 ) -> Response:
@@ -350,7 +350,7 @@ def change_role(
 
 
 @router.post("/people/members/{identifier}/remove", response_class=HTMLResponse)
-@needs(Right.MANAGE)
+@requires(Right.MANAGE)
 def remove(request: Request, identity: IdentityDep, owner: OwnerDep, identifier: str) -> Response:
     """End a membership; what the person made stays."""
     try:
@@ -361,7 +361,7 @@ def remove(request: Request, identity: IdentityDep, owner: OwnerDep, identifier:
 
 
 @router.post("/people/workspace", response_class=HTMLResponse)
-@needs(Right.MANAGE)
+@requires(Right.MANAGE)
 def rename_workspace(request: Request, identity: IdentityDep, owner: OwnerDep, form: FormDep) -> Response:
     try:
         people.rename_workspace(identity, owner.workspace_id, text_of(form, "name"))

@@ -15,7 +15,7 @@ from app.platform.web.api import ASK, CHANGE, LIST, READ, api_router, file_answe
 from app.platform.web.deps import ID, FileVoiceDep, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import BILL, BILL_OF_POD, FABRIC
 from app.platform.web.locale import CSV, VARIES, XLSX, attachment
-from app.platform.web.needs import Right, needs
+from app.platform.web.requirements import Right, requires
 from app.platform.wording.voice import Voice
 
 router = api_router("bills", "/boms")
@@ -43,7 +43,7 @@ def bill_file(bill: Bill, voice: Voice, name: str, encoding: str = "utf-8") -> R
 
 
 @router.post("", status_code=201, summary="Create a bill of materials", responses=ASK)
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def create_bill(
     workspace: WorkspaceDep,
     body: Annotated[BillRequest, Body(examples=[BILL, BILL_OF_POD])],
@@ -103,7 +103,7 @@ def get_bill(workspace: WorkspaceDep, identifier: BillId) -> Bill:
 
 
 @router.delete("/{id}", status_code=204, summary="Delete a bill of materials", responses=CHANGE)
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def delete_bill(workspace: WorkspaceDep, identifier: BillId) -> None:
     """Delete a bill of materials; 409 if a proposal refers to it."""
     bills.delete_bill(workspace, identifier)
@@ -113,7 +113,7 @@ fabrics_router = api_router("bills")
 
 
 @fabrics_router.post("/fabrics", summary="Plan a network", responses=ASK)
-@needs(Right.ASK)
+@requires(Right.ASK)
 def plan_fabric(body: Annotated[FabricRequest, Body(examples=[FABRIC])]) -> FabricPlan:
     """Compute leaf, spine and core switches and cables; declared switches are questioned, not
     corrected.

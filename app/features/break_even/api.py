@@ -12,13 +12,13 @@ from app.platform.rates import CostClass
 from app.platform.web.api import ASK, api_router
 from app.platform.web.deps import WorkspaceDep
 from app.platform.web.examples import BREAK_EVEN, BREAK_EVEN_PRICED
-from app.platform.web.needs import Right, needs
+from app.platform.web.requirements import Right, requires
 
 router = api_router("planning")
 
 
 @router.post("/breakevens", summary="Compare owning with renting", responses=ASK)
-@needs(Right.ASK, CostClass.SEARCH)
+@requires(Right.ASK, CostClass.SEARCH)
 def find_break_even(
     workspace: WorkspaceDep,
     body: Annotated[BreakEvenRequest, Body(examples=[BREAK_EVEN, BREAK_EVEN_PRICED])],

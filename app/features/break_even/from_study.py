@@ -21,9 +21,9 @@ from app.estimating.schema import Quantity
 from app.features.break_even.deciding import decide
 from app.features.break_even.model import BreakEven, BreakEvenRequest, RangeInput, RangesInput, RunningInput
 from app.features.break_even.words import written
+from app.features.comparisons.common_basis import WAYS, BasisRequest, common_basis_costs
 from app.features.comparisons.compare import ComparisonEntry
 from app.features.comparisons.model import BasisCost, PublishedFigure
-from app.features.comparisons.one_basis import WAYS, BasisAsked, costs_on_one_basis
 from app.features.studies.frame import StudyQuestion
 from app.features.studies.knobs import labels_of
 from app.features.studies.model import StudyOption, free_keys
@@ -110,7 +110,7 @@ def amounts_of(question: StudyQuestion) -> OptionAmounts | None:
         }
         if any(cloud.key in entries for cloud in clouds) or own.key not in entries:
             break
-    priced = costs_on_one_basis(entries, workspace.context(), BasisAsked())
+    priced = common_basis_costs(entries, workspace.context(), BasisRequest())
     purchase = None if priced is None else priced.purchases.get(own.key)
     if priced is None or purchase is None:
         return None

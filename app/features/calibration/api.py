@@ -13,13 +13,13 @@ from app.platform.rates import CostClass
 from app.platform.web.api import ASK, LIST, READ, api_router
 from app.platform.web.deps import ID, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import CALIBRATION, FABRIC_GAIN
-from app.platform.web.needs import LARGE_BODY, Right, needs
+from app.platform.web.requirements import LARGE_BODY, Right, requires
 
 router = api_router("calibrations", "/calibrations")
 
 
 @router.post("", status_code=201, summary="Calibrate with measured runs", responses=ASK)
-@needs(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
+@requires(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
 def create_calibration(
     workspace: WorkspaceDep,
     body: Annotated[AnyCalibrationRequest, Body(examples=[CALIBRATION, FABRIC_GAIN])],

@@ -36,8 +36,8 @@ from app.platform.web.deps import WorkspaceDep
 from app.platform.web.examples import CALIBRATION
 from app.platform.web.forms import FormDep, nested, plain_number, refusal, refused, typed, whole
 from app.platform.web.locale import voice_of
-from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
+from app.platform.web.requirements import Right, requires
 from app.platform.web.rights import page_router
 from app.platform.wording.scales import Scale
 
@@ -214,7 +214,7 @@ def show_runs(request: Request, workspace: WorkspaceDep, identifier: str) -> Res
 
 
 @router.post(RUNS_PATH, response_class=HTMLResponse)
-@needs(Right.MAKE, CostClass.SEARCH)
+@requires(Right.MAKE, CostClass.SEARCH)
 def calibrate(request: Request, workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
     """Fit a profile to what was typed, or return the form with its errors beside the fields."""
     view, values = open_view(request, workspace, identifier, VIEW), typed(form)
@@ -249,7 +249,7 @@ def show_calibration_data(workspace: WorkspaceDep, identifier: str) -> Calibrati
 
 
 @router.get("/calibrations/{identifier}", response_class=HTMLResponse)
-@needs(cost=CostClass.SEARCH)
+@requires(cost=CostClass.SEARCH)
 def show_calibration(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
     """Go to the study of a stored calibration, or to one that asks what it asked."""
     calibration = get_calibration(workspace, identifier)

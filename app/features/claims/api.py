@@ -11,7 +11,7 @@ from app.features.claims.model import ClaimsRequest, VendorClaim, VendorClaims
 from app.platform.rates import CostClass
 from app.platform.web.api import READ, api_router
 from app.platform.web.deps import ID, WorkspaceDep
-from app.platform.web.needs import needs
+from app.platform.web.requirements import requires
 
 router = api_router("claims", "/claims")
 
@@ -19,7 +19,7 @@ ClaimId = Annotated[str, Path(alias="id", description=ID, examples=["bert-large-
 
 
 @router.get("", summary="List vendor claims", responses=READ)
-@needs(cost=CostClass.SEARCH)
+@requires(cost=CostClass.SEARCH)
 def list_claims(workspace: WorkspaceDep, assumptions: Annotated[ClaimsRequest, Query()]) -> VendorClaims:
     """Return published ratios with their base, our own per chip, dollar and watt, and a verdict by one
     rule.
@@ -30,7 +30,7 @@ def list_claims(workspace: WorkspaceDep, assumptions: Annotated[ClaimsRequest, Q
 
 
 @router.get("/{id}", summary="Retrieve a vendor claim", responses=READ)
-@needs(cost=CostClass.SEARCH)
+@requires(cost=CostClass.SEARCH)
 def get_claim(
     workspace: WorkspaceDep,
     identifier: ClaimId,

@@ -20,9 +20,9 @@ from app.platform.web.contexts import FigureView, Form, view
 from app.platform.web.deps import WorkspaceDep
 from app.platform.web.forms import FormDep, checked, refused, typed
 from app.platform.web.locale import voice_of
-from app.platform.web.needs import Right, needs
 from app.platform.web.query_forms import FormFields
 from app.platform.web.rendering import render
+from app.platform.web.requirements import Right, requires
 from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
@@ -116,14 +116,14 @@ def placeholders(claims: VendorClaims, voice: Voice) -> Mapping[str, str]:
 
 
 @router.get("/claims.json")
-@needs(cost=CostClass.SEARCH)
+@requires(cost=CostClass.SEARCH)
 def show_claims_data(workspace: WorkspaceDep, assumed: AssumedDep) -> VendorClaims:
     """Return the claims of the page of the same address."""
     return list_claims(workspace, assumed)
 
 
 @router.get("/claims", response_class=HTMLResponse)
-@needs(cost=CostClass.SEARCH)
+@requires(cost=CostClass.SEARCH)
 def show_claims(request: Request, workspace: WorkspaceDep) -> Response:
     """Show the claims; an efficiency in percent is sent to the address that holds it as a share.
 
@@ -166,7 +166,7 @@ def show_claim(workspace: WorkspaceDep, identifier: str, assumed: AssumedDep) ->
 
 
 @router.post("/claims/{identifier}/comparison")
-@needs(Right.MAKE, CostClass.SEARCH)
+@requires(Right.MAKE, CostClass.SEARCH)
 def open_comparison(request: Request, workspace: WorkspaceDep, identifier: str, phase: int = 0) -> Response:
     """Make the estimates of a claim, keep them side by side and go there."""
     language = voice_of(request).language
@@ -175,7 +175,7 @@ def open_comparison(request: Request, workspace: WorkspaceDep, identifier: str, 
 
 
 @router.post("/claims/published")
-@needs(Right.MAKE, CostClass.SEARCH)
+@requires(Right.MAKE, CostClass.SEARCH)
 def open_published(request: Request, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Keep the published hours side by side and go there, at the scaling efficiency of the page."""
     share = share_of(str(form.get(PARAMETER, "")))

@@ -8,6 +8,7 @@ from fastapi import Body, Depends, Path, Query, Request, Response
 
 from app.estimating.capital import BOUNDS
 from app.features.comparisons import service as comparisons
+from app.features.comparisons.common_basis import BasisRequest
 from app.features.comparisons.model import (
     LEAST_SHARE,
     Comparison,
@@ -15,7 +16,6 @@ from app.features.comparisons.model import (
     ComparisonRequest,
     ComparisonSummary,
 )
-from app.features.comparisons.one_basis import BasisAsked
 from app.features.estimates.api import ESTIMATED
 from app.features.estimates.api import answered as estimate_answered
 from app.platform.listing import Page
@@ -34,7 +34,7 @@ from app.platform.web.api import (
 )
 from app.platform.web.deps import ID, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import HEAD_TO_HEAD, MODELLED, RENAMED
-from app.platform.web.needs import LARGE_BODY, Right, needs
+from app.platform.web.requirements import LARGE_BODY, Right, requires
 
 COMPARISONS = Narrowing(
     Comparison,
@@ -96,7 +96,7 @@ TermYears = Annotated[
 
 
 @router.post("", status_code=201, summary="Create a comparison", responses=ASK, dependencies=NARROW)
-@needs(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
+@requires(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
 def create_comparison(
     request: Request,
     workspace: WorkspaceDep,
@@ -124,14 +124,14 @@ def get_comparison(
     term_years: TermYears = None,
 ) -> Comparison:
     """Return the options in their current state; use the ETag in If-Match to change them."""
-    basis = BasisAsked(utilisation, term_years)
+    basis = BasisRequest(utilisation, term_years)
     current = comparisons.get_comparison(workspace, identifier, scaling_efficiency, basis)
     response.headers["ETag"] = write_tag(current.version)
     return answered(request, current.comparison)
 
 
 @router.patch("/{id}", summary="Update a comparison", responses={**ASK, **CHANGED}, dependencies=NARROW)
-@needs(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
+@requires(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
 def change_comparison(
     request: Request,
     workspace: WorkspaceDep,
@@ -147,7 +147,7 @@ def change_comparison(
 
 
 @router.delete("/{id}", status_code=204, summary="Delete a comparison", responses=DELETE)
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def delete_comparison(workspace: WorkspaceDep, identifier: ComparisonId, tag: MatchHeader = None) -> None:
     """Delete a comparison; 409 if a proposal was created from it. Its estimates are kept."""
     comparisons.delete_comparison(workspace, identifier, read_tag(tag))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 from app.errors import BadInput
+from app.features.comparisons.common_basis import BasisRequest
 from app.features.comparisons.model import Comparison
-from app.features.comparisons.one_basis import BasisAsked
 from app.features.comparisons.service import get_comparison
 from app.platform.web.deps import WorkspaceDep
 from app.platform.web.rights import page_router
@@ -34,7 +34,7 @@ def address(identifier: str, share: float) -> str:
     return f"/comparisons/{identifier}{query}"
 
 
-def basis_of(utilisation: str, term_years: str) -> BasisAsked:
+def basis_of(utilisation: str, term_years: str) -> BasisRequest:
     """Return the basis of costs; utilisation 0.5, 50 and 50% mean the same, and empty fields the default."""
     years = None
     if term_years.strip():
@@ -42,7 +42,7 @@ def basis_of(utilisation: str, term_years: str) -> BasisAsked:
             years = float(term_years.strip().replace(",", "."))
         except ValueError:
             raise BadInput.at(YEARS, "enter a number of years") from None
-    basis = BasisAsked(share_of(utilisation, UTILISATION) if utilisation.strip() else None, years)
+    basis = BasisRequest(share_of(utilisation, UTILISATION) if utilisation.strip() else None, years)
     basis.check()
     return basis
 

@@ -12,6 +12,7 @@ from app.errors import Overtaken
 from app.estimating.documents import Estimate
 from app.estimating.names import STORED
 from app.estimating.request import EstimateRequest
+from app.features.comparisons.common_basis import BasisRequest, on_common_basis
 from app.features.comparisons.compare import ComparisonEntry, check_labels, compare, estimated, row_labels
 from app.features.comparisons.model import (
     Comparison,
@@ -21,9 +22,8 @@ from app.features.comparisons.model import (
     PublishedFigure,
     RowRequest,
 )
-from app.features.comparisons.one_basis import BasisAsked, on_one_basis
+from app.features.estimates.document import with_request
 from app.features.estimates.service import estimate_of, make_estimate, save_estimate
-from app.features.estimates.standing import standing
 from app.platform import references
 from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
@@ -33,7 +33,7 @@ from app.platform.store.repository import Repository
 from app.platform.store.tables import ComparisonRecord, EstimateRow
 from app.platform.workspace import Workspace
 
-USUAL_BASIS = BasisAsked()
+USUAL_BASIS = BasisRequest()
 
 ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(RowRequest)
 
@@ -90,7 +90,7 @@ def get_comparison(
     workspace: Workspace,
     identifier: str,
     scaling_efficiency: float = 1.0,
-    basis: BasisAsked = USUAL_BASIS,
+    basis: BasisRequest = USUAL_BASIS,
 ) -> Versioned:
     """Return a comparison, recomputed for a scaling efficiency and a basis of costs."""
     with workspace.transaction() as repository:
@@ -158,7 +158,7 @@ def list_comparisons(
 ) -> Page[ComparisonSummary]:
     with workspace.transaction() as repository:
         listing = repository.page(ComparisonRecord, limit, read_cursor(cursor), wanted=wanted)
-        labels = repository.shown.labels(row.id for row in listing.rows)
+        labels = repository.listings.labels(row.id for row in listing.rows)
     items = [filled(ComparisonSummary, row, labels=labels.get(row.id, [])) for row in listing.rows]
     return Page(items=items, next=write_cursor(listing.next))
 
@@ -178,7 +178,7 @@ def make_options(
     workspace: Workspace, requests: list[EstimateRequest | PublishedFigure], currency: str
 ) -> list[ComparisonEntry]:
     def make(request: EstimateRequest) -> Estimate:
-        return standing(make_estimate(workspace, request), request, now())
+        return with_request(make_estimate(workspace, request), request, now())
 
     return estimated(requests, currency, make)
 
@@ -188,7 +188,7 @@ def compared(
     options: list[ComparisonEntry],
     head: ComparisonHead,
     scaling_efficiency: float = 1.0,
-    basis: BasisAsked = USUAL_BASIS,
+    basis: BasisRequest = USUAL_BASIS,
 ) -> Comparison:
     """Return options side by side, with their costs on one basis."""
     comparison = compare(
@@ -199,7 +199,7 @@ def compared(
         locale=head.locale,
         currency=head.currency,
     )
-    priced = on_one_basis(comparison, options, workspace.context(), basis)
+    priced = on_common_basis(comparison, options, workspace.context(), basis)
     return priced.model_copy(update={"id": head.identifier})
 
 

@@ -10,15 +10,15 @@ from fastapi import Body, Depends, Path, Request
 from app.estimating.documents import Estimate
 from app.estimating.request import EstimateRequest
 from app.features.estimates import service as estimates
+from app.features.estimates.document import with_links
 from app.features.estimates.model import EstimateSummary
-from app.features.estimates.standing import shown
 from app.platform.listing import Page
 from app.platform.web.api import ASK, CHANGE, LIST, READ, Narrowing, api_router
 from app.platform.web.auth import located_at
 from app.platform.web.deps import ID, KeyHeader, ListDep, ModelQuery, WorkspaceDep
 from app.platform.web.examples import BARE_FIGURE, BERT_ON_IPUS, GPT3, OWN_MODEL, RESNET
 from app.platform.web.locale import wanted_language
-from app.platform.web.needs import LARGE_BODY, Right, needs
+from app.platform.web.requirements import LARGE_BODY, Right, requires
 from app.platform.wording.voice import voice
 
 QUANTITIES = ("step_time", "throughput", "tokens_per_second", "mfu", "steps", "time_to_train", "energy")
@@ -53,11 +53,11 @@ EstimateId = Annotated[str, Path(alias="id", description=ID, examples=["est_a2b3
 
 def answered(request: Request, estimate: Estimate) -> Estimate:
     """Return an estimate with its addresses, and its summary in the language of a request."""
-    return shown(estimate, voice(wanted_language(request)), partial(located_at, request))
+    return with_links(estimate, voice(wanted_language(request)), partial(located_at, request))
 
 
 @router.post("", status_code=201, summary="Create an estimate", responses=ASK, dependencies=NARROW)
-@needs(Right.MAKE, body=LARGE_BODY)
+@requires(Right.MAKE, body=LARGE_BODY)
 def create_estimate(
     request: Request,
     workspace: WorkspaceDep,
@@ -88,7 +88,7 @@ def get_estimate(request: Request, workspace: WorkspaceDep, identifier: Estimate
 @router.post(
     "/{id}/run", status_code=201, summary="Run an estimate again", responses=ASK, dependencies=NARROW
 )
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def run_estimate(
     request: Request, workspace: WorkspaceDep, identifier: EstimateId, key: KeyHeader = None
 ) -> Estimate:
@@ -97,7 +97,7 @@ def run_estimate(
 
 
 @router.delete("/{id}", status_code=204, summary="Delete an estimate", responses=CHANGE)
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def delete_estimate(workspace: WorkspaceDep, identifier: EstimateId) -> None:
     """Delete an estimate; 409 if a comparison, bill of materials or proposal refers to it."""
     estimates.delete_estimate(workspace, identifier)

@@ -9,8 +9,8 @@ from app.estimating.documents import Estimate
 from app.estimating.estimate import estimate
 from app.estimating.names import STORED
 from app.estimating.request import EstimateRequest
+from app.features.estimates.document import DERIVED_FIELDS, with_request
 from app.features.estimates.model import EstimateSummary, scaled_requests
-from app.features.estimates.standing import STANDING, standing
 from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, write_cursor
@@ -35,7 +35,7 @@ def run_again(workspace: Workspace, identifier: str, key: str | None = None) -> 
 
 def _create(workspace: Workspace, request: EstimateRequest, call: IdempotentCall | None) -> Estimate:
     def make() -> tuple[Estimate, Save]:
-        answer = standing(make_estimate(workspace, request), request, now())
+        answer = with_request(make_estimate(workspace, request), request, now())
         return answer, lambda repository: save_estimate(repository, request, answer)
 
     return keep(workspace, call, Estimate, make)
@@ -56,7 +56,7 @@ def save_estimate(repository: Repository, request: EstimateRequest, answer: Esti
             label=answer.name[:300],
             model=request.model.named[:200],
             request=stated,
-            document=answer.model_dump(mode="json", exclude=STANDING),
+            document=answer.model_dump(mode="json", exclude=DERIVED_FIELDS),
             created_at=answer.created_at or now(),
         )
     )
@@ -77,7 +77,7 @@ def get_estimate(workspace: Workspace, identifier: str) -> Estimate:
 def estimate_of(row: EstimateRow) -> Estimate:
     request = EstimateRequest.model_validate(row.request, context=STORED)
     # Estimates of before 0.1.0 have their name in the column alone.
-    return standing(Estimate.model_validate({"name": row.label, **row.document}), request, row.created_at)
+    return with_request(Estimate.model_validate({"name": row.label, **row.document}), request, row.created_at)
 
 
 def get_estimate_request(workspace: Workspace, identifier: str) -> EstimateRequest:
@@ -114,7 +114,7 @@ def list_estimates(
 ) -> Page[EstimateSummary]:
     with workspace.transaction() as repository:
         listing = repository.page(EstimateRow, limit, read_cursor(cursor), wanted=wanted)
-        subjects = repository.shown.subjects(row.id for row in listing.rows)
+        subjects = repository.listings.subjects(row.id for row in listing.rows)
     models, systems = workspace.catalogue.models.documents, workspace.catalogue.systems.documents
 
     def line(row: EstimateRow, subject: EstimateSubject) -> EstimateSummary:

@@ -12,13 +12,13 @@ from app.platform.rates import CostClass
 from app.platform.web.api import ASK, api_router
 from app.platform.web.deps import WorkspaceDep
 from app.platform.web.examples import INFERENCE
-from app.platform.web.needs import LARGE_BODY, Right, needs
+from app.platform.web.requirements import LARGE_BODY, Right, requires
 
 router = api_router("inference")
 
 
 @router.post("/inference", summary="Serve a model", responses=ASK)
-@needs(Right.ASK, CostClass.SEARCH, body=LARGE_BODY)
+@requires(Right.ASK, CostClass.SEARCH, body=LARGE_BODY)
 def serve_model(
     workspace: WorkspaceDep, body: Annotated[InferenceRequest, Body(examples=[INFERENCE])]
 ) -> Inference:

@@ -22,7 +22,7 @@ from app.platform.listing import Page
 from app.platform.web.api import ASK, CHANGE, LIST, READ, api_router
 from app.platform.web.deps import ID, USUAL, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.platform.web.examples import KEY, ROTATION, WEBHOOK, WEBHOOK_CHANGED
-from app.platform.web.needs import Right, needs
+from app.platform.web.requirements import Right, requires
 
 keys_router = api_router("keys", "/keys")
 
@@ -34,7 +34,7 @@ GRACE = RotationRequest()
 
 
 @keys_router.post("", status_code=201, summary="Create an API key", responses=ASK)
-@needs(Right.MANAGE)
+@requires(Right.MANAGE)
 def create_key(
     workspace: WorkspaceDep,
     body: Annotated[KeyRequest, Body(examples=[KEY])],
@@ -47,14 +47,14 @@ def create_key(
 
 
 @keys_router.get("", summary="List API keys", responses=LIST)
-@needs(Right.MANAGE)
+@requires(Right.MANAGE)
 def list_keys(workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None) -> Page[ApiKey]:
     """List names, prefixes, scopes, expiry and last use, newest first; never a secret."""
     return keys.list_keys(workspace, limit, cursor)
 
 
 @keys_router.get("/{id}", summary="Retrieve an API key", responses=READ)
-@needs(Right.MANAGE)
+@requires(Right.MANAGE)
 def get_key(workspace: WorkspaceDep, identifier: KeyId) -> ApiKey:
     """Return the scopes of a key and the time of its last use."""
     return keys.get_key(workspace, identifier)
@@ -63,14 +63,14 @@ def get_key(workspace: WorkspaceDep, identifier: KeyId) -> ApiKey:
 @keys_router.delete(
     "/{id}", status_code=204, summary="Revoke an API key", responses=READ, response_class=Response
 )
-@needs(Right.MANAGE)
+@requires(Right.MANAGE)
 def revoke_key(workspace: WorkspaceDep, identifier: KeyId) -> None:
     """Revoke a key immediately; it stays in the list as revoked."""
     keys.revoke_key(workspace, identifier)
 
 
 @keys_router.post("/{id}/rotate", status_code=201, summary="Rotate an API key", responses=ASK)
-@needs(Right.MANAGE)
+@requires(Right.MANAGE)
 def rotate_key(
     workspace: WorkspaceDep,
     identifier: KeyId,
@@ -93,14 +93,14 @@ MessageId = Annotated[str, Path(description=ID, examples=["msg_a2b3c4d5e6f7g2h3"
 
 
 @webhooks_router.post("", status_code=201, summary="Create a webhook", responses=ASK)
-@needs(Right.HOOK)
+@requires(Right.HOOK)
 def create_webhook(workspace: WorkspaceDep, body: NewWebhookBody, key: KeyHeader = None) -> NewWebhook:
     """Send events to a URL in messages signed as Standard Webhooks; the secret is returned only once."""
     return webhooks.create_webhook(workspace, body, key)
 
 
 @webhooks_router.get("", summary="Webhooks", responses=LIST)
-@needs(Right.HOOK)
+@requires(Right.HOOK)
 def list_webhooks(
     workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
 ) -> Page[Webhook]:
@@ -109,14 +109,14 @@ def list_webhooks(
 
 
 @webhooks_router.get("/{id}", summary="Retrieve a webhook", responses=READ)
-@needs(Right.HOOK)
+@requires(Right.HOOK)
 def get_webhook(workspace: WorkspaceDep, hook: WebhookId) -> Webhook:
     """Return the events of a webhook and, if it was switched off, the reason."""
     return webhooks.get_webhook(workspace, hook)
 
 
 @webhooks_router.patch("/{id}", summary="Update a webhook", responses=ASK)
-@needs(Right.HOOK)
+@requires(Right.HOOK)
 def change_webhook(workspace: WorkspaceDep, hook: WebhookId, body: ChangeBody) -> Webhook:
     """Change URL, events or name, or switch it on or off; pending messages are dropped if it is off."""
     return webhooks.change_webhook(workspace, hook, body)
@@ -125,14 +125,14 @@ def change_webhook(workspace: WorkspaceDep, hook: WebhookId, body: ChangeBody) -
 @webhooks_router.delete(
     "/{id}", status_code=204, summary="Delete a webhook", responses=READ, response_class=Response
 )
-@needs(Right.HOOK)
+@requires(Right.HOOK)
 def remove_webhook(workspace: WorkspaceDep, hook: WebhookId) -> None:
     """Delete a webhook, its secret and its log."""
     webhooks.remove_webhook(workspace, hook)
 
 
 @webhooks_router.post("/{id}/rotate", status_code=201, summary="Rotate a webhook secret", responses=ASK)
-@needs(Right.HOOK)
+@requires(Right.HOOK)
 def rotate_webhook_secret(
     workspace: WorkspaceDep, hook: WebhookId, body: GraceBody = GRACE, key: KeyHeader = None
 ) -> NewWebhook:
@@ -141,14 +141,14 @@ def rotate_webhook_secret(
 
 
 @webhooks_router.post("/{id}/test", status_code=202, summary="Test a webhook", responses=CHANGE)
-@needs(Right.HOOK)
+@requires(Right.HOOK)
 def send_webhook_test(workspace: WorkspaceDep, hook: WebhookId, key: KeyHeader = None) -> Delivery:
     """Send a message of type ``webhook.test``; the log shows the result."""
     return webhooks.send_test(workspace, hook, key)
 
 
 @webhooks_router.get("/{id}/deliveries", summary="List webhook deliveries", responses=READ)
-@needs(Right.HOOK)
+@requires(Right.HOOK)
 def list_deliveries(
     workspace: WorkspaceDep,
     hook: WebhookId,
@@ -164,7 +164,7 @@ def list_deliveries(
 @webhooks_router.post(
     "/{id}/deliveries/{message_id}/resend", status_code=202, summary="Resend a message", responses=CHANGE
 )
-@needs(Right.HOOK)
+@requires(Right.HOOK)
 def resend_delivery(workspace: WorkspaceDep, hook: WebhookId, message_id: MessageId) -> Delivery:
     """Resend a completed message under the same ``webhook-id``; a waiting message is unchanged."""
     return webhooks.send_again(workspace, hook, message_id)

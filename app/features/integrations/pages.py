@@ -31,8 +31,8 @@ from app.platform.web.deps import ALL, USUAL, CursorQuery, WorkspaceDep, workspa
 from app.platform.web.documents import older
 from app.platform.web.forms import FormDep, checked, typed
 from app.platform.web.locale import voice_of
-from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
+from app.platform.web.requirements import Right, requires
 from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 from app.platform.workspace import Workspace
@@ -108,19 +108,19 @@ def keys_page(
 
 
 @router.get("/keys.json")
-@needs(Right.MANAGE)
+@requires(Right.MANAGE)
 def show_keys_data(workspace: WorkspaceDep, cursor: CursorQuery = None) -> Page[ApiKey]:
     return keys.list_keys(workspace, ALL, cursor)
 
 
 @router.get("/keys", response_class=HTMLResponse)
-@needs(Right.MANAGE)
+@requires(Right.MANAGE)
 def show_keys(request: Request, workspace: WorkspaceDep, cursor: CursorQuery = None) -> Response:
     return keys_page(request, workspace, cursor=cursor)
 
 
 @router.post("/keys", response_class=HTMLResponse)
-@needs(Right.MANAGE)
+@requires(Right.MANAGE)
 def make_key(request: Request, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Make a key and show it, this once."""
     values = typed(form)
@@ -134,7 +134,7 @@ def make_key(request: Request, workspace: WorkspaceDep, form: FormDep) -> Respon
 
 
 @router.post("/keys/{identifier}/rotate", response_class=HTMLResponse)
-@needs(Right.MANAGE)
+@requires(Right.MANAGE)
 def replace_key(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
     """Make a key in the place of another one and show it, this once."""
     try:
@@ -145,7 +145,7 @@ def replace_key(request: Request, workspace: WorkspaceDep, identifier: str) -> R
 
 
 @router.post("/keys/{identifier}/revoke")
-@needs(Right.MANAGE)
+@requires(Right.MANAGE)
 def revoke_key(workspace: WorkspaceDep, identifier: str) -> Response:
     keys.revoke_key(workspace, identifier)
     return RedirectResponse("/keys", 303)
@@ -230,7 +230,7 @@ def with_secret(request: Request, webhook: Webhook, secret: str | None) -> Respo
 
 
 @router.post("/webhooks", response_class=HTMLResponse)
-@needs(Right.MANAGE)
+@requires(Right.MANAGE)
 def make_webhook(request: Request, workspace: WorkspaceDep, form: FormDep) -> Response:
     values = typed(form)
     try:
@@ -242,7 +242,7 @@ def make_webhook(request: Request, workspace: WorkspaceDep, form: FormDep) -> Re
 
 
 @router.post("/webhooks/{identifier}/rotate", response_class=HTMLResponse)
-@needs(Right.MANAGE)
+@requires(Right.MANAGE)
 def replace_secret(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
     rotated = webhooks.rotate_secret(workspace, identifier, RotationRequest())
     return with_secret(request, rotated, rotated.secret)
@@ -267,7 +267,7 @@ def answered(
 
 
 @router.post("/webhooks/{identifier}", response_class=HTMLResponse)
-@needs(Right.MANAGE)
+@requires(Right.MANAGE)
 def change_webhook(request: Request, form: FormDep, identifier: str) -> Response:
     values = typed(form)
 
@@ -279,26 +279,26 @@ def change_webhook(request: Request, form: FormDep, identifier: str) -> Response
 
 
 @router.post("/webhooks/{identifier}/switch")
-@needs(Right.MANAGE)
+@requires(Right.MANAGE)
 def switch_webhook(request: Request, form: FormDep, identifier: str) -> Response:
     patch = WebhookPatch(active=form.get("active") == "true")
     return answered(request, identifier, partial(webhooks.change_webhook, patch=patch))
 
 
 @router.post("/webhooks/{identifier}/test", response_class=HTMLResponse)
-@needs(Right.MANAGE)
+@requires(Right.MANAGE)
 def try_webhook(request: Request, identifier: str) -> Response:
     return answered(request, identifier, webhooks.send_test, part="#log")
 
 
 @router.post("/webhooks/{identifier}/deliveries/{message_id}/resend", response_class=HTMLResponse)
-@needs(Right.MANAGE)
+@requires(Right.MANAGE)
 def resend_message(request: Request, identifier: str, message_id: str) -> Response:
     return answered(request, identifier, partial(webhooks.send_again, message_id=message_id), part="#log")
 
 
 @router.post("/webhooks/{identifier}/remove")
-@needs(Right.MANAGE)
+@requires(Right.MANAGE)
 def remove_webhook(workspace: WorkspaceDep, identifier: str) -> Response:
     webhooks.remove_webhook(workspace, identifier)
     return RedirectResponse("/webhooks", 303)

@@ -12,13 +12,13 @@ from app.platform.rates import CostClass
 from app.platform.web.api import ASK, api_router
 from app.platform.web.deps import WorkspaceDep
 from app.platform.web.examples import FABRIC_CHOICE, FABRICS_MEASURED
-from app.platform.web.needs import LARGE_BODY, Right, needs
+from app.platform.web.requirements import LARGE_BODY, Right, requires
 
 router = api_router("fabric choices")
 
 
 @router.post("/fabric-choices", summary="Choose a network", responses=ASK)
-@needs(Right.ASK, CostClass.SEARCH, body=LARGE_BODY)
+@requires(Right.ASK, CostClass.SEARCH, body=LARGE_BODY)
 def choose_fabric(
     workspace: WorkspaceDep,
     body: Annotated[FabricChoiceRequest, Body(examples=[FABRIC_CHOICE, FABRICS_MEASURED])],

@@ -15,7 +15,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from app.errors import FieldError, SignInNeeded, Unavailable
+from app.errors import FieldError, SignInRequired, Unavailable
 from app.features.operation.chores import jobs_in_states
 from app.features.operation.readiness import NEEDED, Readiness
 from app.platform.web.api import problems
@@ -87,7 +87,7 @@ def admit(request: Request, token: str) -> None:
         header = request.headers.get("authorization", "")
         bearer = header[len(BEARER) :].strip() if header.lower().startswith(BEARER) else ""
         if not hmac.compare_digest(bearer.encode(), token.encode()):
-            raise SignInNeeded("server metrics can be read only with their own token")
+            raise SignInRequired("server metrics can be read only with their own token")
         return
     host = request.client.host if request.client else ""
     # Behind a proxy every request comes from this machine.

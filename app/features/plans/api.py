@@ -19,13 +19,13 @@ from app.platform.rates import CostClass
 from app.platform.web.api import ASK, api_router
 from app.platform.web.deps import WorkspaceDep
 from app.platform.web.examples import CHECK, MAPPING, MIXTURE_SEARCH, SEARCH
-from app.platform.web.needs import LARGE_BODY, Right, needs
+from app.platform.web.requirements import LARGE_BODY, Right, requires
 
 router = api_router("searches", "/searches")
 
 
 @router.post("", summary="Search for the best plans", responses=ASK)
-@needs(Right.ASK, CostClass.SEARCH, body=LARGE_BODY)
+@requires(Right.ASK, CostClass.SEARCH, body=LARGE_BODY)
 def run_search(
     workspace: WorkspaceDep,
     body: Annotated[SearchRequest, Body(examples=[SEARCH, MIXTURE_SEARCH])],
@@ -42,7 +42,7 @@ planning_router = api_router("planning")
 
 
 @planning_router.post("/mappings", summary="Map a model onto IPUs", responses=ASK)
-@needs(Right.ASK)
+@requires(Right.ASK)
 def map_model(
     workspace: WorkspaceDep, body: Annotated[MappingRequest, Body(examples=[MAPPING])]
 ) -> ModelMapping:
@@ -53,7 +53,7 @@ def map_model(
 
 
 @planning_router.post("/checks", summary="Check a plan", responses=ASK)
-@needs(Right.ASK)
+@requires(Right.ASK)
 def check_plan(body: Annotated[ChecksRequest, Body(examples=[CHECK])]) -> Checks:
     """Return named warnings about a plan, and the largest device count that divides its batch evenly."""
     return mapping.check_plan(body)

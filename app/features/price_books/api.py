@@ -35,7 +35,7 @@ from app.platform.web.deps import ID, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import BOOK, BOOK_CHANGE
 from app.platform.web.forms import checked
 from app.platform.web.locale import CSV, attachment
-from app.platform.web.needs import LARGE_BODY, Right, needs
+from app.platform.web.requirements import LARGE_BODY, Right, requires
 
 router = api_router("price books", "/price-books")
 
@@ -67,7 +67,7 @@ async def book_body(request: Request) -> Upload[BookFields] | Any:
 
 
 @router.post("", status_code=201, summary="Create a price book", responses=ASK, openapi_extra=BOOK_BODY)
-@needs(Right.MAKE, body=LARGE_BODY)
+@requires(Right.MAKE, body=LARGE_BODY)
 def create_price_book(
     workspace: WorkspaceDep, body: Annotated[Any, Depends(book_body)], key: KeyHeader = None
 ) -> PriceBookDocument:
@@ -122,7 +122,7 @@ def get_price_book(
 
 
 @router.put("/{id}", summary="Replace price book rows", responses={**ASK, **CHANGED})
-@needs(Right.MAKE, body=LARGE_BODY)
+@requires(Right.MAKE, body=LARGE_BODY)
 def replace_price_book(
     workspace: WorkspaceDep,
     identifier: BookId,
@@ -137,7 +137,7 @@ def replace_price_book(
 
 
 @router.patch("/{id}", summary="Update price book rows", responses={**ASK, **CHANGED})
-@needs(Right.MAKE, body=LARGE_BODY)
+@requires(Right.MAKE, body=LARGE_BODY)
 def change_price_book(
     workspace: WorkspaceDep,
     identifier: BookId,
@@ -152,7 +152,7 @@ def change_price_book(
 
 
 @router.delete("/{id}", status_code=204, summary="Delete a price book", responses=DELETE)
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def delete_price_book(workspace: WorkspaceDep, identifier: BookId, tag: MatchHeader = None) -> None:
     """Delete a price book with all its versions; 409 if a study, proposal or running sweep uses it.
 

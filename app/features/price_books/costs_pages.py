@@ -22,8 +22,8 @@ from app.platform.web.contexts import REFUSAL, Choice, Form, WarningGroup, group
 from app.platform.web.deps import ALL, WorkspaceDep, workspace_of
 from app.platform.web.forms import plain_number, refused, typed
 from app.platform.web.locale import voice_of
-from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
+from app.platform.web.requirements import Right, requires
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
 from app.platform.workspace import Workspace
@@ -115,7 +115,7 @@ def show_costs(request: Request, workspace: WorkspaceDep, identifier: str) -> Re
 
 
 @router.post("/estimates/{identifier}/costs")
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def keep_costs(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
     """Keep the estimate on the terms of the address as one of its own, and go there."""
     body, _ = priced(workspace, identifier, terms_in(request))

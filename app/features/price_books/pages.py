@@ -29,8 +29,8 @@ from app.platform.web.contexts import Choice, Form
 from app.platform.web.deps import ALL, WorkspaceDep, workspace_of
 from app.platform.web.forms import in_utf8, plain_number, refusal, whole
 from app.platform.web.locale import CSV, attachment
-from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
+from app.platform.web.requirements import Right, requires
 from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 
@@ -121,7 +121,7 @@ def show_books(workspace: WorkspaceDep) -> Page[PriceBookSummary]:
 
 
 @router.post("/price-books", response_class=HTMLResponse)
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def make_book(request: Request, workspace: WorkspaceDep, form: RowsForm, file: FileDep) -> Response:
     """Make a price book, empty or of a file, and go there."""
     name = text_of(form, "name")
@@ -236,7 +236,7 @@ def show_book(workspace: WorkspaceDep, identifier: str, version: int | None = No
 
 
 @router.post("/price-books/{identifier}", response_class=HTMLResponse)
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def save_book(
     request: Request, workspace: WorkspaceDep, identifier: str, form: RowsForm, file: FileDep
 ) -> Response:

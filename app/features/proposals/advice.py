@@ -12,9 +12,9 @@ from app.errors import BadInput, Message
 from app.estimating.documents import Text
 from app.estimating.ranges import chance, duration, money, significant
 from app.features.calibration.model import GainRequest
+from app.features.comparisons.common_basis import ways_to_pay
 from app.features.comparisons.compare import Amount, separated
 from app.features.comparisons.model import Comparison, ComparisonRow
-from app.features.comparisons.one_basis import ways_to_pay
 from app.features.proposals.model import Advice, Reasoned
 from app.features.studies.model import BudgetKind
 

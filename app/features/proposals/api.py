@@ -44,7 +44,7 @@ from app.platform.web.auth import IdentityDep, located_at
 from app.platform.web.deps import ID, CustomerQuery, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import PROPOSAL, PROPOSAL_CHANGED, REVIEW, SHARE
 from app.platform.web.locale import CSV, PDF, XLSX
-from app.platform.web.needs import LARGE_BODY, Right, needs
+from app.platform.web.requirements import LARGE_BODY, Right, requires
 
 router = api_router("proposals", "/proposals")
 
@@ -59,7 +59,7 @@ USUAL_SHARE = ShareRequest()
 
 
 @router.post("", status_code=201, summary="Create a proposal", responses=ASK)
-@needs(Right.PROPOSE, CostClass.SEARCH, body=LARGE_BODY)
+@requires(Right.PROPOSE, CostClass.SEARCH, body=LARGE_BODY)
 def create_proposal(
     workspace: WorkspaceDep,
     body: Annotated[ProposalRequest, Body(examples=[PROPOSAL])],
@@ -96,7 +96,7 @@ def list_proposals(
     responses=file_answer(PDF, "PDF/UA-1 with the content attached."),
     response_class=Response,
 )
-@needs(cost=CostClass.SEARCH)
+@requires(cost=CostClass.SEARCH)
 def proposal_pdf(workspace: WorkspaceDep, identifier: ProposalId) -> Response:
     """Return the document; for a frozen proposal, the stored one, with the same bytes every time."""
     return file_of(workspace, proposals.get_proposal(workspace, identifier), "pdf")
@@ -108,7 +108,7 @@ def proposal_pdf(workspace: WorkspaceDep, identifier: ProposalId) -> Response:
     responses=file_answer(XLSX, "Workbook with totals as formulas."),
     response_class=Response,
 )
-@needs(cost=CostClass.SEARCH)
+@requires(cost=CostClass.SEARCH)
 def proposal_workbook(
     workspace: WorkspaceDep, identifier: ProposalId, lang: ProposalLanguage = None
 ) -> Response:
@@ -148,7 +148,7 @@ def get_proposal(workspace: WorkspaceDep, identifier: ProposalId, response: Resp
 
 
 @router.patch("/{id}", summary="Update a draft", responses={**ASK, **CHANGED})
-@needs(Right.PROPOSE, CostClass.SEARCH, body=LARGE_BODY)
+@requires(Right.PROPOSE, CostClass.SEARCH, body=LARGE_BODY)
 def change_proposal(
     workspace: WorkspaceDep,
     identifier: ProposalId,
@@ -163,14 +163,14 @@ def change_proposal(
 
 
 @router.post("/{id}/freeze", summary="Freeze a draft", responses=CHANGE)
-@needs(Right.PROPOSE, CostClass.SEARCH)
+@requires(Right.PROPOSE, CostClass.SEARCH)
 def freeze_proposal(workspace: WorkspaceDep, identifier: ProposalId) -> Frozen:
     """Hash the content, render the document and store both permanently; repeating it changes nothing."""
     return proposals.freeze_proposal(workspace, identifier)
 
 
 @router.post("/{id}/review", summary="Take a step of review", responses=ASK)
-@needs(Right.PROPOSE, CostClass.SEARCH)
+@requires(Right.PROPOSE, CostClass.SEARCH)
 def review_proposal(
     request: Request,
     workspace: WorkspaceDep,
@@ -188,7 +188,7 @@ def review_proposal(
 
 
 @router.post("/{id}/replay", summary="Replay a proposal", responses=CHANGE)
-@needs(Right.PROPOSE, CostClass.SEARCH)
+@requires(Right.PROPOSE, CostClass.SEARCH)
 def replay_proposal(workspace: WorkspaceDep, identifier: ProposalId, key: KeyHeader = None) -> Replay:
     """Recompute the proposal and list the lines that changed; the proposal itself is unchanged."""
     return proposals.replay_proposal(workspace, identifier, key)
@@ -201,7 +201,7 @@ def list_events(workspace: WorkspaceDep, identifier: ProposalId) -> ProposalEven
 
 
 @router.post("/{id}/share", status_code=201, summary="Share a frozen proposal", responses=ASK)
-@needs(Right.PROPOSE)
+@requires(Right.PROPOSE)
 def share_proposal(
     request: Request,
     response: Response,
@@ -222,14 +222,14 @@ def share_proposal(
 
 
 @router.delete("/{id}/share", status_code=204, summary="Revoke a share link", responses=READ)
-@needs(Right.PROPOSE)
+@requires(Right.PROPOSE)
 def revoke_share(workspace: WorkspaceDep, identifier: ProposalId) -> None:
     """Revoke the link immediately."""
     sharing.revoke_share(workspace, identifier)
 
 
 @router.delete("/{id}", status_code=204, summary="Delete a draft", responses=DELETE)
-@needs(Right.PROPOSE)
+@requires(Right.PROPOSE)
 def delete_proposal(workspace: WorkspaceDep, identifier: ProposalId, tag: MatchHeader = None) -> None:
     """Delete a draft with its history; 409 for a frozen proposal. Its number is not used again."""
     proposals.delete_proposal(workspace, identifier, read_tag(tag))

@@ -24,6 +24,7 @@ from app.estimating.version import engine_version
 from app.features.bills.bill import make_bill
 from app.features.bills.model import Bill, BillInputs, BillRequest
 from app.features.bills.service import StatedPrices, at_prices_of, stated_inputs
+from app.features.comparisons.common_basis import BasisRequest, on_common_basis
 from app.features.comparisons.compare import (
     ComparisonEntry,
     compare,
@@ -33,7 +34,6 @@ from app.features.comparisons.compare import (
     row_labels,
 )
 from app.features.comparisons.model import Comparison, ComparisonRow, PublishedFigure
-from app.features.comparisons.one_basis import BasisAsked, on_one_basis
 from app.features.proposals.advice import CustomerLimits, advise
 from app.features.proposals.branding import branding_of
 from app.features.proposals.evidence import (
@@ -92,8 +92,8 @@ def build_content(
         currency=request.currency,
     )
     selected = chosen_labels(request.options, labels)
-    basis = BasisAsked(term_years=request.term_years)
-    comparison = public_comparison(on_one_basis(everything, options, context, basis), selected, catalog)
+    basis = BasisRequest(term_years=request.term_years)
+    comparison = public_comparison(on_common_basis(everything, options, context, basis), selected, catalog)
     rows = comparison.rows
     requests = {label: option.request for label, option in zip(labels, options, strict=True)}
     stated = StatedPrices(request.study_id or request.comparison_id or "", title, 1, today.isoformat(), ())

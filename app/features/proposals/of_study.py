@@ -31,8 +31,8 @@ from app.platform.web.contexts import Choice, Form
 from app.platform.web.deps import WorkspaceDep
 from app.platform.web.forms import FormDep, refusal, refused, typed
 from app.platform.web.locale import language_of
-from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
+from app.platform.web.requirements import Right, requires
 from app.platform.web.rights import page_router
 from app.platform.workspace import Workspace
 
@@ -129,7 +129,7 @@ def show_view(request: Request, workspace: WorkspaceDep, identifier: str) -> Res
 
 
 @router.post(PATH, response_class=HTMLResponse)
-@needs(Right.PROPOSE, CostClass.SEARCH)
+@requires(Right.PROPOSE, CostClass.SEARCH)
 def make_proposal(request: Request, workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
     """Save the current state of the study and create a draft from it, or return the form with errors."""
     view = open_view(request, workspace, identifier, VIEW, None)

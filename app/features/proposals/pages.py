@@ -47,8 +47,8 @@ from app.platform.web.contexts import Choice, Form
 from app.platform.web.deps import WorkspaceDep
 from app.platform.web.forms import FormDep, refusal, refused, typed
 from app.platform.web.locale import asked_for
-from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
+from app.platform.web.requirements import Right, requires
 from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 from app.platform.workspace import Workspace
@@ -139,7 +139,7 @@ def show_edit(request: Request, workspace: WorkspaceDep, identifier: str) -> Res
 
 
 @router.post("/proposals/{identifier}/edit", response_class=HTMLResponse)
-@needs(Right.PROPOSE, CostClass.SEARCH)
+@requires(Right.PROPOSE, CostClass.SEARCH)
 def change_proposal(request: Request, workspace: WorkspaceDep, form: FormDep, identifier: str) -> Response:
     """Change a draft, or return the form with its errors."""
     values = typed(form)
@@ -168,7 +168,7 @@ def render_again(
 
 
 @router.post("/proposals/{identifier}/sections", response_class=HTMLResponse)
-@needs(Right.PROPOSE, CostClass.SEARCH)
+@requires(Right.PROPOSE, CostClass.SEARCH)
 def change_sections(request: Request, workspace: WorkspaceDep, form: FormDep, identifier: str) -> Response:
     """Save the texts of all sections as they were sent, and move or leave out one of them."""
     values, texts = typed(form), section_texts(form)
@@ -189,7 +189,7 @@ def file_route(kind: FileKind) -> Callable[..., Response]:
         proposal = proposals.get_proposal(workspace, identifier)
         return file_of(workspace, proposal, kind, asked_for(request))
 
-    return needs(cost=None if kind == "csv" else CostClass.SEARCH)(give_file)
+    return requires(cost=None if kind == "csv" else CostClass.SEARCH)(give_file)
 
 
 for file_kind in FILE_KINDS:
@@ -203,7 +203,7 @@ def show_proposal(workspace: WorkspaceDep, identifier: str) -> Proposal:
 
 
 @router.post("/proposals/{identifier}/review", response_class=HTMLResponse)
-@needs(Right.PROPOSE, CostClass.SEARCH)
+@requires(Right.PROPOSE, CostClass.SEARCH)
 def review(
     request: Request,
     workspace: WorkspaceDep,
@@ -225,7 +225,7 @@ def review(
 
 
 @router.post("/proposals/{identifier}/share", response_class=HTMLResponse)
-@needs(Right.PROPOSE)
+@requires(Right.PROPOSE)
 def share(request: Request, workspace: WorkspaceDep, form: FormDep, identifier: str) -> Response:
     values = typed(form)
     try:
@@ -240,7 +240,7 @@ def share(request: Request, workspace: WorkspaceDep, form: FormDep, identifier: 
 
 
 @router.post("/proposals/{identifier}/unshare")
-@needs(Right.PROPOSE)
+@requires(Right.PROPOSE)
 def unshare(workspace: WorkspaceDep, identifier: str) -> Response:
     sharing.revoke_share(workspace, identifier)
     return RedirectResponse(f"/proposals/{identifier}", 303)

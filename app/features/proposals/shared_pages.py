@@ -19,9 +19,9 @@ from app.platform.web.auth import reach_of
 from app.platform.web.deps import InstallationDep
 from app.platform.web.forms import read_fields, typed
 from app.platform.web.locale import language_of
-from app.platform.web.needs import count_reading
 from app.platform.web.problems import NotAllowed
 from app.platform.web.rendering import render
+from app.platform.web.requirements import count_reading
 from app.platform.web.rights import with_link
 from app.platform.wording.voice import LANGUAGES, WRITTEN
 from app.platform.workspace import Installation, Workspace

@@ -15,7 +15,7 @@ from app.platform.rates import CostClass
 from app.platform.web.api import ASK, LIST, READ, Narrowing, api_router
 from app.platform.web.deps import ID, CursorQuery, GoneDep, KeyHeader, ListDep, ModelQuery, WorkspaceDep
 from app.platform.web.examples import SCALING, SIZING
-from app.platform.web.needs import LARGE_BODY, Right, needs
+from app.platform.web.requirements import LARGE_BODY, Right, requires
 
 SIZINGS = Narrowing(
     Sizing,
@@ -42,7 +42,7 @@ OptionsQuery = Annotated[
 @router.post(
     "/sizings", status_code=201, summary="Size by deadline and budget", responses=ASK, dependencies=NARROW
 )
-@needs(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
+@requires(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
 def create_sizing(
     workspace: WorkspaceDep,
     body: Annotated[SizingRequest, Body(examples=[SIZING])],
@@ -80,7 +80,7 @@ def get_sizing(
 
 
 @router.post("/scalings", summary="Compute a scaling curve", responses=ASK)
-@needs(Right.ASK, CostClass.SEARCH, body=LARGE_BODY)
+@requires(Right.ASK, CostClass.SEARCH, body=LARGE_BODY)
 def scale_system(
     workspace: WorkspaceDep, body: Annotated[SizingRequest, Body(examples=[SCALING])]
 ) -> ScalingCurve:

@@ -30,7 +30,7 @@ from app.features.sizings.model import (
 from app.features.sizings.service import OPTIONS, paged
 from app.features.sizings.words import sentences
 from app.features.studies.frame import OpenView, StudyFrame, open_view
-from app.features.studies.knobs import shown
+from app.features.studies.knobs import knob_text
 from app.features.studies.states import state_of
 from app.platform.listing import counted
 from app.platform.rates import CostClass
@@ -41,8 +41,8 @@ from app.platform.web.contexts import FigureView, Form, view
 from app.platform.web.deps import CursorQuery, GoneDep, WorkspaceDep
 from app.platform.web.forms import plain_number
 from app.platform.web.locale import voice_of
-from app.platform.web.needs import needs
 from app.platform.web.rendering import environment, render
+from app.platform.web.requirements import requires
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
 
@@ -184,7 +184,7 @@ def redirect_to_limits(opened: OpenView, fields: Mapping[str, str]) -> Response:
 
 
 @router.get(f"{PATH}.json")
-@needs(cost=CostClass.SEARCH)
+@requires(cost=CostClass.SEARCH)
 def show_systems_data(
     request: Request,
     workspace: WorkspaceDep,
@@ -203,7 +203,7 @@ def show_systems_data(
 
 
 @router.get(PATH, response_class=HTMLResponse)
-@needs(cost=CostClass.SEARCH)
+@requires(cost=CostClass.SEARCH)
 def show_systems(request: Request, workspace: WorkspaceDep, gone: GoneDep, identifier: str) -> Response:
     """Show the view: at once while the search is still to be made, which the page then follows.
 
@@ -253,7 +253,7 @@ class Outcome:
 def systems_page(request: Request, opened: OpenView, outcome: Outcome) -> SystemsPage:
     query, voice = request.query_params, voice_of(request)
     content, sizing = opened.state.content, outcome.sizing
-    values = {name: text for name in LIMITS if (text := shown(content, name))}
+    values = {name: text for name in LIMITS if (text := knob_text(content, name))}
     values |= {**opened.stored, **outcome.fields}
     display = {name: query[name][:20] for name in ("sort", "all") if name in query}
     options = [] if sizing is None else sizing.options
@@ -301,7 +301,7 @@ def curve_views(sizing: Sizing, voice: Voice) -> list[FigureView]:
 
 
 @router.get(f"{PATH}/events")
-@needs(cost=CostClass.SEARCH)
+@requires(cost=CostClass.SEARCH)
 def follow_search(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
     """Search for as long as somebody follows, and send how far it is as a piece of the page."""
     question = question_in(open_view(request, workspace, identifier, VIEW, None))

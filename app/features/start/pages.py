@@ -43,8 +43,8 @@ from app.platform.web.contexts import Choice, Example, Form
 from app.platform.web.deps import QueryDep, WorkspaceDep, workspace_of
 from app.platform.web.forms import FormDep, typed, whole
 from app.platform.web.locale import COOKIE_SECONDS, voice_of
-from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import render
+from app.platform.web.requirements import Right, requires
 from app.platform.web.rights import page_router
 from app.platform.workspace import Workspace
 from app.profiles.model import ModelProfile
@@ -222,7 +222,7 @@ def show_start(request: Request, workspace: WorkspaceDep) -> Response:
 
 
 @router.get("/choices", response_class=HTMLResponse)
-@needs(cost=CostClass.READ)
+@requires(cost=CostClass.READ)
 def show_choices(request: Request, workspace: WorkspaceDep, query: QueryDep) -> Response:
     """Show the systems that a search finds, or the models."""
     if FIND_SYSTEM in query:
@@ -235,7 +235,7 @@ def show_choices(request: Request, workspace: WorkspaceDep, query: QueryDep) -> 
 
 
 @router.post("/", response_class=HTMLResponse)
-@needs(Right.MAKE, CostClass.SEARCH)
+@requires(Right.MAKE, CostClass.SEARCH)
 def compare(request: Request, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Make a study of what was asked, or return the form with its errors beside the fields."""
     values: dict[str, list[str]] = typed(form)
@@ -258,7 +258,7 @@ def compare(request: Request, workspace: WorkspaceDep, form: FormDep) -> Respons
 
 
 @router.post("/model-file", response_class=HTMLResponse)
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def upload_model(request: Request, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Keep an uploaded model and go on with it, or say what is wrong with the file beside its field."""
     try:
@@ -284,7 +284,7 @@ def refused(request: Request, workspace: Workspace, draft: Draft, error: AppErro
 
 
 @router.post("/examples/{identifier}", response_class=HTMLResponse)
-@needs(Right.MAKE, CostClass.SEARCH)
+@requires(Right.MAKE, CostClass.SEARCH)
 def open_example(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
     if identifier not in EXAMPLES:
         raise NotFound.named("example", identifier, EXAMPLES)

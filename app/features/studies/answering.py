@@ -17,6 +17,7 @@ from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning, Estimate, Text
 from app.estimating.request import EstimateRequest
 from app.estimating.schema import Quantity
+from app.features.comparisons.common_basis import BasisRequest, CommonBasisCosts, common_basis_costs
 from app.features.comparisons.compare import (
     SECONDS_PER_HOUR,
     Amount,
@@ -28,7 +29,6 @@ from app.features.comparisons.compare import (
     row_hours,
 )
 from app.features.comparisons.model import PublishedFigure
-from app.features.comparisons.one_basis import BasisAsked, OneBasisCosts, costs_on_one_basis
 from app.features.studies.concluding import conclusion, probability_within
 from app.features.studies.explaining import changes_between, explain, parts_across
 from app.features.studies.knobs import KNOBS, StudyVariant, labels_of
@@ -89,7 +89,7 @@ def study_answer(
     estimates = {key: outcome for key, outcome in outcomes.items() if isinstance(outcome, Estimate)}
     entries = {key: ComparisonEntry(requests[key], estimates.get(key)) for key in keys}
     hours = _hours(entries, content.base.scaling_efficiency)
-    priced = costs_on_one_basis(entries, context, BasisAsked())
+    priced = common_basis_costs(entries, context, BasisRequest())
     amounts: dict[Metric, dict[str, Amount | None]] = {
         "time": {key: amount and amount.times(SECONDS_PER_HOUR) for key, amount in hours.items()},
         "cost": {key: None if priced is None else priced.amounts.get(key) for key in keys},
@@ -175,7 +175,7 @@ def _uncounted_extras(content: StudyContent) -> Iterator[CheckWarning]:
         yield CheckWarning.of("bill_extras_not_counted", "caution", message, "limits.budget")
 
 
-def _budgeted(key: str, priced: OneBasisCosts | None, limits: StudyLimits) -> Amount | None:
+def _budgeted(key: str, priced: CommonBasisCosts | None, limits: StudyLimits) -> Amount | None:
     """Return the cost that the budget limits: of its kind, else the purchase, or the run of a rental."""
     if priced is None:
         return None

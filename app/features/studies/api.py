@@ -44,7 +44,7 @@ from app.platform.web.examples import (
     STUDY_STATE,
     STUDY_TO_COMPARE,
 )
-from app.platform.web.needs import LARGE_BODY, Right, needs
+from app.platform.web.requirements import LARGE_BODY, Right, requires
 
 router = api_router("studies", "/studies")
 
@@ -56,7 +56,7 @@ VersionQuery = Annotated[
 
 
 @router.post("", status_code=201, summary="Create a study", responses=ASK)
-@needs(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
+@requires(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
 def create_study(
     workspace: WorkspaceDep,
     body: Annotated[StudyContent, Body(examples=[STUDY])],
@@ -90,7 +90,7 @@ def list_studies(
 
 
 @router.post("/import", status_code=201, summary="Import a study", responses=ASK)
-@needs(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
+@requires(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
 def import_study(
     workspace: WorkspaceDep,
     body: Annotated[StudyFile, Body(examples=[STUDY_FILE])],
@@ -117,7 +117,7 @@ def get_study(
 
 
 @router.patch("/{id}", summary="Update a study", responses={**ASK, **CHANGED})
-@needs(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
+@requires(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
 def change_study(
     workspace: WorkspaceDep,
     identifier: StudyId,
@@ -138,7 +138,7 @@ def list_versions(workspace: WorkspaceDep, identifier: StudyId) -> StudyVersions
 
 
 @router.post("/{id}/answers", summary="Evaluate a study state", responses=ASK)
-@needs(Right.ASK, CostClass.SEARCH)
+@requires(Right.ASK, CostClass.SEARCH)
 def answer_study(
     workspace: WorkspaceDep,
     identifier: StudyId,
@@ -154,7 +154,7 @@ def answer_study(
 
 
 @router.post("/{id}/comparison", status_code=201, summary="Create a comparison from a state", responses=ASK)
-@needs(Right.MAKE, CostClass.SEARCH)
+@requires(Right.MAKE, CostClass.SEARCH)
 def compare_study(
     request: Request,
     workspace: WorkspaceDep,
@@ -167,7 +167,7 @@ def compare_study(
 
 
 @router.post("/{id}/duplicate", status_code=201, summary="Duplicate a study", responses=ASK)
-@needs(Right.MAKE, CostClass.SEARCH)
+@requires(Right.MAKE, CostClass.SEARCH)
 def duplicate_study(
     workspace: WorkspaceDep,
     identifier: StudyId,
@@ -179,21 +179,21 @@ def duplicate_study(
 
 
 @router.post("/{id}/archive", summary="Archive a study", responses=READ)
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def archive_study(workspace: WorkspaceDep, identifier: StudyId) -> Study:
     """Archive a study: it leaves the list and cannot be changed until it is restored."""
     return studies.archive_study(workspace, identifier, True)
 
 
 @router.post("/{id}/restore", summary="Restore a study", responses=READ)
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def restore_study(workspace: WorkspaceDep, identifier: StudyId) -> Study:
     """Restore an archived study to the list."""
     return studies.archive_study(workspace, identifier, False)
 
 
 @router.delete("/{id}", status_code=204, summary="Delete an archived study", responses=DELETE)
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def delete_study(workspace: WorkspaceDep, identifier: StudyId, tag: MatchHeader = None) -> None:
     """Delete a study with all its versions and the uploads to which nothing else refers.
 

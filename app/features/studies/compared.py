@@ -17,7 +17,7 @@ from app.features.studies.pages import show_study
 from app.features.studies.service import NAME_LENGTH, unsaved_study
 from app.platform.rates import CostClass
 from app.platform.web.deps import QueryDep, WorkspaceDep
-from app.platform.web.needs import needs
+from app.platform.web.requirements import requires
 from app.platform.web.rights import page_router
 from app.platform.workspace import Workspace
 
@@ -78,7 +78,7 @@ def study_of_comparison(workspace: Workspace, identifier: str) -> Study:
 
 
 @router.get("/comparisons/{identifier}", response_class=HTMLResponse)
-@needs(cost=CostClass.SEARCH)
+@requires(cost=CostClass.SEARCH)
 def show_comparison(request: Request, workspace: WorkspaceDep, identifier: str, query: QueryDep) -> Response:
     """Show a comparison as its study; knobs in the address redirect to the study."""
     study = study_of_comparison(workspace, identifier)

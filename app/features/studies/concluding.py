@@ -9,8 +9,8 @@ import numpy as np
 from app.errors import Message
 from app.estimating.documents import Text
 from app.estimating.ranges import chance, duration, money, significant
+from app.features.comparisons.common_basis import ways_to_pay
 from app.features.comparisons.compare import Amount
-from app.features.comparisons.one_basis import ways_to_pay
 from app.features.studies.model import Contest, Metric, StudyLimits, StudyOptionAnswer
 
 USUAL_PROBABILITY = 0.8

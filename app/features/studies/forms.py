@@ -11,7 +11,7 @@ from starlette.datastructures import QueryParams
 from app.errors import BadInput, FieldError
 from app.estimating.documents import Estimate
 from app.features.studies.concluding import USUAL_PROBABILITY
-from app.features.studies.knobs import ADD, DROP, KNOBS, shown, split, unused_key, written_in_field
+from app.features.studies.knobs import ADD, DROP, KNOBS, knob_text, split, unused_key, written_in_field
 from app.features.studies.model import StudyAnswer, StudyOptionAnswer
 from app.platform.web import choices
 from app.platform.web.contexts import Choice, Form
@@ -93,7 +93,7 @@ def pair_in(query: QueryParams) -> list[str] | None:
 def form_of(answer: StudyAnswer, typed: Mapping[str, str], errors: Sequence[FieldError]) -> Form:
     """Return the fields of the page with their values, or with the rejected input."""
     names = [*KNOBS, *(f"{knob}.{option.key}" for option in answer.options for knob in KNOBS)]
-    values = {name: value for name in names if (value := shown(answer.content, name))} | dict(typed)
+    values = {name: value for name in names if (value := knob_text(answer.content, name))} | dict(typed)
     return Form({name: [value] for name, value in values.items()}, errors)
 
 
@@ -243,7 +243,7 @@ class KnobPanel:
             return f"{100 * USUAL_PROBABILITY:g}"
         if name == "budget_kind":
             return self.voice.gettext("purchase, or the run if rented")
-        if option is not None and (shared := shown(self.answer.content, name)):
+        if option is not None and (shared := knob_text(self.answer.content, name)):
             return shared
         options = self.answer.options if option is None else [option]
         estimates = [other.estimate for other in options if other.estimate]

@@ -28,9 +28,9 @@ from app.platform.rates import CostClass
 from app.platform.web.deps import WorkspaceDep
 from app.platform.web.forms import checked
 from app.platform.web.locale import voice_of
-from app.platform.web.needs import needs
 from app.platform.web.query_forms import Answered, QueryForm
 from app.platform.web.rendering import DISPLAY_PARAMS, data_path, displayed, render
+from app.platform.web.requirements import requires
 from app.platform.wording.voice import Voice, written
 from app.platform.workspace import Workspace
 
@@ -385,7 +385,7 @@ def study_view(
         fields = form.filled({**usual(question), **view.state.content.views.get(name, {})})
         return form.answer(fields, None, lambda body: answer(question, body))
 
-    mark = needs(cost=cost)
+    mark = requires(cost=cost)
     router.add_api_route(data_path(path), mark(show_data), response_model=document)
     for ending, write in (files or {}).items():
         router.add_api_route(f"{path}.{ending}", mark(file_of(write)), response_class=Response)

@@ -106,7 +106,7 @@ def split(name: str) -> tuple[str, str | None]:
     return knob, key or None
 
 
-def shown(content: StudyContent, name: str) -> str:
+def knob_text(content: StudyContent, name: str) -> str:
     """Return the value of a knob as its field shows it, with defaults for the base but not for an option."""
     knob, key = split(name)
     path = KNOBS[knob].base if key is None else KNOBS[knob].option

@@ -59,8 +59,8 @@ from app.platform.listing import USUAL_ITEMS, Page
 from app.platform.rates import CostClass
 from app.platform.web.deps import QueryDep, WorkspaceDep, workspace_of
 from app.platform.web.forms import FormDep, plain_number, typed, whole
-from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import FOR_GOOD, DeletePage, deleted, displayed, render
+from app.platform.web.requirements import Right, requires
 from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 from app.platform.workspace import Workspace
@@ -119,7 +119,7 @@ HEADINGS = ("name", "customer", "owner", "notes")
 
 
 @router.post("/studies/{identifier}/save", response_class=HTMLResponse)
-@needs(Right.MAKE, CostClass.SEARCH)
+@requires(Right.MAKE, CostClass.SEARCH)
 def save_study(request: Request, workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
     """Save a study in the state shown, unless somebody else has changed it since."""
     fields = first_values(form)
@@ -210,7 +210,7 @@ def show_details(request: Request, workspace: WorkspaceDep, identifier: str) -> 
 
 
 @router.get("/estimates/{identifier}/study", response_class=HTMLResponse)
-@needs(cost=CostClass.SEARCH)
+@requires(cost=CostClass.SEARCH)
 def open_estimate(request: Request, workspace: WorkspaceDep, identifier: str, view: str = "") -> Response:
     """Go to an unsaved study that asks what a stored estimate asked, or to one of its views."""
     asked = get_estimate_request(workspace, identifier)
@@ -277,7 +277,7 @@ MAX_FILE = 1_000_000
 
 
 @router.post("/studies/import", response_class=HTMLResponse)
-@needs(Right.MAKE, CostClass.SEARCH)
+@requires(Right.MAKE, CostClass.SEARCH)
 def import_file(request: Request, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Store the study of a file, or show its errors beside the field."""
     try:
@@ -309,7 +309,7 @@ def export_file(workspace: WorkspaceDep, identifier: str, query: QueryDep) -> Re
 
 
 @router.post("/studies/{identifier}/duplicate")
-@needs(Right.MAKE, CostClass.SEARCH)
+@requires(Right.MAKE, CostClass.SEARCH)
 def duplicate(workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
     state = sent_state(workspace, identifier, first_values(form))
     copy = DuplicateRequest(knobs=dict(state.variant.knobs), version=state.study.version)
@@ -318,21 +318,21 @@ def duplicate(workspace: WorkspaceDep, identifier: str, form: FormDep) -> Respon
 
 
 @router.post("/studies/{identifier}/archive")
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def archive(workspace: WorkspaceDep, identifier: str) -> Response:
     studies.archive_study(workspace, identifier, True)
     return RedirectResponse("/studies", 303)
 
 
 @router.post("/studies/{identifier}/restore")
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def restore(workspace: WorkspaceDep, identifier: str) -> Response:
     studies.archive_study(workspace, identifier, False)
     return RedirectResponse(f"/studies/{identifier}", 303)
 
 
 @router.post("/studies/{identifier}/figures", response_class=HTMLResponse)
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def add_figure(request: Request, workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
     """Add a stated figure as an option, in a new version."""
     values = first_values(form)
@@ -366,7 +366,7 @@ def ask_about_study(request: Request, workspace: WorkspaceDep, identifier: str) 
 
 
 @router.post("/studies/{identifier}/delete", response_class=HTMLResponse)
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def delete_study(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
     """Delete an archived study and redirect to the list of archived ones."""
     return deleted(

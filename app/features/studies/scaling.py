@@ -23,8 +23,8 @@ from app.platform.rates import CostClass
 from app.platform.web.contexts import FigureView, view
 from app.platform.web.deps import QueryDep, WorkspaceDep
 from app.platform.web.locale import voice_of
-from app.platform.web.needs import needs
 from app.platform.web.rendering import render
+from app.platform.web.requirements import requires
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
 from app.platform.workspace import Workspace
@@ -88,13 +88,13 @@ def scaling_figures(curves: Mapping[str, Sequence[Estimate]], voice: Voice) -> l
 
 
 @router.get("/studies/{identifier}/scaling.json")
-@needs(cost=CostClass.SEARCH)
+@requires(cost=CostClass.SEARCH)
 def show_scaling_data(workspace: WorkspaceDep, identifier: str, query: QueryDep) -> dict[str, list[Estimate]]:
     return curves_of(workspace, read_state(workspace, identifier, query, plain=False))
 
 
 @router.get("/studies/{identifier}/scaling", response_class=HTMLResponse)
-@needs(cost=CostClass.SEARCH)
+@requires(cost=CostClass.SEARCH)
 def show_scaling(request: Request, workspace: WorkspaceDep, identifier: str, query: QueryDep) -> Response:
     """Show the scaling curves, without the surrounding page for htmx."""
     voice, state = voice_of(request), read_state(workspace, identifier, query, plain=False)

@@ -27,7 +27,7 @@ from app.platform.web.api import (
 )
 from app.platform.web.deps import ID, USUAL, CursorQuery, KeyHeader, LimitQuery, ListDep, WorkspaceDep
 from app.platform.web.examples import FLEET_PLAN, PRICE_BOOK
-from app.platform.web.needs import LARGE_BODY, Right, needs
+from app.platform.web.requirements import LARGE_BODY, Right, requires
 
 router = api_router("sweeps", "/sweeps")
 
@@ -77,7 +77,7 @@ def attachment(identifier: str, ending: str) -> dict[str, str]:
 
 
 @router.post("", status_code=201, summary="Create a sweep", responses=ASK)
-@needs(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
+@requires(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
 def create_sweep(
     workspace: WorkspaceDep,
     body: Annotated[SweepRequest, Body(examples=[PRICE_BOOK, FLEET_PLAN])],
@@ -165,21 +165,21 @@ def follow_sweep(request: Request, workspace: WorkspaceDep, identifier: SweepId)
 
 
 @router.post("/{id}/cancel", summary="Cancel a sweep", responses=CHANGE)
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def cancel_sweep(workspace: WorkspaceDep, identifier: SweepId) -> SweepState:
     """Cancel a sweep; the available rows are kept, and it can be resumed."""
     return sweeps.cancel_sweep(workspace, identifier)
 
 
 @router.post("/{id}/resume", summary="Resume a sweep", responses=CHANGE)
-@needs(Right.MAKE, CostClass.SEARCH)
+@requires(Right.MAKE, CostClass.SEARCH)
 def resume_sweep(workspace: WorkspaceDep, identifier: SweepId) -> SweepState:
     """Resume a sweep that was cancelled or has failed, starting from the available rows."""
     return sweeps.resume_sweep(workspace, identifier)
 
 
 @router.delete("/{id}", status_code=204, summary="Delete a sweep", responses=CHANGE)
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def delete_sweep(workspace: WorkspaceDep, identifier: SweepId) -> None:
     """Delete a sweep with its rows; 409 if it is queued or running."""
     sweeps.delete_sweep(workspace, identifier)

@@ -30,8 +30,8 @@ from app.platform.web.contexts import FigureView, Form
 from app.platform.web.deps import WorkspaceDep
 from app.platform.web.forms import FormDep
 from app.platform.web.locale import voice_of
-from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import DISPLAY_PARAMS, environment, render
+from app.platform.web.requirements import Right, requires
 from app.platform.web.rights import page_router
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice
@@ -115,7 +115,7 @@ def show_many(request: Request, workspace: WorkspaceDep, identifier: str) -> Res
 
 
 @router.post(PATH, response_class=HTMLResponse)
-@needs(Right.MAKE, CostClass.SEARCH)
+@requires(Right.MAKE, CostClass.SEARCH)
 def ask_for_sweep(request: Request, workspace: WorkspaceDep, identifier: str, sent: FormDep) -> Response:
     """Create a sweep and go to it, or return the form with its errors."""
     view, form = open_many(request, workspace, identifier), ManyForm.of(sent)
@@ -272,7 +272,7 @@ def follow_sweep(request: Request, workspace: WorkspaceDep, identifier: str, swe
 
 
 @router.post(f"{PATH}/{{sweep}}/cancel")
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def cancel_sweep(request: Request, workspace: WorkspaceDep, identifier: str, sweep: str) -> Response:
     """Cancel a sweep and show it; does nothing if it has ended in the meantime."""
     with contextlib.suppress(Conflict):
@@ -281,7 +281,7 @@ def cancel_sweep(request: Request, workspace: WorkspaceDep, identifier: str, swe
 
 
 @router.post(f"{PATH}/{{sweep}}/resume")
-@needs(Right.MAKE, CostClass.SEARCH)
+@requires(Right.MAKE, CostClass.SEARCH)
 def resume_sweep(request: Request, workspace: WorkspaceDep, identifier: str, sweep: str) -> Response:
     """Resume a sweep and show it; does nothing if it has ended in the meantime."""
     with contextlib.suppress(Conflict):

@@ -13,13 +13,13 @@ from app.platform.rates import CostClass
 from app.platform.web.api import ASK, api_router
 from app.platform.web.deps import WorkspaceDep
 from app.platform.web.examples import PARTITIONS, QUEUE, SLICES
-from app.platform.web.needs import Right, needs
+from app.platform.web.requirements import Right, requires
 
 router = api_router("planning")
 
 
 @router.post("/partitions", summary="Share a system among teams", responses=ASK)
-@needs(Right.ASK)
+@requires(Right.ASK)
 def plan_partitions(
     workspace: WorkspaceDep, body: Annotated[PartitionRequest, Body(examples=[PARTITIONS, SLICES])]
 ) -> PartitionPlan:
@@ -32,7 +32,7 @@ def plan_partitions(
 
 
 @router.post("/queues", summary="Simulate queues on shared machines", responses=ASK)
-@needs(Right.ASK, CostClass.SEARCH)
+@requires(Right.ASK, CostClass.SEARCH)
 def simulate_queue(
     workspace: WorkspaceDep, body: Annotated[QueueRequest, Body(examples=[QUEUE])]
 ) -> QueueAnswer:

@@ -14,7 +14,7 @@ from app.platform.listing import Page
 from app.platform.web.api import LIST, api_router, file_answer
 from app.platform.web.deps import USUAL, CursorQuery, LimitQuery, Moment, WorkspaceDep
 from app.platform.web.locale import CSV
-from app.platform.web.needs import Right, needs
+from app.platform.web.requirements import Right, requires
 
 router = api_router("audit", "/audit-events")
 
@@ -68,7 +68,7 @@ NarrowingDep = Annotated[TrailParameters, Depends()]
 
 
 @router.get("", summary="List audit events", responses=LIST)
-@needs(Right.MANAGE)
+@requires(Right.MANAGE)
 def list_audit_events(
     workspace: WorkspaceDep,
     narrowing: NarrowingDep,
@@ -91,7 +91,7 @@ def list_audit_events(
     ),
     response_class=StreamingResponse,
 )
-@needs(Right.MANAGE)
+@requires(Right.MANAGE)
 def export_audit_events(workspace: WorkspaceDep, narrowing: NarrowingDep) -> Response:
     """Return all matching events as a file, newest first.
 
@@ -113,7 +113,7 @@ def export_audit_events(workspace: WorkspaceDep, narrowing: NarrowingDep) -> Res
     ),
     response_class=StreamingResponse,
 )
-@needs(Right.MANAGE)
+@requires(Right.MANAGE)
 def export_audit_lines(workspace: WorkspaceDep, narrowing: NarrowingDep) -> Response:
     """Return all matching events as a file, newest first, one JSON object per line."""
     lines = trail.events_jsonl(workspace, narrowing.chosen)

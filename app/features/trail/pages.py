@@ -19,7 +19,7 @@ from app.platform.listing import USUAL_ITEMS, Page
 from app.platform.web.contexts import Choice, Form
 from app.platform.web.deps import CursorQuery, WorkspaceDep, workspace_of
 from app.platform.web.locale import CSV, voice_of
-from app.platform.web.needs import Right, needs
+from app.platform.web.requirements import Right, requires
 from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
@@ -105,7 +105,7 @@ def day(text: str, field: str) -> datetime | None:
 
 
 @router.get("/audit.csv")
-@needs(Right.MANAGE)
+@requires(Right.MANAGE)
 def show_trail_csv(workspace: WorkspaceDep, query: FilterDep) -> Response:
     """Return every event that is meant as a file."""
     headers = {"Content-Disposition": 'attachment; filename="audit-events.csv"'}

@@ -32,7 +32,7 @@ from app.platform.web.api import (
 from app.platform.web.deps import ID, CustomerQuery, GoneDep, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import CONFIG, TRANSFORMER
 from app.platform.web.forms import checked
-from app.platform.web.needs import LARGE_BODY, Right, needs
+from app.platform.web.requirements import LARGE_BODY, Right, requires
 
 router = api_router("uploads")
 
@@ -71,7 +71,7 @@ def attachment(name: str, content: bytes) -> Response:
 @router.post(
     "/profiles", status_code=201, summary="Upload a model", responses=ASK, openapi_extra=PROFILE_BODY
 )
-@needs(Right.MAKE, body=LARGE_BODY)
+@requires(Right.MAKE, body=LARGE_BODY)
 def create_profile(
     workspace: WorkspaceDep,
     upload: Annotated[Any, Depends(read_upload_or_json)],
@@ -111,7 +111,7 @@ def get_profile_file(workspace: WorkspaceDep, identifier: ProfileId) -> Response
 
 
 @router.patch("/profiles/{id}", summary="Update an uploaded model", responses={**ASK, **CHANGE})
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def change_profile(
     workspace: WorkspaceDep,
     identifier: ProfileId,
@@ -122,7 +122,7 @@ def change_profile(
 
 
 @router.delete("/profiles/{id}", status_code=204, summary="Delete an uploaded model", responses=CHANGE)
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def delete_profile(workspace: WorkspaceDep, identifier: ProfileId) -> None:
     """Delete a model and its file; results computed from it are kept.
 
@@ -134,7 +134,7 @@ def delete_profile(workspace: WorkspaceDep, identifier: ProfileId) -> None:
 @router.post(
     "/workloads", status_code=201, summary="Upload a data sample", responses=ASK, openapi_extra=WORKLOAD_BODY
 )
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def create_workload(
     workspace: WorkspaceDep,
     upload: Annotated[Upload[SampleFields], Depends(workload_upload)],
@@ -162,7 +162,7 @@ def get_workload(workspace: WorkspaceDep, identifier: WorkloadId) -> KeptWorkloa
 
 
 @router.patch("/workloads/{id}", summary="Update an uploaded sample", responses={**ASK, **CHANGE})
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def change_workload(
     workspace: WorkspaceDep,
     identifier: WorkloadId,
@@ -173,7 +173,7 @@ def change_workload(
 
 
 @router.delete("/workloads/{id}", status_code=204, summary="Delete an uploaded sample", responses=CHANGE)
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def delete_workload(workspace: WorkspaceDep, identifier: WorkloadId) -> None:
     """Delete the counts of a sample; results computed from it are kept.
 

@@ -19,8 +19,8 @@ from app.platform.references import no_such
 from app.platform.web.contexts import Form
 from app.platform.web.deps import WorkspaceDep
 from app.platform.web.forms import FormDep, checked, typed
-from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import FOR_GOOD, DeletePage, deleted, render
+from app.platform.web.requirements import Right, requires
 from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 from app.platform.workspace import Workspace
@@ -93,7 +93,7 @@ def show_upload(workspace: WorkspaceDep, identifier: str) -> KeptProfile | KeptW
 
 
 @router.post("/uploads/{identifier}", response_class=HTMLResponse)
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def change_upload(request: Request, workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
     """Give an upload another name or customer, or say what is wrong beside the field."""
     values = typed(form)
@@ -120,7 +120,7 @@ def ask_about_upload(request: Request, workspace: WorkspaceDep, identifier: str)
 
 
 @router.post("/uploads/{identifier}/delete", response_class=HTMLResponse)
-@needs(Right.MAKE)
+@requires(Right.MAKE)
 def delete_upload(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
     """Delete an upload and go to the list."""
     delete = uploads.delete_workload if is_sample(identifier) else uploads.delete_profile

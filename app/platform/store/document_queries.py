@@ -361,7 +361,7 @@ class EstimateSubject:
     """Number of systems."""
 
 
-class ListedQueries(Queries):
+class ListingQueries(Queries):
     """What lists show of estimates and comparisons, read from a few columns: their documents are large."""
 
     def subjects(self, identifiers: Iterable[str]) -> dict[str, EstimateSubject]:

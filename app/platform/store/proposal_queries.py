@@ -43,7 +43,7 @@ ANSWERED = ("accepted", "declined")
 """States of review that stay when the last day is over: the customer has answered."""
 
 
-def standing(status: str, today: str) -> sa.ColumnElement[bool]:
+def status_criterion(status: str, today: str) -> sa.ColumnElement[bool]:
     """Return the condition of a proposal that stands so on a day, given as an ISO date."""
     over = _over(today)
     if status == "expired":

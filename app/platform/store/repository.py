@@ -16,13 +16,13 @@ from app.platform.store.deletion_queries import DeletionQueries
 from app.platform.store.document_queries import (
     AcceleratorQueries,
     BookQueries,
-    ListedQueries,
+    ListingQueries,
     StudyQueries,
     SweepQueries,
 )
 from app.platform.store.integration_queries import KeyQueries, RateQueries, WebhookQueries
 from app.platform.store.job_queries import JobQueries
-from app.platform.store.proposal_queries import ProposalQueries, next_number, reviewed, standing
+from app.platform.store.proposal_queries import ProposalQueries, next_number, reviewed, status_criterion
 from app.platform.store.queries import EVERYTHING, After, ListFilter, Listing, Queries, Statements
 from app.platform.store.tables import (
     AcceleratorRecord,
@@ -83,7 +83,7 @@ class Repository(Queries):
         super().__init__(session, workspace_id)
         self.studies = StudyQueries(session, workspace_id)
         self.uploads = UploadQueries(session, workspace_id)
-        self.shown = ListedQueries(session, workspace_id)
+        self.listings = ListingQueries(session, workspace_id)
         self.retention = RetentionQueries(session, workspace_id)
         self.book_versions = BookQueries(session, workspace_id)
         self.accelerators = AcceleratorQueries(session, workspace_id)
@@ -183,7 +183,7 @@ class Repository(Queries):
         """Return proposals that stand so on a day, all of them where nothing is said, newest first."""
         study_id = col(ProposalRecord.request)["study_id"].as_string()
         criteria = [] if study is None else [study_id == study]
-        criteria += [] if status is None else [standing(status, today)]
+        criteria += [] if status is None else [status_criterion(status, today)]
         criteria += [] if review is None else [reviewed(review, today)]
         return self.page(ProposalRecord, limit, after, *criteria, wanted=wanted)
 

@@ -26,7 +26,7 @@ from app.errors import (
     Conflict,
     Message,
     NotFound,
-    SignInNeeded,
+    SignInRequired,
     Stale,
     TooMany,
     Unavailable,
@@ -38,12 +38,12 @@ from app.platform.idempotency import noting_replays
 from app.platform.json_bodies import REASONS, from_validation, too_large
 from app.platform.listing import Page
 from app.platform.web.bodies import StrictRequest, places_of
-from app.platform.web.faults import documents, query_names, unread_parameters, with_what_else_is_wrong
 from app.platform.web.forms import in_utf8
 from app.platform.web.locale import PARAMETER
-from app.platform.web.needs import LARGE_BODY, needs_of
 from app.platform.web.problems import MEANINGS, MEDIA_TYPE, NotAllowed, Problem, UnsupportedMediaType
+from app.platform.web.requirements import LARGE_BODY, requirements_of
 from app.platform.web.rights import admitted, entitled, name_of
+from app.platform.web.validation import documents, query_names, unread_parameters, with_what_else_is_wrong
 
 DIGEST = 16
 """Digits of the digest in a tag."""
@@ -233,7 +233,7 @@ def narrowed(request: Request, response: Response) -> Response:
 
 EXAMPLES: dict[int, AppError] = {
     400: BadInput.at("plan.tensor", "must be at least 1, not {value}", value=0),
-    401: SignInNeeded("this server is for members only; sign in or send an API key"),
+    401: SignInRequired("this server is for members only; sign in or send an API key"),
     403: NotAllowed("only workspace owners can view and change its members"),
     404: NotFound.named("system", "dgx-a100", ["dgx-a100-320gb", "dgx-a100-640gb"], "system.id"),
     409: Conflict.at(
@@ -440,7 +440,7 @@ class StrictRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
         parameters = {*query_names(self.dependant), PARAMETER}
-        limit = needs_of(self.endpoint).body
+        limit = requirements_of(self.endpoint).body
         info = None if self.body_field is None else self.body_field.field_info
         kind: Any = None if info is None else info.annotation
         schema = None if info is None else TypeAdapter[Any](Annotated[kind, info])

@@ -7,12 +7,12 @@ from typing import Annotated
 from fastapi import Depends, Request
 from starlette.responses import Response
 
-from app.errors import NotFound, SignInNeeded
+from app.errors import NotFound, SignInRequired
 from app.platform.admission import Credentials, Principal, Role
 from app.platform.identity import Identity, Visitor
 from app.platform.sessions import Started
-from app.platform.web.needs import count_request
 from app.platform.web.problems import NotAllowed
+from app.platform.web.requirements import count_request
 from app.platform.web.security import STRANGERS_LOOK, CurrentAccess, ServerAccess
 
 SESSION_COOKIE = "rackline_session"
@@ -63,7 +63,7 @@ def get_principal(request: Request) -> Principal:
     """Return who asks; refuse nobody known, and keys that have asked too often."""
     principal = known_principal(request)
     if principal is None:
-        raise SignInNeeded("this server is for members only; sign in or send an API key")
+        raise SignInRequired("this server is for members only; sign in or send an API key")
     # For the line in the log.
     request.state.principal = principal
     count_request(request, principal)

@@ -18,8 +18,8 @@ from app.errors import Unavailable
 from app.platform.admission import LOCAL, Principal
 from app.platform.json_bodies import MAX_ERRORS, read_json, too_large
 from app.platform.rates import Rates
-from app.platform.web.needs import BodyLimit
 from app.platform.web.problems import UnsupportedMediaType
+from app.platform.web.requirements import BodyLimit
 
 LARGE = 50_000
 """Size from which a body is read beside the answers to others, and one at a time. [B]"""

@@ -29,7 +29,7 @@ from app.errors import (
     Message,
     NotFound,
     Overtaken,
-    SignInNeeded,
+    SignInRequired,
     Stale,
     TooLarge,
     TooMany,
@@ -236,7 +236,7 @@ BY_STATUS: dict[int, type[AppError]] = {
     kind.status: kind
     for kind in (
         BadInput,
-        SignInNeeded,
+        SignInRequired,
         NotAllowed,
         NotFound,
         MethodNotAllowed,
@@ -371,7 +371,7 @@ def install(
         assert isinstance(error, AppError)
         if isinstance(error, Overtaken) and "if-match" in request.headers:
             error = Stale(error.message, error.errors)
-        if isinstance(error, SignInNeeded):
+        if isinstance(error, SignInRequired):
             if wants_page(request):
                 return to_sign_in(request)
             return answer(request, error, {"WWW-Authenticate": "Bearer"})

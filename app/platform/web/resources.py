@@ -10,8 +10,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
 from app.platform.rates import CostClass
-from app.platform.web.needs import Right, needs
 from app.platform.web.rendering import data_path, render
+from app.platform.web.requirements import Right, requires
 
 Given = ParamSpec("Given")
 Shown = TypeVar("Shown")
@@ -43,7 +43,7 @@ def resource(
         others = [parameter.replace(kind=own.kind) for parameter in signature.parameters.values()]
         page.__signature__ = inspect.Signature([own, *others])  # type: ignore[attr-defined]
         page.__name__, page.__doc__ = load.__name__, load.__doc__
-        mark = needs(right, cost)
+        mark = requires(right, cost)
         router.add_api_route(data_path(path), mark(load))
         router.add_api_route(path, mark(page), response_class=HTMLResponse)
         return load

@@ -19,12 +19,12 @@ from app.platform.admission import Principal, Role, Scope, actor_of, holds, thro
 from app.platform.store.trail import acting
 from app.platform.web.auth import address_of, get_principal
 from app.platform.web.deps import workspace_of
-from app.platform.web.needs import Right, right_of
 from app.platform.web.problems import NotAllowed
+from app.platform.web.requirements import Right, right_of
 
 
 @dataclass(frozen=True, slots=True)
-class Needed:
+class AccessRule:
     """What a right needs."""
 
     role: Role
@@ -33,14 +33,14 @@ class Needed:
     """The scope of a key; none where no key may."""
 
 
-NEEDED: Mapping[Right, Needed] = {
-    Right.READ: Needed(Role.VIEWER, Scope.READ),
-    Right.ASK: Needed(Role.VIEWER, Scope.ESTIMATE),
-    Right.MAKE: Needed(Role.CONSULTANT, Scope.ESTIMATE),
-    Right.PROPOSE: Needed(Role.CONSULTANT, Scope.PROPOSE),
-    Right.HOOK: Needed(Role.OWNER, Scope.WEBHOOKS),
-    Right.MANAGE: Needed(Role.OWNER, None),
-    Right.OWN: Needed(Role.VIEWER, None),
+ACCESS_RULES: Mapping[Right, AccessRule] = {
+    Right.READ: AccessRule(Role.VIEWER, Scope.READ),
+    Right.ASK: AccessRule(Role.VIEWER, Scope.ESTIMATE),
+    Right.MAKE: AccessRule(Role.CONSULTANT, Scope.ESTIMATE),
+    Right.PROPOSE: AccessRule(Role.CONSULTANT, Scope.PROPOSE),
+    Right.HOOK: AccessRule(Role.OWNER, Scope.WEBHOOKS),
+    Right.MANAGE: AccessRule(Role.OWNER, None),
+    Right.OWN: AccessRule(Role.VIEWER, None),
 }
 
 RANK = {role: place for place, role in enumerate(Role)}
@@ -62,11 +62,11 @@ REASONS: Mapping[Right, Message] = {
 
 def allows(principal: Principal, right: Right) -> bool:
     """Tell whether role and scopes of who asks allow something."""
-    needed = NEEDED[right]
+    rule = ACCESS_RULES[right]
     if principal.key_id is not None:
         # What an owner has given to a key needs no role besides.
-        return needed.scope is not None and needed.scope in principal.scopes
-    return RANK[principal.role] >= RANK[needed.role]
+        return rule.scope is not None and rule.scope in principal.scopes
+    return RANK[principal.role] >= RANK[rule.role]
 
 
 def may(request: Request, right: str) -> bool:

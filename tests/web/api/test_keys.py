@@ -17,7 +17,7 @@ from app.platform.admission import Credentials, Role, Scope
 from app.platform.rates import ClientKind, CostClass
 from app.platform.store.queries import now
 from app.platform.web.examples import CHECK
-from app.platform.web.needs import cost_of
+from app.platform.web.requirements import cost_of
 from tests.allowances import allowed
 from tests.web.api.conftest import Ask
 

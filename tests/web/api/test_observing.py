@@ -16,7 +16,7 @@ import yaml
 from fastapi import FastAPI, Request
 from pydantic import BaseModel, ValidationError
 
-from app.errors import SignInNeeded, Unavailable
+from app.errors import SignInRequired, Unavailable
 from app.features.operation.api import admit
 from app.main import create_app
 from app.platform.store.upload_files import FileDirectory
@@ -198,7 +198,7 @@ def admitted(address: str, token: str = "", **headers: str) -> bool:
     request = Request({"type": "http", "client": (address, 1), "headers": raw})
     try:
         admit(request, token)
-    except (NotAllowed, SignInNeeded):
+    except (NotAllowed, SignInRequired):
         return False
     return True
 

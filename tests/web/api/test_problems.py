@@ -26,7 +26,7 @@ from app.platform.web.examples import (
     PARTITIONS,
     QUEUE,
 )
-from app.platform.web.needs import SMALL_BODY
+from app.platform.web.requirements import SMALL_BODY
 from tests.web.api.conftest import Ask
 
 JSON = {"content-type": "application/json"}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from bs4 import BeautifulSoup
 
-from app.features.estimates.standing import STANDING
+from app.features.estimates.document import DERIVED_FIELDS
 from tests.web.pages.conftest import Reader
 
 
@@ -173,7 +173,7 @@ def test_an_option_is_shown_in_full_in_the_frame_of_its_study(
 ) -> None:
     shown = reader.data(f"{option}/details.json")
     # It is not stored, and is called as the option is.
-    apart = {"id", "label", "name", *STANDING}
+    apart = {"id", "label", "name", *DERIVED_FIELDS}
     assert {name: value for name, value in shown.items() if name not in apart} == {
         name: value for name, value in document.items() if name not in apart
     }

@@ -32,7 +32,7 @@ def bill(content: ProposalContent, voice: Voice) -> list[Block]:
         elif option.label in content.offered or not option.groups:
             blocks.append(by_part(option, index, voice))
             if option.racks is not None:
-                blocks.append(Paragraph(standing(option, voice), quiet=True))
+                blocks.append(Paragraph(hall_facts(option, voice), quiet=True))
     others = [bill for bill in content.bills if bill.label not in content.offered]
     grouped = [bill for bill in others if bill.groups and bill.note is None]
     if grouped:
@@ -47,7 +47,7 @@ def bill(content: ProposalContent, voice: Voice) -> list[Block]:
     return [*blocks, *(Paragraph(voice.sentence(note)) for note in notes.values())]
 
 
-def standing(option: OptionBill, voice: Voice) -> str:
+def hall_facts(option: OptionBill, voice: Voice) -> str:
     facts = [
         voice.say(Message("{count} racks", {"count": option.racks})),
         voice.value(option.rack_units, "U"),

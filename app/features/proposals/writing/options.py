@@ -116,7 +116,7 @@ def option_row(row: ComparisonRow, content: ProposalContent, voice: Voice) -> li
     time, relative = Cell(voice.gettext("does not fit")), MISSING
     if row.hours is not None:
         time = figure(hours_of(row), voice, scale_of_times(content))
-        relative = standing(row, content.comparison, voice)
+        relative = relative_speed(row, content.comparison, voice)
     cells = [Cell(row.label, " · ".join(under)), time, Cell(relative)]
     if estimate is None:
         return cells + [Cell(MISSING)] * 5
@@ -133,7 +133,7 @@ def option_row(row: ComparisonRow, content: ProposalContent, voice: Voice) -> li
     ]
 
 
-def standing(row: ComparisonRow, comparison: Comparison, voice: Voice) -> str:
+def relative_speed(row: ComparisonRow, comparison: Comparison, voice: Voice) -> str:
     """Return “fastest”, “tie” or the ratio to the fastest for a row that runs."""
     if row.label == comparison.fastest:
         return voice.gettext("fastest")

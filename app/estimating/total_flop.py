@@ -47,7 +47,7 @@ PEAKS = (1e6, 1e30)
 """Less and more than any machine that trains. [FLOP/s]"""
 
 
-def bare_estimate(
+def total_flop_estimate(
     request: EstimateRequest, total_flop: float, hardware: Hardware, context: SizingContext
 ) -> Estimate:
     """Return compute over peak × utilisation, without plan, memory and range."""

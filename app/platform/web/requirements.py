@@ -52,7 +52,7 @@ LARGE_BODY = BodyLimit(2_000_000, 150_000)
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class RouteRequirements:
     """What a route asks of who comes, and how much work it is."""
 
     right: Right | None
@@ -65,29 +65,29 @@ class Needs:
 Endpoint = TypeVar("Endpoint", bound=Callable[..., object])
 
 
-def needs(
+def requires(
     right: Right | None = None, cost: CostClass | None = None, body: BodyLimit = SMALL_BODY
 ) -> Callable[[Endpoint], Endpoint]:
     """Say of a route which right it needs, unless it only reads, whether it takes long, and large bodies."""
 
     def mark(endpoint: Endpoint) -> Endpoint:
-        setattr(endpoint, MARK, Needs(right, cost, body))
+        setattr(endpoint, MARK, RouteRequirements(right, cost, body))
         return endpoint
 
     return mark
 
 
-MARK = "__needs__"
+MARK = "__requirements__"
 
 
-def needs_of(endpoint: object) -> Needs:
-    attached: Needs = getattr(endpoint, MARK, Needs(None, None))
+def requirements_of(endpoint: object) -> RouteRequirements:
+    attached: RouteRequirements = getattr(endpoint, MARK, RouteRequirements(None, None))
     return attached
 
 
 def right_of(method: str, endpoint: object) -> Right | None:
     """Return the right that a route needs; None where nobody may, since nothing was said of it."""
-    right = needs_of(endpoint).right
+    right = requirements_of(endpoint).right
     return Right.READ if right is None and method in {"GET", "HEAD"} else right
 
 
@@ -96,7 +96,7 @@ STATE = "rate_headers"
 
 def cost_of(method: str, path: str, endpoint: object) -> CostClass:
     """Return what kind a request is of; pages compute at each opening, also where they only show."""
-    cost = needs_of(endpoint).cost
+    cost = requirements_of(endpoint).cost
     if cost is not None:
         return cost
     return CostClass.READ if path.startswith("/api/") and method in {"GET", "HEAD"} else CostClass.ESTIMATE

@@ -1,4 +1,4 @@
-"""All faults of a request at once: of its parameters, of the shape of its body and of what that means."""
+"""All errors of a request at once: of its parameters, of the shape of its body and of what that means."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from starlette.datastructures import QueryParams
 
 from app.errors import AppError, FieldError, Message, Unprocessable, nearest, several_invalid, with_faults
 from app.estimating.context import SizingContext
-from app.estimating.faults import every_fault
 from app.estimating.request import AssumptionsInput, EstimateRequest, ModelInput, SystemInput, WorkloadInput
+from app.estimating.request_checks import request_errors
 from app.platform.json_bodies import (
     MAX_ERRORS,
     MAX_FIELD,
@@ -65,7 +65,7 @@ def query_names(dependant: Dependant) -> Iterator[str]:
 
 def unread_parameters(query: QueryParams, known: Collection[str]) -> Unprocessable | None:
     """Return the refusal of query parameters that would else be passed over: unknown, or sent twice."""
-    faults = [
+    errors = [
         FieldError(
             name[:MAX_FIELD],
             SENT_TWICE
@@ -75,9 +75,9 @@ def unread_parameters(query: QueryParams, known: Collection[str]) -> Unprocessab
         for name, count in Counter(name for name, _ in query.multi_items()).items()
         if count > 1 or name not in known
     ][:MAX_ERRORS]
-    if not faults:
+    if not errors:
         return None
-    return Unprocessable(faults[0].message if len(faults) == 1 else several_invalid(len(faults)), faults)
+    return Unprocessable(errors[0].message if len(errors) == 1 else several_invalid(len(errors)), errors)
 
 
 def with_what_else_is_wrong(
@@ -114,11 +114,11 @@ def meaning(annotation: Any, body: Any, context: SizingContext) -> Iterator[AppE
     """Give what is wrong with the well-formed parts of a body, at their places in it."""
     for path, parts, whole in itertools.islice(objects(annotation, body), MOST_CHECKED):
         for request in [parts] if whole else [{name: part} for name, part in parts.items()]:
-            for fault in every_fault(request, context):
-                fault.errors = tuple(
-                    FieldError(placed(path, item.field), item.message) for item in fault.errors
+            for error in request_errors(request, context):
+                error.errors = tuple(
+                    FieldError(placed(path, item.field), item.message) for item in error.errors
                 )
-                yield fault
+                yield error
 
 
 def placed(path: str, field: str) -> str:

@@ -37,7 +37,7 @@ SHARED = ("price_book_id", "price_date", "discount_rate", "include", "storage_tb
 
 
 @dataclass(frozen=True, slots=True)
-class BasisAsked:
+class BasisRequest:
     """Requested basis; None means that of the first owned option, else the default of the catalogue."""
 
     utilisation: float | None = None
@@ -52,7 +52,7 @@ class BasisAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class OneBasisCosts:
+class CommonBasisCosts:
     basis: OneBasis
     costs: Mapping[str, list[BasisCost]]
     """By label or key, the option's own way to pay first; only options with a known cost."""
@@ -64,12 +64,15 @@ class OneBasisCosts:
     """Cost over the term."""
 
 
-def on_one_basis(
-    comparison: Comparison, options: Sequence[ComparisonEntry], context: SizingContext, requested: BasisAsked
+def on_common_basis(
+    comparison: Comparison,
+    options: Sequence[ComparisonEntry],
+    context: SizingContext,
+    requested: BasisRequest,
 ) -> Comparison:
     """Return a comparison with the costs of all rows on one basis."""
     labels = [row.label for row in comparison.rows]
-    priced = costs_on_one_basis(dict(zip(labels, options, strict=True)), context, requested)
+    priced = common_basis_costs(dict(zip(labels, options, strict=True)), context, requested)
     if priced is None:
         return comparison
     rows = [row.model_copy(update={"costs": priced.costs.get(row.label, [])}) for row in comparison.rows]
@@ -90,9 +93,9 @@ def on_one_basis(
     )
 
 
-def costs_on_one_basis(
-    options: Mapping[str, ComparisonEntry], context: SizingContext, requested: BasisAsked
-) -> OneBasisCosts | None:
+def common_basis_costs(
+    options: Mapping[str, ComparisonEntry], context: SizingContext, requested: BasisRequest
+) -> CommonBasisCosts | None:
     """Return the cost of every option for the same useful hours of the same term; None if none is known.
 
     Owned systems and commitments are paid for every hour of the term, on-demand and spot instances for the
@@ -126,7 +129,7 @@ def costs_on_one_basis(
                 spending[name] = spent
     if not costs:
         return None
-    return OneBasisCosts(
+    return CommonBasisCosts(
         basis,
         costs,
         {name: spending[name].run if name in spending else None for name in costs},
@@ -187,7 +190,7 @@ class Spending:
 def _basis(
     estimates: Sequence[Estimate],
     stated: Sequence[AssumptionsInput],
-    requested: BasisAsked,
+    requested: BasisRequest,
     context: SizingContext,
 ) -> OneBasis:
     values = _shared(stated, ("utilisation", "amortisation_years"))

@@ -1,4 +1,4 @@
-"""All faults of a request: an estimate stops at the first one."""
+"""All errors of a request: an estimate stops at the first one."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from app.estimating.workload import resolve_model, resolve_training
 Result = TypeVar("Result")
 
 
-def every_fault(parts: Mapping[str, Any], context: SizingContext) -> list[AppError]:
-    """Return the faults of the well-formed parts of a request, by field of :class:`EstimateRequest`.
+def request_errors(parts: Mapping[str, Any], context: SizingContext) -> list[AppError]:
+    """Return the errors of the well-formed parts of a request, by field of :class:`EstimateRequest`.
 
     A part may be missing.
     """
-    faults: list[AppError] = []
+    errors: list[AppError] = []
 
     def attempt(make: Callable[[], Result]) -> Result | None:
         try:
             return make()
         except AppError as error:
-            faults.append(error)
+            errors.append(error)
             return None
 
     model, workload, system = (parts.get(name) for name in ("model", "workload", "system"))
@@ -46,11 +46,11 @@ def every_fault(parts: Mapping[str, Any], context: SizingContext) -> list[AppErr
     if software is not None:
         attempt(lambda: context.software_profile(software))
     if workload is None:
-        return faults
+        return errors
     if profile is not None and hardware is not None and profile.total_flop is None:
         request = EstimateRequest(model=model, workload=workload, system=system)
         chip = hardware.engine if isinstance(hardware.engine, IpuChip) else hardware.engine.chip
         attempt(lambda: resolve_training(request, profile, chip, context))
     elif workload.target is not None:
         attempt(lambda: known_id(context.catalog, "target", workload.target, "workload.target"))
-    return faults
+    return errors

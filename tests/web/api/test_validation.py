@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from app.estimating.request import EstimateRequest
-from app.platform.web import faults
+from app.platform.web import validation
 from app.platform.web.problems import BY_STATUS, FAULTS
 from tests.described import resolved
 from tests.faulty import HANGUL, Description, draw
@@ -270,6 +270,6 @@ def test_of_many_objects_no_more_are_looked_at_than_are_told_of(
         looked += 1
         return [EstimateRequest]
 
-    monkeypatch.setattr(faults, "documents", documents)
-    list(faults.objects(EstimateRequest, body))
-    assert looked <= faults.MOST_CHECKED
+    monkeypatch.setattr(validation, "documents", documents)
+    list(validation.objects(EstimateRequest, body))
+    assert looked <= validation.MOST_CHECKED

@@ -13,14 +13,14 @@ from app.platform.wording.voice import Voice
 
 ASSUMPTIONS, WORKLOAD = "assumptions.", "workload."
 
-STANDING = {"created_at", "links", "summary", "request", "workload", "assumptions"}
+DERIVED_FIELDS = {"created_at", "links", "summary", "request", "workload", "assumptions"}
 """Fields that are derived and not stored with the answer."""
 
 SUMMARISED = 2
 """Most warnings in a summary."""
 
 
-def standing(estimate: Estimate, request: EstimateRequest, created_at: datetime) -> Estimate:
+def with_request(estimate: Estimate, request: EstimateRequest, created_at: datetime) -> Estimate:
     """Return an estimate with its request and the resolved workload and assumptions."""
     return estimate.model_copy(
         update={
@@ -58,7 +58,7 @@ def resolved_workload(estimate: Estimate, request: EstimateRequest) -> WorkloadS
     return WorkloadSummary.model_validate({name: resolved.get(name) for name in WorkloadSummary.model_fields})
 
 
-def shown(estimate: Estimate, voice: Voice, located: Callable[[str], str]) -> Estimate:
+def with_links(estimate: Estimate, voice: Voice, located: Callable[[str], str]) -> Estimate:
     """Return an estimate with its addresses and its summary in a reader's language."""
     links = Links(
         self=located(f"/api/v1/estimates/{estimate.id}"), page=located(f"/estimates/{estimate.id}"), pdf=None
