@@ -30,7 +30,7 @@ from app.features.sweeps.executors import check_dask, crew, processors
 from app.jobs import Jobs
 from app.platform.admission import LocalAdmission
 from app.platform.identity import Identity, SessionTimes
-from app.platform.outgoing import Sender
+from app.platform.outgoing import HttpSender
 from app.platform.rates import ClientKind, CostClass, Rates
 from app.platform.retention import Retention
 from app.platform.sealing import Sealer, kept_secret
@@ -128,7 +128,7 @@ def make_installation(settings: Settings) -> Installation:
     store = Store(settings.database_url)
     count_connections(store.engine)
     installation = Installation(load_context(models_directory().parent), store, upload_files_of(settings))
-    installation.sender = Sender.of(settings.webhook_hosts, http=settings.webhook_http)
+    installation.sender = HttpSender.of(settings.webhook_hosts, http=settings.webhook_http)
     installation.session_times = session_times_of(settings)
     installation.retention = Retention.read(settings.retention_days)
     installation.sealer = sealer_of(settings)

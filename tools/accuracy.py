@@ -10,7 +10,7 @@ from app.estimating.basis import LeftOutErrors
 from app.estimating.chips import IPU_SERIES
 from app.estimating.regimes import FITTED_FAMILIES
 from app.estimating.validation.cases import THROUGHPUT
-from app.estimating.validation.run import ErrorSummary, RowResult, ValidationReport, summaries, summary
+from app.estimating.validation.run import ErrorStatistics, RowResult, ValidationReport, summaries, summary
 from app.features.accuracy.agreement import (
     ALL,
     CORE,
@@ -439,15 +439,15 @@ def accuracy_document(evidence: AccuracyEvidence) -> str:
 class FamilyAgreement(NamedTuple):
     """Agreement of the leading families with measured runs."""
 
-    lead: ErrorSummary
+    lead: ErrorStatistics
     """With the figures fitted on all of them."""
-    unseen: ErrorSummary
+    unseen: ErrorStatistics
     """With the group of each run left out of the fit."""
-    general: ErrorSummary
+    general: ErrorStatistics
     """With the software taken as unknown."""
-    usual: ErrorSummary
+    usual: ErrorStatistics
     """On GPUs with the software of an estimate that names none."""
-    whole: ErrorSummary
+    whole: ErrorStatistics
     """Times to train of all families."""
     most: int
     """Devices of the largest run."""
@@ -551,7 +551,7 @@ def _kind(row: RowResult) -> str:
     return "IPU" if row.chip in IPU_SERIES else "GPU"
 
 
-def _errors(part: ErrorSummary) -> list[str]:
+def _errors(part: ErrorStatistics) -> list[str]:
     return [
         str(part.groups),
         percent(part.median),
@@ -561,7 +561,7 @@ def _errors(part: ErrorSummary) -> list[str]:
     ]
 
 
-def _summaries(name: str, parts: Iterable[ErrorSummary]) -> str:
+def _summaries(name: str, parts: Iterable[ErrorStatistics]) -> str:
     return table(
         (name, "rows:", "predicted:", *ERRORS),
         ([part.name, str(part.rows), str(part.supported), *_errors(part)] for part in parts),
@@ -610,7 +610,7 @@ HELD_OUT = (
 
 def _unseen(evidence: AccuracyEvidence) -> str:
     """Return errors in sample and left out, by family on GPUs and on IPUs."""
-    rows: dict[str, dict[str, ErrorSummary]] = {}
+    rows: dict[str, dict[str, ErrorStatistics]] = {}
     for label, column in HELD_OUT:
         results = throughput(evidence.headline) if column is None else evidence.left_out[column]
         known = [row for row in results if row.family in FITTED_FAMILIES and row.supported]

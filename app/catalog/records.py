@@ -11,7 +11,7 @@ import numpy as np
 
 from app.catalog.figures import Figure
 from app.catalog.lookup import Lookup
-from app.engine.records import Fabric, Floats, GpuChip, Intra, IpuChip, Machine, Precision
+from app.engine.records import Floats, GpuChip, Intra, IpuChip, Node, Precision, ScaleOutFabric
 from app.errors import BadInput, Conflict, NotFound
 
 PEAKS = {
@@ -202,7 +202,7 @@ def domain_devices(lookup: Lookup, name: str) -> int:
     return round((lookup.figure(machine_id, "devices") if wider is None else wider).si)
 
 
-def machine(lookup: Lookup, name: str, devices: int | None = None, bridged: bool = False) -> Machine:
+def machine(lookup: Lookup, name: str, devices: int | None = None, bridged: bool = False) -> Node:
     """Return the engine's record of a machine, with all accelerators its fast links join or ``devices``."""
     figures = machine_figures(lookup, name, devices)
     fitted = domain_devices(lookup, name)
@@ -218,7 +218,7 @@ def machine(lookup: Lookup, name: str, devices: int | None = None, bridged: bool
     size, seconds = _curve(lookup, figures)
     if count > 1:
         seconds = seconds * ((count - 1) / count) / ((fitted - 1) / fitted)
-    return Machine(
+    return Node(
         name=figures["devices"].item,
         devices=count,
         intra=Intra(figures["intra"].text),
@@ -259,7 +259,9 @@ def fabric_figures(lookup: Lookup, fabric_id: str) -> Figures:
     return figures | {"tree_share": lookup.figure("double-binary-tree", "tree_share")}
 
 
-def fabric(lookup: Lookup, fabric_id: str, ports_per_node: int, oversubscription: float = 1.0) -> Fabric:
+def fabric(
+    lookup: Lookup, fabric_id: str, ports_per_node: int, oversubscription: float = 1.0
+) -> ScaleOutFabric:
     """Return the engine's record of a fabric for nodes with a number of ports."""
     figures = fabric_figures(lookup, fabric_id)
     if ports_per_node < 1:
@@ -267,7 +269,7 @@ def fabric(lookup: Lookup, fabric_id: str, ports_per_node: int, oversubscription
     if not oversubscription >= 1.0:
         template = "oversubscription must be 1 or more, not {given}"
         raise BadInput.at("oversubscription", template, given=oversubscription)
-    return Fabric(
+    return ScaleOutFabric(
         name=fabric_id,
         ports_per_node=ports_per_node,
         oversubscription=oversubscription,

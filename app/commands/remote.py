@@ -26,7 +26,7 @@ ANSWER_SECONDS, CONNECT_SECONDS = 600.0, 10.0
 LOCAL = "http://localhost"
 
 
-class Refused(AppError):
+class RemoteError(AppError):
     """A server refused a call or did not answer."""
 
 
@@ -60,9 +60,9 @@ class ApiSession:
         except ValueError:
             raise no_server(response, str(self._http.base_url)) from None
 
-    def _silent(self, reason: str) -> Refused:
+    def _silent(self, reason: str) -> RemoteError:
         values = {"server": str(self._http.base_url), "reason": reason}
-        return Refused(Message("{server} cannot be reached: {reason}", values))
+        return RemoteError(Message("{server} cannot be reached: {reason}", values))
 
 
 def refusal(response: httpx.Response, server: str) -> AppError:
@@ -73,7 +73,7 @@ def refusal(response: httpx.Response, server: str) -> AppError:
         fields = [FieldError(str(fault["field"]), as_said(fault["message"])) for fault in faults]
     except (ValueError, KeyError, TypeError, AttributeError):
         return no_server(response, server)
-    return Refused(as_said(detail), fields)
+    return RemoteError(as_said(detail), fields)
 
 
 def as_said(text: object) -> Message:
@@ -81,9 +81,9 @@ def as_said(text: object) -> Message:
     return Message("{text}", {"text": str(text)})
 
 
-def no_server(response: httpx.Response, server: str) -> Refused:
+def no_server(response: httpx.Response, server: str) -> RemoteError:
     values = {"server": server, "status": response.status_code}
-    return Refused(
+    return RemoteError(
         Message("{server} answered {status} and not as a Rackline server does; check the address", values)
     )
 

@@ -107,7 +107,7 @@ def sweep_on_server(request: Path, output: Path, api: ApiSession, speaker: Voice
         identifier = str(api.post("sweeps", body_of(request))["id"])
     address = f"sweeps/{identifier}"
     state = api.get(f"{address}?limit=1")
-    progress = Progress(sys.stderr, state["total"], state["done"], speaker)
+    progress = ProgressBar(sys.stderr, state["total"], state["done"], speaker)
     try:
         while state["status"] not in ENDED:
             time.sleep(LOOK_SECONDS)
@@ -164,7 +164,7 @@ def sweep_to_file(
     uploads = UploadSet.of(request, installed_context())
     kept = KeptRows(rows_of(output), sweep, replaces=force)
     done = kept.open(resume=resume)
-    progress = Progress(sys.stderr, sweep.total, len(done), speaker or voice("en"))
+    progress = ProgressBar(sys.stderr, sweep.total, len(done), speaker or voice("en"))
     try:
         with kept.writing() as file:
             for rows in run_sweep(sweep.points(), installed_context, workers, uploads=uploads, done=done):
@@ -276,7 +276,7 @@ class KeptRows:
 
 
 @dataclass
-class Progress:
+class ProgressBar:
     """Progress of a run: a bar on a terminal, otherwise a line at intervals."""
 
     stream: TextIO

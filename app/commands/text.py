@@ -12,7 +12,7 @@ from app.platform.wording.lines import estimate_rows, table
 from app.platform.wording.voice import MISSING, Voice, stated, written
 
 if TYPE_CHECKING:
-    from app.estimating.validation.run import ErrorSummary
+    from app.estimating.validation.run import ErrorStatistics
     from app.features.bills.model import Bill
     from app.features.comparisons.model import Comparison
     from app.features.plans.model import Search
@@ -185,7 +185,7 @@ NOTHING_FITS = 1
 SUMMARY = ("family × chip", "rows", "supported", "groups", "median", "90 %", "in the band")
 
 
-def summary_cells(part: ErrorSummary) -> list[str]:
+def summary_cells(part: ErrorStatistics) -> list[str]:
     shares = (part.median, part.ninetieth, part.coverage)
     return [
         part.name,

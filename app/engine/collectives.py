@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from app.engine.compiled import Matrix, Vector, called, formula, inner
-from app.engine.records import Fabric, FloatLike, Floats, Intra, Machine
+from app.engine.records import FloatLike, Floats, Intra, Node, ScaleOutFabric
 
 SIZES, LOG_SIZES, LOG_SECONDS = range(3)
 """Rows of a measured sweep of all-reduces over all accelerators of a machine, by rising size: bytes, and
@@ -16,7 +16,7 @@ logarithms of bytes and of seconds."""
 UNMEASURED = np.empty((3, 0))
 
 
-class Links(NamedTuple):
+class IntraLinks(NamedTuple):
     """Links between the accelerators of a machine."""
 
     devices: float
@@ -31,7 +31,7 @@ class Links(NamedTuple):
     """From one accelerator of a torus to the next. [s]"""
 
     @classmethod
-    def of(cls, machine: Machine) -> Links:
+    def of(cls, machine: Node) -> IntraLinks:
         """Return the links of a machine; a measured sweep counts behind an NVSwitch alone."""
         sweep = UNMEASURED
         if machine.intra is Intra.NVSWITCH and machine.allreduce_bytes.size:
@@ -64,7 +64,7 @@ class Network(NamedTuple):
     """1 where switches sum what an all-reduce sends, else 0. [-]"""
 
     @classmethod
-    def of(cls, fabric: Fabric, efficiency: float) -> Network:
+    def of(cls, fabric: ScaleOutFabric, efficiency: float) -> Network:
         """Return a single network of which software reaches a share."""
         return cls(
             bandwidth=float(node_bandwidth(fabric, efficiency)),
@@ -135,7 +135,7 @@ def torus_latency(ranks: float, axes: float, hop_latency: float) -> float:
 
 
 @inner
-def intra_node_allreduce_time(size: float, ranks: float, links: Links) -> float:
+def intra_node_allreduce_time(size: float, ranks: float, links: IntraLinks) -> float:
     r"""Time of an all-reduce among accelerators of one machine.
 
     Behind an NVSwitch the measured curve of the whole machine is interpolated in log-log and scaled
@@ -187,7 +187,7 @@ def intra_node_allreduce_time(size: float, ranks: float, links: Links) -> float:
     return whole * ((ranks - 1.0) / ranks) / everyone
 
 
-def node_bandwidth(fabric: Fabric, efficiency: FloatLike = 1.0) -> Floats:
+def node_bandwidth(fabric: ScaleOutFabric, efficiency: FloatLike = 1.0) -> Floats:
     """Bandwidth of one machine into the fabric, one direction, under load from all. [B/s]
 
     All ports together, as far as software reaches them, over the oversubscription.
@@ -202,7 +202,7 @@ def node_bandwidth(fabric: Fabric, efficiency: FloatLike = 1.0) -> Floats:
 
 @inner
 def ring_time(
-    size: float, ranks: float, local: float, links: Links, network: Network, passes: float
+    size: float, ranks: float, local: float, links: IntraLinks, network: Network, passes: float
 ) -> float:
     """Time of a ring over machines, without the start of the collective. [s]"""
     nodes = math.ceil(ranks / local)
@@ -212,7 +212,7 @@ def ring_time(
 
 
 @inner
-def tree_time(size: float, ranks: float, local: float, links: Links, network: Network) -> float:
+def tree_time(size: float, ranks: float, local: float, links: IntraLinks, network: Network) -> float:
     """Time of an all-reduce along a double binary tree, without the start of the collective. [s]"""
     nodes = math.ceil(ranks / local)
     bandwidth = min(network.bandwidth * local / links.devices, links.bus_bandwidth)
@@ -221,7 +221,7 @@ def tree_time(size: float, ranks: float, local: float, links: Links, network: Ne
 
 
 @inner
-def in_network_time(size: float, ranks: float, local: float, links: Links, network: Network) -> float:
+def in_network_time(size: float, ranks: float, local: float, links: IntraLinks, network: Network) -> float:
     """Time of an all-reduce that switches sum, without the start of the collective. [s]
 
     Every byte leaves a machine once and returns once, both at a time; inside, ranks sum before and share
@@ -234,7 +234,7 @@ def in_network_time(size: float, ranks: float, local: float, links: Links, netwo
 
 @called
 def collective_time(
-    size: float, ranks: float, ranks_per_node: float, links: Links, network: Network, passes: float
+    size: float, ranks: float, ranks_per_node: float, links: IntraLinks, network: Network, passes: float
 ) -> float:
     r"""Time of an all-reduce, a reduce-scatter or an all-gather over machines.
 
@@ -298,7 +298,7 @@ def collective_time(
 
 @inner
 def allreduce_algorithm(
-    size: float, ranks: float, ranks_per_node: float, links: Links, network: Network
+    size: float, ranks: float, ranks_per_node: float, links: IntraLinks, network: Network
 ) -> float:
     """Return which algorithm makes an all-reduce over machines fastest: 0 ring, 1 tree, 2 switches that sum.
 
@@ -399,7 +399,12 @@ def distinct_share(draws: float, places: float) -> float:
 
 @inner
 def all_to_all_time(
-    size: float, ranks: float, ranks_per_node: float, links: Links, network: Network, distinct: float = 1.0
+    size: float,
+    ranks: float,
+    ranks_per_node: float,
+    links: IntraLinks,
+    network: Network,
+    distinct: float = 1.0,
 ) -> float:
     r"""Time in which every rank sends every other rank of its group an equal share of what it holds.
 

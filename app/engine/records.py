@@ -125,7 +125,7 @@ class IpuChip(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class Node:
     """One node: its accelerators and the links between them."""
 
     name: str
@@ -147,7 +147,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Fabric:
+class ScaleOutFabric:
     """The scale-out network as one node sees it. Fields may be arrays of samples or of several networks."""
 
     name: str
@@ -337,8 +337,8 @@ class GpuSystem:
 
     chip: GpuChip
     kernels: GpuKernels
-    machine: Machine
-    fabric: Fabric
+    machine: Node
+    fabric: ScaleOutFabric
     """As all devices of the machine's fast links see it."""
     host_devices: float
     """Devices that one host feeds. [-]"""

@@ -67,7 +67,7 @@ def risk_of(scenario: Scenario, family: str, context: SizingContext, probability
 
 
 @dataclass(frozen=True, slots=True)
-class PlanQuestion:
+class ResolvedRequest:
     """A request with its model, workload and software resolved; batch and plan are open on any system."""
 
     request: EstimateRequest
@@ -120,7 +120,7 @@ def decide(
 
 def question_of(
     request: EstimateRequest, profile: ModelProfile, hardware: Hardware, context: SizingContext
-) -> PlanQuestion:
+) -> ResolvedRequest:
     """Return a request with workload and software resolved, for any count of the hardware."""
     chip = hardware.engine if isinstance(hardware.engine, IpuChip) else hardware.engine.chip
     training = resolve_training(request, profile, chip, context)
@@ -148,11 +148,11 @@ def question_of(
     margin = request.assumptions.memory_margin
     if margin is not None and not 0 <= margin < 1:
         raise BadInput.at("assumptions.memory_margin", "{value} is not between 0 and 1", value=margin)
-    return PlanQuestion(request, profile, training, scenario, margin)
+    return ResolvedRequest(request, profile, training, scenario, margin)
 
 
 def choose(
-    question: PlanQuestion,
+    question: ResolvedRequest,
     hardware: Hardware,
     context: SizingContext,
     *,

@@ -16,7 +16,7 @@ from app.catalog.records import known_figure
 from app.catalog.software import SoftwareCatalog
 from app.engine.gpu.case import MASTER_BYTES, STATE_BYTES
 from app.engine.plans import Plans
-from app.engine.records import Fabric, Floats, GpuSystem, Intra, IpuChip
+from app.engine.records import Floats, GpuSystem, Intra, IpuChip, ScaleOutFabric
 from app.engine.units import DAY, GIGABYTE, MINUTE, TERABYTE
 from app.errors import BadInput, Conflict, NotFound
 from app.estimating.request import AssumptionsInput
@@ -243,7 +243,9 @@ class HardwareFinder:
             devices_per_node = min(nearby, devices)
         return self._gpu(entry, devices_per_node, self.catalog.fabric(fabric, ports), bridged=bridged)
 
-    def network(self, entry: SystemEntry, fabric: str, ports: int, oversubscription: float = 1.0) -> Fabric:
+    def network(
+        self, entry: SystemEntry, fabric: str, ports: int, oversubscription: float = 1.0
+    ) -> ScaleOutFabric:
         """Return a fabric with its ports limited to the slots of a machine's adapters."""
         fabric_record = self.catalog.fabric(fabric, ports, oversubscription)
         return replace(
@@ -260,7 +262,9 @@ class HardwareFinder:
         chip = self.catalog.ipu_chip(entry.chip, streaming_memory)
         return chip._replace(host_devices=entry.devices / entry.hosts)
 
-    def _gpu(self, entry: SystemEntry, devices: int, fabric: Fabric, *, bridged: bool = False) -> GpuSystem:
+    def _gpu(
+        self, entry: SystemEntry, devices: int, fabric: ScaleOutFabric, *, bridged: bool = False
+    ) -> GpuSystem:
         fitted = entry.devices_per_machine
         usual = self.catalog.machine(entry.id, None, bridged)
         if devices > fitted and usual.intra is Intra.PCIE:

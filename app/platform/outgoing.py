@@ -108,7 +108,7 @@ def resolved(host: str, port: int) -> list[Address]:
 
 
 @dataclass
-class Sender:
+class HttpSender:
     """Sends over HTTPS to the address that was checked, and to no other.
 
     A name is looked up once; the connection goes to the address found, while host and TLS keep the name.
@@ -123,7 +123,7 @@ class Sender:
     """Networks inside that the operator allows."""
 
     @classmethod
-    def of(cls, hosts: Sequence[str], *, http: bool = False) -> Sender:
+    def of(cls, hosts: Sequence[str], *, http: bool = False) -> HttpSender:
         """Return a sender that may reach hosts inside: names, addresses and networks."""
         names, networks = set(), []
         for host in hosts:

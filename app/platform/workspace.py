@@ -22,7 +22,7 @@ from app.estimating.request import EstimateRequest
 from app.platform.caches import LruCache, request_key
 from app.platform.catalogue import Catalogue
 from app.platform.identity import SessionTimes
-from app.platform.outgoing import Sender
+from app.platform.outgoing import HttpSender
 from app.platform.references import existing, no_such
 from app.platform.retention import Retention
 from app.platform.sealing import SECRET_BYTES, Sealer
@@ -128,7 +128,7 @@ class Installation:
         """Seals what must be read again; without a secret of the server, for this process alone."""
         self.workers: WorkerProcesses | None = None
         """Computes what takes long in processes of their own; nowhere but here without it."""
-        self.sender = Sender()
+        self.sender = HttpSender()
         """Sends messages to webhooks."""
         self.estimates: LruCache[Estimate] = LruCache(KEPT_ESTIMATES)
         """Estimates of the options of studies, and of the points of scaling curves."""

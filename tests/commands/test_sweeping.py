@@ -20,7 +20,7 @@ from app.__main__ import main
 from app.commands.sweeping import (
     Interrupted,
     KeptRows,
-    Progress,
+    ProgressBar,
     interrupted_message,
     sweep_on_server,
     sweep_to_file,
@@ -193,7 +193,7 @@ class Terminal(io.StringIO):
 def test_a_terminal_shows_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.commands.sweeping.BAR_SECONDS", 0.0)
     shown = Terminal()
-    progress = Progress(shown, 4, 0)
+    progress = ProgressBar(shown, 4, 0)
     progress.advance(1)
     progress.advance(3)
     progress.end()
@@ -205,7 +205,7 @@ def test_a_terminal_shows_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_elsewhere_there_is_a_line_now_and_then() -> None:
     shown = io.StringIO()
-    progress = Progress(shown, 1000, 0)
+    progress = ProgressBar(shown, 1000, 0)
     for _ in range(1000):
         progress.advance(1)
     progress.end()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.collectives import (
-    Links,
+    IntraLinks,
     Network,
     all_to_all_time,
     collective_time,
@@ -16,13 +16,13 @@ from app.engine.collectives import (
     intra_node_allreduce_time,
     node_bandwidth,
 )
-from app.engine.records import Fabric, Intra, Machine
+from app.engine.records import Intra, Node, ScaleOutFabric
 from tests.engine.gpu.records import catalog, dgx
 
 HDR = dgx()
-NODE = Links.of(HDR.machine)
+NODE = IntraLinks.of(HDR.machine)
 PCIE = catalog().machine("a100-pcie-80gb")
-SLOTS = Links.of(PCIE)
+SLOTS = IntraLinks.of(PCIE)
 LARGE = 16 * 2.0**30
 
 sizes = st.floats(1.0, 1e11)
@@ -42,12 +42,12 @@ def between(
     ranks: float,
     local: float = 8,
     *,
-    fabric: Fabric = HDR.fabric,
-    machine: Machine = HDR.machine,
+    fabric: ScaleOutFabric = HDR.fabric,
+    machine: Node = HDR.machine,
     share: float = 1.0,
     passes: float = 2.0,
 ) -> float:
-    return collective_time(size, ranks, local, Links.of(machine), Network.of(fabric, share), passes)
+    return collective_time(size, ranks, local, IntraLinks.of(machine), Network.of(fabric, share), passes)
 
 
 def test_one_dgx_a100_reaches_the_published_bus_bandwidth() -> None:
@@ -134,7 +134,7 @@ def test_more_machines_are_never_faster(
 
 @given(size=sizes, ranks=st.integers(1, 7))
 def test_more_ranks_in_a_machine_are_never_faster(size: float, ranks: int) -> None:
-    for links in (NODE, SLOTS, Links.of(catalog().machine("dgx1-v100"))):
+    for links in (NODE, SLOTS, IntraLinks.of(catalog().machine("dgx1-v100"))):
         before = intra_node_allreduce_time(size, ranks, links)
         assert intra_node_allreduce_time(size, ranks + 1, links) >= before
 
@@ -190,7 +190,7 @@ def test_hiding_never_gives_time_back(seconds: float, overlap: float, cover: flo
 
 
 def all_to_all(
-    size: float, ranks: float, local: float, *, fabric: Fabric = HDR.fabric, share: float = 1.0
+    size: float, ranks: float, local: float, *, fabric: ScaleOutFabric = HDR.fabric, share: float = 1.0
 ) -> float:
     return all_to_all_time(size, ranks, local, NODE, Network.of(fabric, share))
 
@@ -262,7 +262,7 @@ def test_switches_that_sum_reach_the_published_bus_bandwidth() -> None:
 
 def test_latency_of_a_torus_grows_with_its_edge() -> None:
     known = catalog()
-    whole, part = (Links.of(known.machine("tpu-v5e", devices)) for devices in (256, 16))
+    whole, part = (IntraLinks.of(known.machine("tpu-v5e", devices)) for devices in (256, 16))
     tiny = [intra_node_allreduce_time(1.0, links.devices, links) - links.latency for links in (whole, part)]
     assert tiny[0] == pytest.approx(4 * tiny[1], rel=1e-3)
     assert tiny[0] == pytest.approx(32e-6, rel=1e-3)

@@ -19,13 +19,13 @@ from cryptography.x509.oid import NameOID
 
 from app.errors import Message
 from app.features.integrations.webhooks import LEASE, deliver
-from app.platform.outgoing import Reply, Sender
+from app.platform.outgoing import HttpSender, Reply
 from app.platform.workspace import Installation
 
 LOOPBACK = ipaddress.ip_address("127.0.0.1")
 
 
-class Pen(Sender):
+class Pen(HttpSender):
     """A sender that writes down what it is given and answers as it is told."""
 
     def __init__(self, status: int = 200) -> None:
@@ -41,7 +41,7 @@ class Pen(Sender):
         return Reply(self.status, "said", None if self.status == 200 else Message(f"answered {self.status}"))
 
 
-def deliver_due(installation: Installation, moment: datetime.datetime, sender: Sender) -> int:
+def deliver_due(installation: Installation, moment: datetime.datetime, sender: HttpSender) -> int:
     """Send every message that is due at a moment, one after the other, and return how many."""
     installation.sender, count = sender, 0
     while (message := installation.store.claim_message(moment, moment + LEASE)) is not None:

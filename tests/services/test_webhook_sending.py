@@ -16,8 +16,8 @@ from app.errors import BadInput
 from app.platform import outgoing
 from app.platform.outgoing import (
     Address,
+    HttpSender,
     Reply,
-    Sender,
     is_public,
     resolved,
 )
@@ -71,8 +71,8 @@ def found(monkeypatch: pytest.MonkeyPatch) -> list[Address]:
     return addresses
 
 
-def local_sender(*, http: bool = True) -> Sender:
-    return Sender.of(["127.0.0.0/8"], http=http)
+def local_sender(*, http: bool = True) -> HttpSender:
+    return HttpSender.of(["127.0.0.0/8"], http=http)
 
 
 def reason(reply: Reply) -> str:
@@ -94,12 +94,12 @@ def test_addresses_outside_are_public(text: str) -> None:
 def test_a_name_that_leads_inside_is_not_connected_to(found: list[Address], text: str) -> None:
     # One inside among those outside is enough.
     found[:] = [ipaddress.ip_address("8.8.8.8"), ipaddress.ip_address(text)]
-    assert "not public" in reason(Sender().send("https://innocent.example/", {}, b""))
+    assert "not public" in reason(HttpSender().send("https://innocent.example/", {}, b""))
 
 
 @pytest.mark.parametrize("host", ["127.1", "2130706433", "0x7f000001", "0177.0.0.1", "017700000001"])
 def test_odd_spellings_of_this_machine_lead_to_this_machine(host: str) -> None:
-    assert reason(Sender().send(f"https://{host}/", {}, b""))
+    assert reason(HttpSender().send(f"https://{host}/", {}, b""))
 
 
 @pytest.mark.parametrize(
@@ -133,13 +133,13 @@ def test_odd_spellings_of_this_machine_lead_to_this_machine(host: str) -> None:
 )
 def test_addresses_that_cannot_be_meant_are_refused_when_they_are_given(url: str) -> None:
     with pytest.raises(BadInput) as caught:
-        Sender().checked("url", url)
+        HttpSender().checked("url", url)
     assert [error.field for error in caught.value.errors] == ["url"]
 
 
 def test_http_is_for_those_who_allow_it() -> None:
-    assert Sender(http=True).checked("url", "http://hooks.example.com/a").scheme == "http"
-    assert Sender().checked("url", "https://훅.example.com/a?b=c").raw_host.startswith(b"xn--")
+    assert HttpSender(http=True).checked("url", "http://hooks.example.com/a").scheme == "http"
+    assert HttpSender().checked("url", "https://훅.example.com/a?b=c").raw_host.startswith(b"xn--")
 
 
 def test_the_connection_goes_to_the_checked_address_and_keeps_the_name(
@@ -212,7 +212,7 @@ def test_who_does_not_answer_is_a_sentence(found: list[Address]) -> None:
         port = gone.port
     assert "cannot be reached" in reason(local_sender().send(f"http://a.example:{port}/", {}, b""))
     found.clear()
-    assert "has no address" in reason(Sender().send("https://nowhere.example/", {}, b""))
+    assert "has no address" in reason(HttpSender().send("https://nowhere.example/", {}, b""))
 
 
 def test_names_are_looked_up_without_zones(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,7 +231,7 @@ def test_a_name_that_nobody_tells_of_is_not_waited_for(monkeypatch: pytest.Monke
     monkeypatch.setattr(outgoing.socket, "getaddrinfo", slow)
     monkeypatch.setattr(outgoing, "LOOK_UP_SECONDS", 0.05)
     before = time.monotonic()
-    assert "has no address" in reason(Sender().send("https://slow.example/", {}, b""))
+    assert "has no address" in reason(HttpSender().send("https://slow.example/", {}, b""))
     assert time.monotonic() - before < 5
     told.set()
 
@@ -259,12 +259,12 @@ def test_a_host_inside_receives_where_it_is_allowed(
     found: list[Address], receiver: Receiver, allowed: list[str], arrives: bool
 ) -> None:
     url = f"http://crm.corp.internal:{receiver.port}/in"
-    reply = Sender.of(allowed, http=True).send(url, {}, b"{}")
+    reply = HttpSender.of(allowed, http=True).send(url, {}, b"{}")
     assert (reply.status == 200, len(receiver.received)) == (arrives, arrives)
 
 
 def test_an_allowed_network_is_no_door_to_others() -> None:
-    sender = Sender.of(["10.1.0.0/16"])
+    sender = HttpSender.of(["10.1.0.0/16"])
     inside, other = (ipaddress.ip_address(one) for one in ("10.1.0.1", "169.254.169.254"))
     assert sender.may_reach("crm.example.com", [inside])
     assert not sender.may_reach("crm.example.com", [inside, other])

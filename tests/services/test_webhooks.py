@@ -32,7 +32,7 @@ from app.features.proposals.service import note_expired
 from app.jobs import Jobs
 from app.main import create_app, make_installation
 from app.platform import idempotency, outgoing
-from app.platform.outgoing import Reply, Sender
+from app.platform.outgoing import HttpSender, Reply
 from app.platform.sealing import Sealer
 from app.platform.store.database import Store
 from app.platform.store.integration_queries import MOST_OF_WORKSPACE
@@ -535,7 +535,7 @@ def test_a_real_receiver_gets_what_was_signed_where_it_may_be_reached(
     with receiving() as receiver:
         hook = made(workspace, f"http://crm.example.com:{receiver.port}/in")
         webhooks.send_test(workspace, hook.id)
-        assert deliver_due(workspace.installation, now(), Sender.of(allowed, http=True)) == 1
+        assert deliver_due(workspace.installation, now(), HttpSender.of(allowed, http=True)) == 1
     (delivery,) = log(workspace, hook.id)
     if allowed:
         assert is_signed(receiver.received[0], hook.secret) and receiver.received[0][0] == "/in"

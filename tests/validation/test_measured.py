@@ -16,7 +16,7 @@ from app.errors import BadInput
 from app.estimating.validation.cases import THROUGHPUT, read_case
 from app.estimating.validation.predict import build
 from app.estimating.validation.run import (
-    ErrorSummary,
+    ErrorStatistics,
     RowResult,
     ValidationReport,
     predict_row,
@@ -52,7 +52,7 @@ def core(rows: Sequence[Row], results: Sequence[RowResult], family: str) -> list
     ]
 
 
-def figures(found: ErrorSummary) -> str:
+def figures(found: ErrorStatistics) -> str:
     return (
         f"{found.name}: {found.supported} of {found.rows} rows, {found.groups} groups, median "
         f"{found.median or math.nan:.4f}, 90th percentile {found.ninetieth or math.nan:.4f}"

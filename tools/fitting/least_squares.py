@@ -23,7 +23,7 @@ from app.estimating.chips import IPU_SERIES
 from app.estimating.context import SizingContext
 from app.estimating.ranges import TAILS
 from app.estimating.regimes import CORE_FAMILIES, FITTED_FAMILIES
-from app.estimating.validation.run import ErrorSummary, group_weights, with_errors
+from app.estimating.validation.run import ErrorStatistics, group_weights, with_errors
 from tools.fitting.runs import Figures, FitRun, run_of
 
 Mask = npt.NDArray[np.bool_]
@@ -179,14 +179,14 @@ class LogErrors:
     runs: tuple[FitRun, ...]
     values: Floats
 
-    def part(self, name: str, chosen: Callable[[FitRun], bool]) -> ErrorSummary:
+    def part(self, name: str, chosen: Callable[[FitRun], bool]) -> ErrorStatistics:
         """Return the summary of the runs that meet a condition."""
         rows = [
             (run.group, value)
             for run, value in zip(self.runs, self.values, strict=True)
             if chosen(run) and np.isfinite(value)
         ]
-        part = ErrorSummary(name, len(rows), len(rows))
+        part = ErrorStatistics(name, len(rows), len(rows))
         if not rows:
             return part
         return with_errors(part, np.array([value for _, value in rows]), [group for group, _ in rows])

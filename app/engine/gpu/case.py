@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.engine.collectives import Links, Network, node_bandwidth
+from app.engine.collectives import IntraLinks, Network, node_bandwidth
 from app.engine.compiled import Matrix, flat, inner, record
 from app.engine.gpu.gemm import mixed_rate, narrowing_bytes
 from app.engine.gpu.passes import EMBEDDING_PASSES, NORMS, STATISTICS_BYTES, halo_elements, pointwise_passes
 from app.engine.operators.table import Kind, OperatorTable, Pointwise, Section, Split
 from app.engine.plans import Plan
 from app.engine.records import (
-    Fabric,
     FloatLike,
     Floats,
     GpuChip,
@@ -24,6 +23,7 @@ from app.engine.records import (
     GpuSoftware,
     GpuSystem,
     Precision,
+    ScaleOutFabric,
 )
 
 OPTIMIZER_TRAFFIC = {
@@ -83,7 +83,7 @@ def micro_batch_of(plan: Plan) -> MicroBatch:
     )
 
 
-class Software(NamedTuple):
+class SoftwareFigures(NamedTuple):
     """Figures of ``GpuSoftware`` on a network, central or one sample."""
 
     matrix_efficiency: float
@@ -243,7 +243,7 @@ class Case(NamedTuple):
     """Convolutions that need neighbours where a sample is cut. [-]"""
     halo: float
     """Elements of their halos. [-]"""
-    links: Links
+    links: IntraLinks
     messages: Matrix
     """What the tensor ranks reduce of a sample: rows :data:`ELEMENTS` and :data:`COUNTS`, (2, M)."""
     norms: Matrix
@@ -388,7 +388,7 @@ class GpuCase:
 
     case: Case
     stacks: Matrix
-    """:class:`Software` in a row for every sample of software and network, (S, 21)."""
+    """:class:`SoftwareFigures` in a row for every sample of software and network, (S, 21)."""
     shape: tuple[int, ...]
     """Shape of the samples; empty for a single one."""
     host_memory: float
@@ -411,9 +411,9 @@ class GpuCase:
         return cls(case, stacks, shape, system.host_memory, system.chip.memory_capacity)
 
     @property
-    def software(self) -> Software:
+    def software(self) -> SoftwareFigures:
         """The software; the first of several samples."""
-        return record(Software, self.stacks, 0)
+        return record(SoftwareFigures, self.stacks, 0)
 
 
 def _case(
@@ -456,7 +456,7 @@ def _case(
         context=context,
         expert_imbalance=expert_imbalance,
         kernels=system.kernels,
-        links=Links.of(system.machine),
+        links=IntraLinks.of(system.machine),
     )
 
 
@@ -475,7 +475,7 @@ def _narrow_figures(chip: GpuChip, precision: Precision, size: float, training: 
 
 
 def software_rows(
-    software: GpuSoftware, fabric: Fabric, precision: Precision
+    software: GpuSoftware, fabric: ScaleOutFabric, precision: Precision
 ) -> tuple[Matrix, tuple[int, ...]]:
     """Return software and network as numbers, a row for every sample, and the shape of the samples."""
     passes: FloatLike = software.layout_passes
@@ -484,7 +484,11 @@ def software_rows(
     elif precision is Precision.FP32:
         passes = 0.0
     columns = [
-        *(getattr(software, name) for name in Software._fields if name not in ("layout_passes", "network")),
+        *(
+            getattr(software, name)
+            for name in SoftwareFigures._fields
+            if name not in ("layout_passes", "network")
+        ),
         passes,
         node_bandwidth(fabric, software.network_efficiency),
         *(getattr(fabric, name) for name in Network._fields if name != "bandwidth"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from app.engine.collectives import Links, Network, collective_time
+from app.engine.collectives import IntraLinks, Network, collective_time
 from app.engine.compiled import formula, inner, record
 from app.engine.gpu.case import ALL, QUANTISED, TRAINED, Case, SectionSums, WeightSums
 from app.engine.gpu.operators import QUANTISED_BYTES
@@ -188,7 +188,9 @@ def gradient_collectives(case: Case, plan: Plan, weights: Weights, network: Netw
 
 
 @inner
-def _group_collectives(group: MessageGroup, layers: float, links: Links, network: Network) -> CopyCollectives:
+def _group_collectives(
+    group: MessageGroup, layers: float, links: IntraLinks, network: Network
+) -> CopyCollectives:
     gradients, ranks, shards, inside = group.gradients, group.ranks, group.shards, group.inside
     of_layer = collective_time(group.stored / layers, shards, inside, links, network, 1.0)
     if gradients == 0.0:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from app.engine.arrays import store
 from app.engine.compiled import Matrix, Places, Vector, called, inner, kernel, record
-from app.engine.gpu.case import Case, GpuCase, GpuOperator, MicroBatch, Software, micro_batch_of
+from app.engine.gpu.case import Case, GpuCase, GpuOperator, MicroBatch, SoftwareFigures, micro_batch_of
 from app.engine.gpu.collectives import CopyCollectives, Weights, device_weights, gradient_collectives
 from app.engine.gpu.memory import Activations, DeviceMemory, device_memory, micro_batch_activations
 from app.engine.gpu.operators import COSTS, OperatorCost, operator_costs, operator_loads, operator_time
@@ -143,7 +143,7 @@ class PlanFigures(NamedTuple):
 
 @inner
 def put_work(
-    case: Case, software: Software, micro: MicroBatch, works: Matrix, slot: int, costs: Matrix
+    case: Case, software: SoftwareFigures, micro: MicroBatch, works: Matrix, slot: int, costs: Matrix
 ) -> None:
     """Write the work of a micro-batch into a slot.
 
@@ -166,7 +166,7 @@ def room_for_costs(case: Case) -> Matrix:
 @called
 def evaluate_rows(
     case: Case,
-    software: Software,
+    software: SoftwareFigures,
     plans: Matrix,
     count: int,
     cache: PlanCache,
@@ -215,7 +215,7 @@ def evaluate_rows(
 @kernel
 def write_steps(
     case: Case,
-    software: Software,
+    software: SoftwareFigures,
     plans: Matrix,
     cache: PlanCache,
     limit: float,
@@ -243,7 +243,7 @@ def sampled_steps(
     """
     for pair in range(of_plan.size):
         plan, sample = record(Plan, plans, of_plan[pair]), of_sample[pair]
-        software = record(Software, stacks, sample)
+        software = record(SoftwareFigures, stacks, sample)
         micro = micro_batch_of(plan)
         if not _holds(works, sample, micro):
             put_work(case, software, micro, works, sample, costs)
@@ -287,7 +287,7 @@ def times_of_operators(
     """Write :class:`OperatorRow` of every operator, and the share of the forward pass."""
     for pair in range(of_plan.size):
         micro = micro_batch_of(record(Plan, plans, of_plan[pair]))
-        software = record(Software, stacks, of_sample[pair])
+        software = record(SoftwareFigures, stacks, of_sample[pair])
         operator_costs(case, micro, costs)
         for index in range(case.operators.shape[0]):
             row = record(GpuOperator, case.operators, index)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.engine.collectives import Links, intra_node_allreduce_time
+from app.engine.collectives import IntraLinks, intra_node_allreduce_time
 from app.engine.gpu.case import NARROW_BYTES, element_bytes
 from app.engine.gpu.evaluate import gpu_operator_times
 from app.engine.gpu.step import exposed_dispatch_time
@@ -139,7 +139,7 @@ class Generation:
         busy = gemm + attention + memory + launches
         waiting = 0.0 if recorded else exposed_dispatch_time(kernels, software.dispatch_interval, busy)
         messages = element_bytes(self.precision) * table.tokens * table.hidden * batches
-        links = Links.of(self.system.machine)
+        links = IntraLinks.of(self.system.machine)
         reduced = [intra_node_allreduce_time(float(size), float(self.tensor), links) for size in messages]
         exchanged = REDUCTIONS * self.shape.layers * self._rows(np.array(reduced), software)
         parts = (gemm, attention, memory, exchanged, launches + waiting)

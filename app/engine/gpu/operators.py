@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from app.engine.arrays import store
 from app.engine.compiled import Matrix, inner, record
-from app.engine.gpu.case import LOSS, UNPACKING, Case, GpuOperator, MicroBatch, Software
+from app.engine.gpu.case import LOSS, UNPACKING, Case, GpuOperator, MicroBatch, SoftwareFigures
 from app.engine.gpu.gemm import misalignment, narrowing_time, roofline_time, tiled_gemm_time
 from app.engine.gpu.passes import SOFTMAX_BACKWARD, SOFTMAX_FORWARD
 from app.engine.operators.table import Kind, Section, Split
@@ -260,7 +260,7 @@ def _pointwise_cost(case: Case, row: GpuOperator, micro: MicroBatch) -> Operator
 
 @inner
 def operator_time(
-    case: Case, software: Software, row: GpuOperator, cost: OperatorCost
+    case: Case, software: SoftwareFigures, row: GpuOperator, cost: OperatorCost
 ) -> tuple[float, float]:
     """Return the time of an operator forward and backward, one repeat, without launches. [s]"""
     factor = software.elementwise_factor
@@ -306,7 +306,7 @@ def operator_time(
 
 @inner
 def operator_loads(
-    case: Case, software: Software, row: GpuOperator, micro: MicroBatch, cost: OperatorCost
+    case: Case, software: SoftwareFigures, row: GpuOperator, micro: MicroBatch, cost: OperatorCost
 ) -> tuple[float, float, float]:
     """Return FLOP and traffic of an operator in both directions, one repeat, and its bound."""
     moved = software.layout_passes * cost.image * case.bandwidth

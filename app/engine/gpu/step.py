@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from app.engine.collectives import exposed_time
 from app.engine.compiled import formula, inner
-from app.engine.gpu.case import GRADIENT_BYTES, Case, Software, devices_of
+from app.engine.gpu.case import GRADIENT_BYTES, Case, SoftwareFigures, devices_of
 from app.engine.gpu.collectives import CopyCollectives, Weights
 from app.engine.gpu.gemm import narrowing_time
 from app.engine.gpu.memory import GRADIENTS, OPTIMIZER, PARAMETERS
@@ -33,7 +33,12 @@ class GpuStep(NamedTuple):
 
 @inner
 def step_time(
-    case: Case, plan: Plan, software: Software, weights: Weights, work: Work, collectives: CopyCollectives
+    case: Case,
+    plan: Plan,
+    software: SoftwareFigures,
+    weights: Weights,
+    work: Work,
+    collectives: CopyCollectives,
 ) -> GpuStep:
     r"""Time of one training step, by part.
 
@@ -126,7 +131,7 @@ def step_total(step: GpuStep) -> float:
 
 
 @inner
-def update_time(case: Case, plan: Plan, software: Software, weights: Weights) -> float:
+def update_time(case: Case, plan: Plan, software: SoftwareFigures, weights: Weights) -> float:
     """Time of the optimizer, on the device or on its host. [s]"""
     updated = weights.trained_sharded if plan.sharding >= OPTIMIZER else weights.trained
     if plan.offload == 0.0:
@@ -184,7 +189,7 @@ def stage_message_size(case: Case, plan: Plan) -> float:
 
 
 @inner
-def between_stages_time(case: Case, plan: Plan, software: Software) -> float:
+def between_stages_time(case: Case, plan: Plan, software: SoftwareFigures) -> float:
     """Time that a stage waits for transfers between stages. [s]"""
     directions = 2.0 if case.blocking_pipeline > 0.0 else 1.0
     links, network = case.links, software.network
@@ -196,7 +201,7 @@ def between_stages_time(case: Case, plan: Plan, software: Software) -> float:
 
 
 @inner
-def row_exchange_time(case: Case, plan: Plan, software: Software) -> float:
+def row_exchange_time(case: Case, plan: Plan, software: SoftwareFigures) -> float:
     r"""Time of the all-to-all of looked-up rows forward and of their gradients backward, none of it hidden.
 
     .. math:: t = \frac{n-1}{n} \frac{2 e R x M b}{B} + 2 M \alpha
@@ -238,7 +243,12 @@ def row_exchange_time(case: Case, plan: Plan, software: Software) -> float:
 
 @inner
 def exposed_collective_time(
-    case: Case, plan: Plan, software: Software, collectives: CopyCollectives, stage_time: float, after: float
+    case: Case,
+    plan: Plan,
+    software: SoftwareFigures,
+    collectives: CopyCollectives,
+    stage_time: float,
+    after: float,
 ) -> float:
     """Time of gradient reduction and parameter gathering not hidden by computation. [s]"""
     overlap, accumulation = software.overlap, plan.accumulation
@@ -304,7 +314,7 @@ BUCKET_COPIES = 2.0
 
 
 @inner
-def update_kernels(case: Case, plan: Plan, software: Software) -> float:
+def update_kernels(case: Case, plan: Plan, software: SoftwareFigures) -> float:
     """Kernels of one weight update of an optimizer that takes the tensors of a stage one by one."""
     if plan.offload > 0.0 or software.optimizer_kernels == 0.0:
         return 0.0

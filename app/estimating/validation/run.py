@@ -68,7 +68,7 @@ ANSWERED = (
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorSummary:
+class ErrorStatistics:
     """Errors of a set of rows, each group weighted once."""
 
     name: str
@@ -98,9 +98,9 @@ def weighted_quantile(values: Floats, weights: Floats, share: float) -> float:
     return float(np.interp(share, middles, values))
 
 
-def summary(name: str, rows: Sequence[RowResult]) -> ErrorSummary:
+def summary(name: str, rows: Sequence[RowResult]) -> ErrorStatistics:
     compared = [row for row in rows if row.log_error is not None]
-    counts = ErrorSummary(name, len(rows), sum(row.supported for row in rows))
+    counts = ErrorStatistics(name, len(rows), sum(row.supported for row in rows))
     if not compared:
         return counts
     groups = [row.group for row in compared]
@@ -111,7 +111,7 @@ def summary(name: str, rows: Sequence[RowResult]) -> ErrorSummary:
     )
 
 
-def with_errors(part: ErrorSummary, errors: Floats, groups: Sequence[str]) -> ErrorSummary:
+def with_errors(part: ErrorStatistics, errors: Floats, groups: Sequence[str]) -> ErrorStatistics:
     """Return a summary with the quantiles of log-errors."""
     weights = group_weights(groups)
     return replace(
@@ -123,7 +123,7 @@ def with_errors(part: ErrorSummary, errors: Floats, groups: Sequence[str]) -> Er
     )
 
 
-def summaries(rows: Iterable[RowResult], key: Callable[[RowResult], str]) -> list[ErrorSummary]:
+def summaries(rows: Iterable[RowResult], key: Callable[[RowResult], str]) -> list[ErrorStatistics]:
     parts: dict[str, list[RowResult]] = defaultdict(list)
     for row in rows:
         parts[key(row)].append(row)
@@ -165,9 +165,9 @@ MOST_ROWS = 100_000
 @dataclass(frozen=True, slots=True)
 class ValidationReport:
     rows: tuple[RowResult, ...]
-    by_family_and_chip: tuple[ErrorSummary, ...]
-    by_metric: tuple[ErrorSummary, ...]
-    overall: ErrorSummary
+    by_family_and_chip: tuple[ErrorStatistics, ...]
+    by_metric: tuple[ErrorStatistics, ...]
+    overall: ErrorStatistics
     chains: Mapping[str, float]
 
     def to_json(self) -> dict[str, object]:

@@ -295,7 +295,7 @@ class OptionBillRequest(BillRequest):
     other: str | None = Field(None, max_length=8, description="Key of the option to compare with.")
 
 
-class OptionBill(Bill):
+class StudyOptionBill(Bill):
     """The bill of an option of a study."""
 
     comparison: BillComparison | None = None

@@ -10,7 +10,7 @@ from app.errors import NotFound
 from app.estimating.context import SizingContext
 from app.features.bills import service as bills
 from app.features.bills.bill import make_bill
-from app.features.bills.model import Bill, BillRequest, OptionBill, OptionBillRequest
+from app.features.bills.model import Bill, BillRequest, OptionBillRequest, StudyOptionBill
 from app.features.studies.frame import StudyQuestion, question_of
 from app.features.studies.model import StudyOption
 from app.platform.workspace import Workspace
@@ -63,7 +63,7 @@ def priced(question: StudyQuestion) -> SizingContext:
     return bills.at_prices_of(question.workspace.context(), request, stated, question.label)
 
 
-def answer_bill(question: StudyQuestion, request: OptionBillRequest) -> OptionBill:
+def answer_bill(question: StudyQuestion, request: OptionBillRequest) -> StudyOptionBill:
     """Return the bill of an option, with a comparison if another option is named."""
     bill, comparison = bill_of(question, request), None
     if request.other:
@@ -74,4 +74,4 @@ def answer_bill(question: StudyQuestion, request: OptionBillRequest) -> OptionBi
         shared = request.model_dump(exclude_unset=True, include=set(SHARED))
         other = BillRequest.model_validate({**asked_of(beside), **shared})
         comparison = bills.compare_bills(bill, bill_of(beside, other), question.workspace.sizing.catalog)
-    return OptionBill.model_validate({**dict(bill), "comparison": comparison})
+    return StudyOptionBill.model_validate({**dict(bill), "comparison": comparison})

@@ -12,7 +12,7 @@ from app.catalog.entries import ChipKind
 from app.features.bills import service as bills
 from app.features.bills.api import bill_file
 from app.features.bills.drawings import heading, rack_elevation, stretches, topology
-from app.features.bills.model import Bill, OptionBill, OptionBillRequest, Rack
+from app.features.bills.model import Bill, OptionBillRequest, Rack, StudyOptionBill
 from app.features.bills.of_study import answer_bill, has_bill, usual_bill
 from app.features.studies.frame import OpenView, StudyFrame, study_view
 from app.features.studies.knobs import labels_of
@@ -34,7 +34,7 @@ class BillPage:
     """A bill of materials with its racks and its network."""
 
     frame: StudyFrame
-    result: Answered[OptionBill] | None
+    result: Answered[StudyOptionBill] | None
     racks: Sequence[tuple[str, str, Rack]]
     """Identical racks: their name, and the contents of one of them."""
     elevation: DrawingView | None
@@ -47,7 +47,7 @@ class BillPage:
     """Fields of the form that are kept when another option is chosen."""
 
 
-def bill_page(request: Request, view: OpenView, result: Answered[OptionBill] | None) -> BillPage:
+def bill_page(request: Request, view: OpenView, result: Answered[StudyOptionBill] | None) -> BillPage:
     """Return the page of a bill, or of the previous one if this one is refused."""
     voice = voice_of(request)
     bill = None if result is None else result.answer
@@ -86,7 +86,7 @@ study_view(
     "bill",
     "bills/bill.html",
     FORM,
-    OptionBill,
+    StudyOptionBill,
     usual=usual_bill,
     answer=answer_bill,
     page=bill_page,

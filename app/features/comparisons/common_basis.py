@@ -23,7 +23,7 @@ from app.estimating.request import AssumptionsInput, EstimateRequest
 from app.estimating.schema import Quantity
 from app.features.comparisons.compare import (
     SAME_COST,
-    Amount,
+    AmountSamples,
     ComparisonEntry,
     cost_bases_differ,
     leader_fields,
@@ -56,11 +56,11 @@ class CommonBasisCosts:
     basis: OneBasis
     costs: Mapping[str, list[BasisCost]]
     """By label or key, the option's own way to pay first; only options with a known cost."""
-    amounts: Mapping[str, Amount | None]
+    amounts: Mapping[str, AmountSamples | None]
     """Cost per run of each option, paid for in its own way."""
-    purchases: Mapping[str, Amount | None]
+    purchases: Mapping[str, AmountSamples | None]
     """Cost before the first run; None if rented."""
-    terms: Mapping[str, Amount]
+    terms: Mapping[str, AmountSamples]
     """Cost over the term."""
 
 
@@ -181,10 +181,10 @@ def ways_to_pay(costs: Mapping[str, Sequence[BasisCost]]) -> list[Message]:
 class Spending:
     """Costs of an option, paid for in one way, with their samples."""
 
-    run: Amount
-    purchase: Amount | None
+    run: AmountSamples
+    purchase: AmountSamples | None
     """None if rented."""
-    term: Amount
+    term: AmountSamples
 
 
 def _basis(
@@ -287,8 +287,8 @@ def _way(
         ],
     )
     spending = Spending(
-        run=Amount(run.value, np.array(stated_samples(runs))),
-        purchase=None if purchase is None else Amount(*purchase),
-        term=Amount(cost.over_term.value, run_cost(charges.hourly_samples, np.asarray(term))),
+        run=AmountSamples(run.value, np.array(stated_samples(runs))),
+        purchase=None if purchase is None else AmountSamples(*purchase),
+        term=AmountSamples(cost.over_term.value, run_cost(charges.hourly_samples, np.asarray(term))),
     )
     return cost, spending

@@ -59,7 +59,7 @@ class ComparisonEntry:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Amount:
+class AmountSamples:
     """Time or cost of one option with its range and its samples."""
 
     value: float
@@ -72,13 +72,17 @@ class Amount:
         """Samples, or the exact value if there are none."""
         return self.value if self.samples is None else self.samples
 
-    def times(self, factor: float) -> Amount:
+    def times(self, factor: float) -> AmountSamples:
         ends = (None if end is None else end * factor for end in (self.low, self.high))
-        return Amount(self.value * factor, None if self.samples is None else self.samples * factor, *ends)
+        return AmountSamples(
+            self.value * factor, None if self.samples is None else self.samples * factor, *ends
+        )
 
-    def over(self, divisor: float) -> Amount:
+    def over(self, divisor: float) -> AmountSamples:
         ends = (None if end is None else end / divisor for end in (self.low, self.high))
-        return Amount(self.value / divisor, None if self.samples is None else self.samples / divisor, *ends)
+        return AmountSamples(
+            self.value / divisor, None if self.samples is None else self.samples / divisor, *ends
+        )
 
 
 def compare(
@@ -195,13 +199,13 @@ def default_label(option: ComparisonEntry) -> str:
 
 def row_hours(
     options: Sequence[ComparisonEntry], labels: Sequence[str], efficiency: float
-) -> dict[str, Amount | None]:
+) -> dict[str, AmountSamples | None]:
     """Return the hours of every row by its label; None if the model does not fit. [h]
 
     The efficiency applies only to linear rows with more hardware than their base.
     """
 
-    def hours_of(position: int, scaled: tuple[int, ...]) -> Amount | None:
+    def hours_of(position: int, scaled: tuple[int, ...]) -> AmountSamples | None:
         """Return the hours of a row on which the rows ``scaled`` depend."""
         request, estimate = options[position].request, options[position].estimate
         path = f"rows.{position}"
@@ -212,7 +216,7 @@ def row_hours(
                 return None
             time = estimate.time_to_train
             samples = None if estimate.time_samples is None else np.asarray(estimate.time_samples)
-            return Amount(time.value, samples, time.low, time.high).over(SECONDS_PER_HOUR)
+            return AmountSamples(time.value, samples, time.low, time.high).over(SECONDS_PER_HOUR)
         loss = efficiency if request.factor is None or request.factor > 1 else 1.0
         if request.kind == "linear" and request.scaled_from is not None:
             if request.factor is None:
@@ -232,7 +236,7 @@ def row_hours(
             raise Unprocessable.at(
                 f"{path}.hours", "enter hours for a figure that is not scaled from another row"
             )
-        return Amount(request.hours).over(loss if request.kind == "linear" else 1.0)
+        return AmountSamples(request.hours).over(loss if request.kind == "linear" else 1.0)
 
     return {label: hours_of(position, ()) for position, label in enumerate(labels)}
 
@@ -248,7 +252,7 @@ def check_agreement(stated: float, linear: float, position: int) -> None:
         )
 
 
-def comparison_row(option: ComparisonEntry, label: str, hours: Amount | None) -> ComparisonRow:
+def comparison_row(option: ComparisonEntry, label: str, hours: AmountSamples | None) -> ComparisonRow:
     request = option.request
     figure = request if isinstance(request, PublishedFigure) else None
     return ComparisonRow(
@@ -265,7 +269,7 @@ def comparison_row(option: ComparisonEntry, label: str, hours: Amount | None) ->
 
 
 def ratios_of(
-    amounts: Mapping[str, Amount | None], rounding: float
+    amounts: Mapping[str, AmountSamples | None], rounding: float
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield each option with each one of a larger amount and their ratio, the least option first.
 
@@ -288,7 +292,7 @@ def ratios_of(
             yield first, second, ratio
 
 
-def separated(less: Amount, more: Amount, rounding: float = ROUNDING) -> bool:
+def separated(less: AmountSamples, more: AmountSamples, rounding: float = ROUNDING) -> bool:
     """Return whether two amounts differ by more than rounding and more than their uncertainty."""
     if more.value <= (1.0 + rounding) * less.value:
         return False
@@ -297,7 +301,7 @@ def separated(less: Amount, more: Amount, rounding: float = ROUNDING) -> bool:
     return bool(probability_less(less.drawn, more.drawn) >= SURE)
 
 
-def leaders(amounts: Mapping[str, Amount | None], rounding: float = ROUNDING) -> list[str]:
+def leaders(amounts: Mapping[str, AmountSamples | None], rounding: float = ROUNDING) -> list[str]:
     """Return the option with the least amount, followed by those that tie with it."""
     known = {name: amount for name, amount in amounts.items() if amount is not None}
     if not known:

@@ -10,11 +10,11 @@ import numpy as np
 from app.engine.collectives import all_to_all_time, allreduce_algorithm, collective_time, node_bandwidth
 from app.engine.comparison import relative_gain, sufficient_rung
 from app.engine.compiled import record
-from app.engine.gpu.case import Case, Software
+from app.engine.gpu.case import Case, SoftwareFigures
 from app.engine.gpu.collectives import MessageGroup, device_weights, message_group
 from app.engine.gpu.step import row_exchange_time, stage_message_size
 from app.engine.plans import Plan, Plans, Recompute, Sharding, StepTime
-from app.engine.records import Fabric, Floats, GpuSystem
+from app.engine.records import Floats, GpuSystem, ScaleOutFabric
 from app.estimating.scenario import Scenario
 from app.features.networks.model import (
     EXPOSED,
@@ -57,7 +57,7 @@ class CollectiveTimer:
     """Times collectives on one machine and network."""
 
     case: Case
-    software: Software
+    software: SoftwareFigures
 
     def message(
         self, kind: Kind, collective: Collective, size: float, count: float, ranks: float, inside: float
@@ -197,7 +197,7 @@ def _stage_message(plan: Plan, case: Case, exposed: float) -> NetworkMessage:
     )
 
 
-def on_fabrics(scenario: Scenario, fabrics: Sequence[Fabric]) -> Scenario:
+def on_fabrics(scenario: Scenario, fabrics: Sequence[ScaleOutFabric]) -> Scenario:
     """Return a scenario on several networks at once, along a first axis before that of plans."""
     assert isinstance(scenario.hardware, GpuSystem)
     names = ("port_bandwidth", "ports_per_node", "oversubscription")
@@ -224,7 +224,7 @@ def step_seconds(cluster: Cluster, step: StepTime, plans: Plans) -> Floats:
     return np.maximum(total, plans.global_batch / (rate * cluster.hardware.machines)) if rate else total
 
 
-def terms_between(base: NetworkTiming, before: Fabric, after: Fabric) -> list[TermShare]:
+def terms_between(base: NetworkTiming, before: ScaleOutFabric, after: ScaleOutFabric) -> list[TermShare]:
     """Return the terms of the difference between two networks with one plan, the largest first.
 
     The bandwidth is changed first and then the latencies, so that the terms add up.
@@ -261,7 +261,9 @@ class Counterfactual:
     """Whether both networks have the same bandwidth."""
 
 
-def counterfactual(cluster: Cluster, base: NetworkTiming, slower: Fabric, faster: Fabric) -> Counterfactual:
+def counterfactual(
+    cluster: Cluster, base: NetworkTiming, slower: ScaleOutFabric, faster: ScaleOutFabric
+) -> Counterfactual:
     """Return the gain of the faster network, also without overlap and without accumulation."""
     pair = on_fabrics(base.decision.scenario, [slower, faster])
 
@@ -285,7 +287,7 @@ def turning_of(
     base: NetworkTiming,
     rungs: Sequence[NetworkOption],
     threshold: float,
-    pair: Sequence[Fabric],
+    pair: Sequence[ScaleOutFabric],
 ) -> Turning:
     """Return where the advice changes along a ladder of networks and along accumulation.
 
@@ -321,7 +323,11 @@ def turning_of(
 
 
 def _along_accumulation(
-    cluster: Cluster, base: NetworkTiming, ladder: Sequence[Fabric], threshold: float, pair: Sequence[Fabric]
+    cluster: Cluster,
+    base: NetworkTiming,
+    ladder: Sequence[ScaleOutFabric],
+    threshold: float,
+    pair: Sequence[ScaleOutFabric],
 ) -> list[AccumulationPoint]:
     accumulations = sorted({*ACCUMULATIONS, int(base.plans.accumulation[0])})
     plans = along(base.plans, [float(count) for count in accumulations])

@@ -11,7 +11,7 @@ import numpy as np
 
 from app.catalog.catalog import Catalog
 from app.catalog.figures import Figure
-from app.engine.records import Fabric, Floats
+from app.engine.records import Floats, ScaleOutFabric
 from app.engine.uncertainty import banded_samples
 from app.errors import BadInput, Conflict, NotFound
 from app.estimating.hardware import DECILES, MOST_PORTS, Hardware, known_id
@@ -201,7 +201,9 @@ def shared_variance(catalog: Catalog) -> float:
     return catalog.figure("network-choice", "shared_network_variance").si
 
 
-def sampled_fabric(catalog: Catalog, central: Fabric, slot: float, normals: Mapping[str, Floats]) -> Fabric:
+def sampled_fabric(
+    catalog: Catalog, central: ScaleOutFabric, slot: float, normals: Mapping[str, Floats]
+) -> ScaleOutFabric:
     r"""Return samples of a fabric as one cluster may find it.
 
     .. math:: z = \sqrt{s} \, z_{shared} + \sqrt{1 - s} \, z_{own}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from app.engine.plans import Plans
-from app.engine.records import Fabric, Floats, GpuSystem
+from app.engine.records import Floats, GpuSystem, ScaleOutFabric
 from app.estimating.context import SizingContext
 from app.estimating.deciding import Decision, decide
 from app.estimating.hardware import Hardware, Reliability
@@ -82,7 +82,7 @@ class NetworkTiming:
         return self.decision.choice.plans
 
     @property
-    def fabric(self) -> Fabric:
+    def fabric(self) -> ScaleOutFabric:
         """The central record of the network."""
         return gpu_system(self.decision.hardware).fabric
 

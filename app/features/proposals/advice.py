@@ -13,7 +13,7 @@ from app.estimating.documents import Text
 from app.estimating.ranges import chance, duration, money, significant
 from app.features.calibration.model import GainRequest
 from app.features.comparisons.common_basis import ways_to_pay
-from app.features.comparisons.compare import Amount, separated
+from app.features.comparisons.compare import AmountSamples, separated
 from app.features.comparisons.model import Comparison, ComparisonRow
 from app.features.proposals.model import Advice, Reasoned
 from app.features.studies.model import BudgetKind
@@ -184,7 +184,7 @@ def apart(row: ComparisonRow, other: ComparisonRow, comparison: Comparison, metr
     if ties:
         return not ties[0]
     less, more = sorted((measure(row, metric), measure(other, metric)))
-    return separated(Amount(less, None), Amount(more, None))
+    return separated(AmountSamples(less, None), AmountSamples(more, None))
 
 
 def measure(row: ComparisonRow, metric: Metric) -> float:

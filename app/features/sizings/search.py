@@ -23,7 +23,7 @@ from app.estimating.capital import spot_interruptions, taken, terms_of
 from app.estimating.checks import data_sheet_checks, model_checks, plan_checks, run_checks, validation_checks
 from app.estimating.context import SizingContext, critical_batch_checks
 from app.estimating.costing import Charges, system_power
-from app.estimating.deciding import Decision, PlanQuestion, choose, question_of
+from app.estimating.deciding import Decision, ResolvedRequest, choose, question_of
 from app.estimating.documents import CheckWarning
 from app.estimating.hardware import Hardware, Reliability, known_id, reliability
 from app.estimating.nearest import Status, claimed, distance, runs_of_kind, status_of
@@ -87,7 +87,7 @@ class Group:
 
     hardware: Hardware
     """One machine or the smallest system of them."""
-    question: PlanQuestion
+    question: ResolvedRequest
     reliability: Reliability
     findings: dict[int, GroupFinding | None] = field(default_factory=dict)
     """By number of machines; None where no plan is legal."""

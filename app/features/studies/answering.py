@@ -20,7 +20,7 @@ from app.estimating.schema import Quantity
 from app.features.comparisons.common_basis import BasisRequest, CommonBasisCosts, common_basis_costs
 from app.features.comparisons.compare import (
     SECONDS_PER_HOUR,
-    Amount,
+    AmountSamples,
     ComparisonEntry,
     comparison_row,
     comparison_warnings,
@@ -90,7 +90,7 @@ def study_answer(
     entries = {key: ComparisonEntry(requests[key], estimates.get(key)) for key in keys}
     hours = _hours(entries, content.base.scaling_efficiency)
     priced = common_basis_costs(entries, context, BasisRequest())
-    amounts: dict[Metric, dict[str, Amount | None]] = {
+    amounts: dict[Metric, dict[str, AmountSamples | None]] = {
         "time": {key: amount and amount.times(SECONDS_PER_HOUR) for key, amount in hours.items()},
         "cost": {key: None if priced is None else priced.amounts.get(key) for key in keys},
     }
@@ -175,7 +175,7 @@ def _uncounted_extras(content: StudyContent) -> Iterator[CheckWarning]:
         yield CheckWarning.of("bill_extras_not_counted", "caution", message, "limits.budget")
 
 
-def _budgeted(key: str, priced: CommonBasisCosts | None, limits: StudyLimits) -> Amount | None:
+def _budgeted(key: str, priced: CommonBasisCosts | None, limits: StudyLimits) -> AmountSamples | None:
     """Return the cost that the budget limits: of its kind, else the purchase, or the run of a rental."""
     if priced is None:
         return None
@@ -196,7 +196,7 @@ def check_options(wanted: Sequence[str], keys: Sequence[str], field: str) -> Non
             raise NotFound.named("option", key, keys, field)
 
 
-def _hours(entries: Mapping[str, ComparisonEntry], efficiency: float) -> dict[str, Amount | None]:
+def _hours(entries: Mapping[str, ComparisonEntry], efficiency: float) -> dict[str, AmountSamples | None]:
     """Return the hours of each option; errors name options instead of rows."""
     try:
         return row_hours(list(entries.values()), list(entries), efficiency)
@@ -211,14 +211,16 @@ def _hours(entries: Mapping[str, ComparisonEntry], efficiency: float) -> dict[st
 ROW_FIELD = re.compile(r"^rows\.(\d+)\.")
 
 
-def _quantity(amount: Amount | None) -> Quantity | None:
+def _quantity(amount: AmountSamples | None) -> Quantity | None:
     if amount is None:
         return None
     low, high = (amount.value if end is None else end for end in (amount.low, amount.high))
     return Quantity(value=amount.value, low=low, high=high, unit="s")
 
 
-def _delta(amounts: Mapping[str, Amount | None], key: str, best: Sequence[str], unit: str) -> Delta | None:
+def _delta(
+    amounts: Mapping[str, AmountSamples | None], key: str, best: Sequence[str], unit: str
+) -> Delta | None:
     own, least = amounts[key], amounts[best[0]] if best else None
     if own is None or least is None:
         return None
@@ -232,7 +234,7 @@ def _delta(amounts: Mapping[str, Amount | None], key: str, best: Sequence[str], 
     return Delta(ratio=ratio, low=low, high=high, difference=difference, best=first and not tie, tie=tie)
 
 
-def _contests(metric: Metric, amounts: Mapping[str, Amount | None]) -> list[Contest]:
+def _contests(metric: Metric, amounts: Mapping[str, AmountSamples | None]) -> list[Contest]:
     known = {key: amount for key, amount in amounts.items() if amount is not None}
     probabilities: dict[tuple[str, str], float | None] = {}
     for first, second in itertools.combinations(known, 2):
@@ -248,7 +250,9 @@ def _contests(metric: Metric, amounts: Mapping[str, Amount | None]) -> list[Cont
 
 
 def _why(
-    pair: Sequence[str] | None, options: Sequence[StudyOptionAnswer], times: Mapping[str, Amount | None]
+    pair: Sequence[str] | None,
+    options: Sequence[StudyOptionAnswer],
+    times: Mapping[str, AmountSamples | None],
 ) -> Why | None:
     """Explain the difference between two options, by default the fastest two."""
     by_key = {option.key: option for option in options}

@@ -10,7 +10,7 @@ from app.errors import Message
 from app.estimating.documents import Text
 from app.estimating.ranges import chance, duration, money, significant
 from app.features.comparisons.common_basis import ways_to_pay
-from app.features.comparisons.compare import Amount
+from app.features.comparisons.compare import AmountSamples
 from app.features.studies.model import Contest, Metric, StudyLimits, StudyOptionAnswer
 
 USUAL_PROBABILITY = 0.8
@@ -305,7 +305,9 @@ def _excess(option: StudyOptionAnswer, limits: StudyLimits) -> float:
     return max(ratios, default=0.0)
 
 
-def probability_within(time: Amount | None, money_spent: Amount | None, limits: StudyLimits) -> float | None:
+def probability_within(
+    time: AmountSamples | None, money_spent: AmountSamples | None, limits: StudyLimits
+) -> float | None:
     """Return the share of samples in which an option meets the limits; None if there are no limits.
 
     An option without a time meets no deadline, and one without a price no budget.

@@ -15,7 +15,7 @@ from app.errors import Message
 from app.estimating.documents import Text
 from app.estimating.ranges import common_normals
 from app.estimating.runtime import parts_of_range
-from app.features.comparisons.compare import Amount
+from app.features.comparisons.compare import AmountSamples
 from app.features.studies.model import Metric, StudyContent, StudyOptionAnswer, Swing, Tornado
 
 Amounts = dict[str, float]
@@ -37,7 +37,7 @@ def tornado_of(
     content: StudyContent,
     options: Sequence[StudyOptionAnswer],
     share: float,
-    amounts: Mapping[str, Amount | None],
+    amounts: Mapping[str, AmountSamples | None],
 ) -> Tornado | None:
     """Return what would change the best option; None if fewer than two can be compared.
 

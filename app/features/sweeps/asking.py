@@ -38,7 +38,7 @@ Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class SweepChoices:
     """Choices of the form."""
 
     models: Sequence[Choice]
@@ -47,11 +47,11 @@ class Offer:
     books: Sequence[Choice]
 
 
-def offer_of(workspace: Workspace) -> Offer:
+def offer_of(workspace: Workspace) -> SweepChoices:
     presets = workspace.catalogue.models.documents.values()
     uploads = list_profiles(workspace, OFFERED, None).items
     books = list_books(workspace, OFFERED, None).items
-    return Offer(
+    return SweepChoices(
         models=[
             *(Choice(model.id, model.name) for model in presets),
             *(Choice(model.id, model.name) for model in uploads),

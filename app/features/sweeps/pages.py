@@ -17,7 +17,7 @@ from app.features.studies.model import MAX_OPTIONS, stated
 from app.features.studies.service import get_study
 from app.features.sweeps import service as sweeps
 from app.features.sweeps.api import FilterDep
-from app.features.sweeps.asking import ManyForm, Offer, offer_of, request_of
+from app.features.sweeps.asking import ManyForm, SweepChoices, offer_of, request_of
 from app.features.sweeps.charts import time_against_cost
 from app.features.sweeps.model import MOST_POINTS, SweepRequest
 from app.features.sweeps.points import counts_of
@@ -66,7 +66,7 @@ class ManyPage:
     action: str
     own: str
     """Name of the study's model; empty if it has none."""
-    offer: Offer
+    offer: SweepChoices
     most: int
     """Most points of one sweep."""
     earlier: Sequence[tuple[SweepState, str]]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.collectives import Links, Network, collective_time
+from app.engine.collectives import IntraLinks, Network, collective_time
 from app.engine.gpu.collectives import CopyCollectives, Weights, device_weights
 from app.engine.gpu.evaluate import gpu_memory, gpu_step
 from app.engine.operators.table import OperatorTable
@@ -36,7 +36,7 @@ def weights_of(model: OperatorTable, **plan: float) -> Weights:
 
 def collective(size: float, ranks: float, near: float, passes: float) -> float:
     network = Network.of(SYSTEM.fabric, float(STACK.network_efficiency))
-    return collective_time(size, ranks, near, Links.of(SYSTEM.machine), network, passes)
+    return collective_time(size, ranks, near, IntraLinks.of(SYSTEM.machine), network, passes)
 
 
 def test_one_copy_exchanges_nothing() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.collectives import Links, Network, allreduce_algorithm
+from app.engine.collectives import IntraLinks, Network, allreduce_algorithm
 from app.engine.gpu.collectives import device_weights, message_group
 from app.engine.gpu.evaluate import gpu_step
 from app.engine.plans import Plans
@@ -56,7 +56,7 @@ def test_a_step_never_grows_with_bandwidth(rate: float, factor: float, accumulat
 
 
 def test_small_messages_over_many_machines_take_the_tree() -> None:
-    links, network = Links.of(SYSTEM.machine), Network.of(SYSTEM.fabric, 1.0)
+    links, network = IntraLinks.of(SYSTEM.machine), Network.of(SYSTEM.fabric, 1.0)
     ring, tree, summed = 0.0, 1.0, 2.0
     assert allreduce_algorithm(1e6, 512, 8, links, network) == tree
     assert allreduce_algorithm(10e9, 512, 8, links, network) == ring

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.collectives import Links, intra_node_allreduce_time
+from app.engine.collectives import IntraLinks, intra_node_allreduce_time
 from app.engine.gpu.evaluate import gpu_step
 from app.engine.gpu.passes import STATISTICS_BYTES, halo_elements
 from app.engine.gpu.work import EDGE_KERNELS, split_sample_time
@@ -32,7 +32,7 @@ def between_parts(micro_batch: float) -> float:
 
 
 def test_one_convolution_exchanges_faces_and_statistics_both_ways() -> None:
-    links = Links.of(SYSTEM.machine)
+    links = IntraLinks.of(SYSTEM.machine)
     start = intra_node_allreduce_time(1.0, 8, links)
     norm = intra_node_allreduce_time(32 * STATISTICS_BYTES, 8, links)
     face = 32 * 128**2 * 2 / links.bus_bandwidth

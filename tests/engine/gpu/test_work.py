@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from app.engine.collectives import Links, distinct_share, intra_node_allreduce_time
+from app.engine.collectives import IntraLinks, distinct_share, intra_node_allreduce_time
 from app.engine.gpu.case import micro_batch_of
 from app.engine.gpu.evaluate import gpu_operator_times, room_for_costs
 from app.engine.gpu.operators import operator_costs
@@ -65,7 +65,7 @@ def test_full_recomputation_repeats_the_forward_pass_of_the_layers_alone() -> No
 def test_a_layer_has_four_all_reduces_and_two_more_where_it_runs_again(recompute: float, each: int) -> None:
     """Shoeybi et al. 2019, figure 4: 2048 tokens by 12 288 half-precision numbers, in 96 layers."""
     message = 2.0 * 2048 * 12288
-    one = intra_node_allreduce_time(message, 8.0, Links.of(SYSTEM.machine))
+    one = intra_node_allreduce_time(message, 8.0, IntraLinks.of(SYSTEM.machine))
     found = work("gpt3-175b", seq_len=2048, tensor=8.0, recompute=recompute)
     assert found.layer_comm == pytest.approx(96 * each * one, rel=1e-12)
 

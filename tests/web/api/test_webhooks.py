@@ -16,7 +16,7 @@ from fastapi import FastAPI
 from app.features.studies.model import StudyContent
 from app.features.studies.service import create_study
 from app.platform import idempotency
-from app.platform.outgoing import Sender
+from app.platform.outgoing import HttpSender
 from app.platform.store.queries import now
 from app.platform.web.examples import FLEET_PLAN, HEAD_TO_HEAD, SIZING, STUDY
 from app.platform.workspace import LOCAL_WORKSPACE
@@ -317,7 +317,7 @@ def test_a_host_inside_is_for_those_who_allow_it(ask: Ask, application: FastAPI)
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "url")
     assert "RACKLINE_WEBHOOK_HOSTS" in refused.json()["detail"]
     installation = application.state.installation
-    before, installation.sender = installation.sender, Sender.of(["crm.corp.internal", "10.1.0.0/16"])
+    before, installation.sender = installation.sender, HttpSender.of(["crm.corp.internal", "10.1.0.0/16"])
     try:
         for url, status in (
             ("https://crm.corp.internal/in", 201),
