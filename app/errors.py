@@ -8,7 +8,7 @@
     ├── SignInRequired    401        nobody known asks; sign in or send a key
     ├── NotFound        404        unknown identifier; names the close ones
     ├── Conflict        409        more devices asked for than exist, impossible partition, frozen
-    │   └── Overtaken   409        changed by somebody else since it was read
+    │   └── VersionConflict 409       changed by somebody else since it was read
     ├── Stale           412        the same, where If-Match names the version that was read
     ├── TooLarge        413        larger than a stated limit
     ├── TooMany         429        asked too often; says when to ask again
@@ -259,7 +259,7 @@ class Conflict(AppError):
         return cls(message, [FieldError(field_name, message)])
 
 
-class Overtaken(Conflict):
+class VersionConflict(Conflict):
     """Somebody else has changed it since it was read."""
 
 

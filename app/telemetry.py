@@ -134,7 +134,7 @@ CONNECTIONS = Gauge(
 )
 
 
-class _Asked(Collector):
+class _LazyCollector(Collector):
     """Figures that are found out when they are read."""
 
     def __init__(self, ask: Callable[[], Iterable[Metric]]) -> None:
@@ -154,7 +154,7 @@ def exposition(ask: Callable[[], Iterable[Metric]]) -> bytes:
         MultiProcessCollector(of_all)  # type: ignore[no-untyped-call]
         text += generate_latest(of_all)
     on_demand = CollectorRegistry(auto_describe=False)
-    on_demand.register(_Asked(ask))
+    on_demand.register(_LazyCollector(ask))
     return text + generate_latest(on_demand)
 
 

@@ -16,7 +16,7 @@ from distributed import Client, LocalCluster
 
 from app.errors import BadInput
 from app.features.sweeps.executors import DaskWorkerPool, LocalWorkerPool, crew, processors
-from app.features.sweeps.run import WorkerPool, WorkersFailed, run_sweep
+from app.features.sweeps.run import WorkerFailure, WorkerPool, run_sweep
 from app.main import create_app
 from app.platform.worker_processes import installed_context
 from app.settings import Settings
@@ -122,7 +122,7 @@ def test_a_dask_worker_killed_in_the_middle_loses_no_point_and_doubles_none(clus
 @pytest.mark.filterwarnings("ignore")
 def test_a_scheduler_that_does_not_answer_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.features.sweeps.executors.DASK_SECONDS", 0.5)
-    with pytest.raises(WorkersFailed, match=r"tcp://127\.0\.0\.1:9 does not respond"):
+    with pytest.raises(WorkerFailure, match=r"tcp://127\.0\.0\.1:9 does not respond"):
         DaskWorkerPool("tcp://127.0.0.1:9").executor()
 
 

@@ -14,7 +14,7 @@ from app.catalog.figures import (
     Claim,
     Curve,
     CurvePoint,
-    Derived,
+    DerivedQuantity,
     Field,
     Figure,
     FigureStatus,
@@ -87,7 +87,7 @@ class Catalog(Lookup):
             return records.ipu_figures(self, chip_id)
         return records.gpu_figures(self, chip_id)
 
-    def peak(self, chip_id: str, name: str, field: str = "") -> Derived:
+    def peak(self, chip_id: str, name: str, field: str = "") -> DerivedQuantity:
         """Return a peak of a chip by name: ``fp16_dense``, ``fp16_sparse``, ``tf32_dense``, ``fp32`` …"""
         peaks = {peak.name: peak for peak in entries.chip_peaks(self, chip_id)}
         if name not in peaks:

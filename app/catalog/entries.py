@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from app.catalog.figures import Derived, Figure, Spread
+from app.catalog.figures import DerivedQuantity, Figure, Spread
 from app.catalog.lookup import Lookup
 from app.catalog.records import PEAKS, USUAL, is_ipu, known_figure, machine_name, usual_figures
 from app.engine.records import Intra, Precision
@@ -218,7 +218,7 @@ USUAL_PEAKS = ("fp16_dense", "bf16_dense")
 """Half-precision peaks in order of preference; TPUs have bf16 only."""
 
 
-def chip_peaks(lookup: Lookup, chip: str) -> tuple[Derived, ...]:
+def chip_peaks(lookup: Lookup, chip: str) -> tuple[DerivedQuantity, ...]:
     """Return the peaks of a chip by name: ``fp16_dense``, ``tf32_dense``, ``fp32``, ``fp16_sparse`` …
 
     On an IPU ``fp16_dense`` and ``fp16.16_dense`` are the fp16.16 peak, from tiles and clock.
@@ -228,9 +228,9 @@ def chip_peaks(lookup: Lookup, chip: str) -> tuple[Derived, ...]:
         half = inputs[0].si * inputs[1].si * FMA * inputs[2].si
         text = "tiles × products per cycle × 2 × clock"
         return (
-            Derived("fp16_dense", half, "FLOP/s", text, inputs),
-            Derived("fp16.16_dense", half, "FLOP/s", text, inputs),
-            Derived("fp32", half / FP32_SHARE, "FLOP/s", f"{text} / 4", inputs),
+            DerivedQuantity("fp16_dense", half, "FLOP/s", text, inputs),
+            DerivedQuantity("fp16.16_dense", half, "FLOP/s", text, inputs),
+            DerivedQuantity("fp32", half / FP32_SHARE, "FLOP/s", f"{text} / 4", inputs),
         )
     dense = {
         ("fp32" if precision is Precision.FP32 else f"{precision}_dense"): parameter
@@ -240,11 +240,11 @@ def chip_peaks(lookup: Lookup, chip: str) -> tuple[Derived, ...]:
     for name, parameter in (dense | OTHER_PEAKS).items():
         figure = lookup.find(chip, parameter)
         if figure is not None:
-            peaks.append(Derived(name, figure.si, "FLOP/s", "as published", (figure,)))
+            peaks.append(DerivedQuantity(name, figure.si, "FLOP/s", "as published", (figure,)))
     return tuple(peaks)
 
 
-def usual_peak(lookup: Lookup, chip: str) -> Derived:
+def usual_peak(lookup: Lookup, chip: str) -> DerivedQuantity:
     """Return the dense half-precision peak of a chip."""
     peaks = {peak.name: peak for peak in chip_peaks(lookup, chip)}
     name = next((name for name in USUAL_PEAKS if name in peaks), "")
@@ -253,7 +253,7 @@ def usual_peak(lookup: Lookup, chip: str) -> Derived:
     return peaks[name]
 
 
-def chip_derived(lookup: Lookup, chip: str) -> tuple[Derived, ...]:
+def chip_derived(lookup: Lookup, chip: str) -> tuple[DerivedQuantity, ...]:
     """Return the figures derived for a chip: peaks, on-chip memory and bandwidths, ridge points."""
     peaks = chip_peaks(lookup, chip)
     half = next((peak for peak in peaks if peak.name == "fp16_dense"), None)
@@ -265,7 +265,7 @@ def chip_derived(lookup: Lookup, chip: str) -> tuple[Derived, ...]:
                 ridge = peak.value / bandwidth.si
                 inputs = (*peak.inputs, bandwidth)
                 text = "dense peak / memory bandwidth"
-                derived.append(Derived(f"ridge_{peak.name}", ridge, "FLOP/B", text, inputs))
+                derived.append(DerivedQuantity(f"ridge_{peak.name}", ridge, "FLOP/B", text, inputs))
         return tuple(derived)
     tiles, sram, clock = (lookup.figure(chip, name) for name in ("tiles", "sram_per_tile", "clock"))
     load, exchange = (
@@ -273,9 +273,11 @@ def chip_derived(lookup: Lookup, chip: str) -> tuple[Derived, ...]:
     )
     memory = tiles.si * load.si * clock.si
     derived += [
-        Derived("sram", tiles.si * sram.si, "B", "tiles × SRAM per tile", (tiles, sram)),
-        Derived("sram_bandwidth", memory, "B/s", "tiles × bytes per cycle × clock", (tiles, load, clock)),
-        Derived(
+        DerivedQuantity("sram", tiles.si * sram.si, "B", "tiles × SRAM per tile", (tiles, sram)),
+        DerivedQuantity(
+            "sram_bandwidth", memory, "B/s", "tiles × bytes per cycle × clock", (tiles, load, clock)
+        ),
+        DerivedQuantity(
             "exchange_bandwidth",
             tiles.si * exchange.si * clock.si,
             "B/s",
@@ -285,19 +287,23 @@ def chip_derived(lookup: Lookup, chip: str) -> tuple[Derived, ...]:
     ]
     if half is not None:
         text = "peak / SRAM bandwidth"
-        derived.append(Derived("ridge_sram", half.value / memory, "FLOP/B", text, (*half.inputs, load)))
+        derived.append(
+            DerivedQuantity("ridge_sram", half.value / memory, "FLOP/B", text, (*half.inputs, load))
+        )
     return tuple(derived)
 
 
-def system_derived(lookup: Lookup, system: str) -> tuple[Derived, ...]:
+def system_derived(lookup: Lookup, system: str) -> tuple[DerivedQuantity, ...]:
     """Return the figures derived for a system: accelerators, peaks, memory totals, rails, ridge points."""
     entry = system_entry(lookup, system)
     machines = known_figure(lookup, "system", system, "machines")
     per_machine = lookup.figure(entry.machine, "devices")
     count = (machines, per_machine)
-    derived = [Derived("accelerators", entry.devices, "1", "machines × accelerators per machine", count)]
+    derived = [
+        DerivedQuantity("accelerators", entry.devices, "1", "machines × accelerators per machine", count)
+    ]
     derived += [
-        Derived(
+        DerivedQuantity(
             f"peak_{peak.name}",
             entry.devices * peak.value,
             "FLOP/s",
@@ -310,35 +316,41 @@ def system_derived(lookup: Lookup, system: str) -> tuple[Derived, ...]:
         if part.name == "sram":
             total = entry.devices * part.value
             derived.append(
-                Derived("sram", total, "B", f"accelerators × {part.formula}", (*count, *part.inputs))
+                DerivedQuantity("sram", total, "B", f"accelerators × {part.formula}", (*count, *part.inputs))
             )
         elif part.name.startswith("ridge"):
             derived.append(part)
     ports = lookup.figure(system, "ports_per_node")
     rate = lookup.figure(entry.fabric, "line_rate")
-    derived.append(Derived("rails", ports.si, "1", "ports per node: one rail each", (ports,)))
+    derived.append(DerivedQuantity("rails", ports.si, "1", "ports per node: one rail each", (ports,)))
     node = ports.si * rate.si
-    derived.append(Derived("node_line_rate", node, "B/s", "ports per node × line rate", (ports, rate)))
+    derived.append(
+        DerivedQuantity("node_line_rate", node, "B/s", "ports per node × line rate", (ports, rate))
+    )
     if entry.chip_kind is ChipKind.IPU:
         return (*derived, *_streaming(lookup, entry.machine, entry.machines, derived))
     memory = lookup.figure(entry.chip, "memory_capacity")
     text = "accelerators × memory"
-    return (*derived, Derived("memory", entry.devices * memory.si, "B", text, (*count, memory)))
+    return (*derived, DerivedQuantity("memory", entry.devices * memory.si, "B", text, (*count, memory)))
 
 
-def _streaming(lookup: Lookup, machine: str, machines: int, peaks: list[Derived]) -> list[Derived]:
+def _streaming(
+    lookup: Lookup, machine: str, machines: int, peaks: list[DerivedQuantity]
+) -> list[DerivedQuantity]:
     """Return streaming memory by option, its bandwidth, and the ridge point towards it."""
     derived = []
     for condition in lookup.conditions(machine, "streaming_memory"):
         memory = lookup.figure(machine, "streaming_memory", condition)
         name = f"streaming_memory ({condition})" if condition else "streaming_memory"
-        derived.append(Derived(name, machines * memory.si, "B", "machines × streaming memory", (memory,)))
+        derived.append(
+            DerivedQuantity(name, machines * memory.si, "B", "machines × streaming memory", (memory,))
+        )
     bandwidth = lookup.figure(machine, "streaming_bandwidth_peak")
     total = machines * bandwidth.si
     derived.append(
-        Derived("streaming_bandwidth", total, "B/s", "machines × streaming bandwidth", (bandwidth,))
+        DerivedQuantity("streaming_bandwidth", total, "B/s", "machines × streaming bandwidth", (bandwidth,))
     )
     peak = next(part for part in peaks if part.name == "peak_fp16_dense")
     text = "peak / streaming bandwidth"
-    ridge = Derived("ridge_streaming", peak.value / total, "FLOP/B", text, (*peak.inputs, bandwidth))
+    ridge = DerivedQuantity("ridge_streaming", peak.value / total, "FLOP/B", text, (*peak.inputs, bandwidth))
     return [*derived, ridge]

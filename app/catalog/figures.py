@@ -191,7 +191,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Derived:
+class DerivedQuantity:
     """A figure computed from others, with the formula in words and its inputs."""
 
     name: str

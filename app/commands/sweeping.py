@@ -78,7 +78,7 @@ def sweep_command(
     check_key_file(server, key_file)
     check_ending(output)
     # A resumed run may replace the result if the first run was allowed to.
-    check_free("--output", output, force=force or (resume and KeptRows.may_replace(rows_of(output))))
+    check_free("--output", output, force=force or (resume and RowsFile.may_replace(rows_of(output))))
     if server is not None and resume:
         raise BadInput.at("--resume", "a server keeps its rows: enter the identifier of the sweep instead")
     speaker = voice(language_of(lang))
@@ -90,7 +90,7 @@ def sweep_command(
             body = read_request(SweepRequest, request)
             pool = crew(Settings.from_environment().dask, workers)
             refused = sweep_to_file(body, output, pool, resume=resume, force=force, speaker=speaker)
-    except Interrupted as interrupted:
+    except SweepInterrupt as interrupted:
         typer.echo(speaker.say(interrupted_message(output, interrupted.sweep)), err=True)
         raise typer.Exit(INTERRUPTED) from None
     done = Message("{file} is complete", {"file": str(output)})
@@ -114,7 +114,7 @@ def sweep_on_server(request: Path, output: Path, api: ApiSession, speaker: Voice
             before, state = state["done"], api.get(f"{address}?limit=1")
             progress.advance(state["done"] - before)
     except KeyboardInterrupt:
-        raise Interrupted(identifier) from None
+        raise SweepInterrupt(identifier) from None
     finally:
         progress.end()
     if state["status"] != "done":
@@ -138,7 +138,7 @@ def rows_of(output: Path) -> Path:
     return output.with_name(f"{output.name}{ROWS_ENDING}")
 
 
-class Interrupted(Exception):
+class SweepInterrupt(Exception):
     """The sweep was stopped by Ctrl-C; the rows so far are kept."""
 
     def __init__(self, sweep: str = "") -> None:
@@ -162,7 +162,7 @@ def sweep_to_file(
         need("polars", "parquet")
     sweep = Sweep.of(request)
     uploads = UploadSet.of(request, installed_context())
-    kept = KeptRows(rows_of(output), sweep, replaces=force)
+    kept = RowsFile(rows_of(output), sweep, replaces=force)
     done = kept.open(resume=resume)
     progress = ProgressBar(sys.stderr, sweep.total, len(done), speaker or voice("en"))
     try:
@@ -172,7 +172,7 @@ def sweep_to_file(
                 file.flush()
                 progress.advance(len(rows))
     except KeyboardInterrupt:
-        raise Interrupted from None
+        raise SweepInterrupt from None
     finally:
         progress.end()
         kept.drop_if_empty()
@@ -180,7 +180,7 @@ def sweep_to_file(
 
 
 @dataclass
-class KeptRows:
+class RowsFile:
     """The rows of a run, one line of JSON each, under a line that names the sweep."""
 
     path: Path

@@ -22,7 +22,7 @@ from app.estimating.trace import source_ref
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class StatedAssumption:
     """A figure stated in the request."""
 
     name: str
@@ -30,13 +30,15 @@ class Stated:
     unit: str
 
 
-Basis = Figure | Stated
+Basis = Figure | StatedAssumption
 """What a line rests on."""
 
 
 def cost_figures(figures: Iterable[Basis], book: PriceBook | None) -> list[CostFigure]:
     """Return the figures behind a line for an answer, each once."""
-    rows = [_stated(figure) if isinstance(figure, Stated) else taken(figure, book) for figure in figures]
+    rows = [
+        _stated(figure) if isinstance(figure, StatedAssumption) else taken(figure, book) for figure in figures
+    ]
     return list({(figure.item, figure.name, figure.unit): figure for figure in rows}.values())
 
 
@@ -62,7 +64,7 @@ def taken(figure: Figure, book: PriceBook | None = None) -> CostFigure:
     )
 
 
-def _stated(figure: Stated) -> CostFigure:
+def _stated(figure: StatedAssumption) -> CostFigure:
     value = figure.value
     return CostFigure(
         name=figure.name, item="", value=value, low=value, high=value, unit=figure.unit, as_of="",
@@ -210,7 +212,7 @@ def capital_of(
     low = high = 0.0
     if price is not None:
         lines["machines"] = low = high = price * hardware.count
-        figures["machines"] = [Stated("system_price", price, "USD")]
+        figures["machines"] = [StatedAssumption("system_price", price, "USD")]
     elif whole is not None:
         lines["machines"] = whole.si * hardware.count
         figures["machines"] = [whole]
@@ -239,7 +241,7 @@ def stored_bytes(hardware: Hardware, assumptions: AssumptionsInput, defaults: Co
 
 def storage_size(size: float, assumptions: AssumptionsInput, defaults: CostDefaults) -> Basis:
     if assumptions.storage_tb is not None:
-        return Stated("storage_tb", size / TERABYTE, "TB")
+        return StatedAssumption("storage_tb", size / TERABYTE, "TB")
     return defaults.storage_per_node
 
 

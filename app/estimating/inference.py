@@ -34,7 +34,7 @@ CLOSE = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Generating:
+class GenerationRequest:
     """A request for text generation, the same on every system."""
 
     prompt: float
@@ -65,7 +65,7 @@ class Generating:
         return self.prompt + self.output / 2.0
 
 
-def decoder_of(profile: ModelProfile, request: Generating) -> TransformerShape:
+def decoder_of(profile: ModelProfile, request: GenerationRequest) -> TransformerShape:
     """Return the shape of a decoder; refuse other models, and more tokens than it has positions."""
     body = profile.body
     if not isinstance(body, TransformerBody) or body.shape.stack is not Stack.DECODER or body.shape.classes:
@@ -116,7 +116,7 @@ class Replica:
 
 
 def replicas_of(
-    shape: TransformerShape, hardware: Hardware, precision: Precision, request: Generating
+    shape: TransformerShape, hardware: Hardware, precision: Precision, request: GenerationRequest
 ) -> list[Replica]:
     """Return a replica for each tensor degree that divides heads and linked devices, the fewest first."""
     system = hardware.engine
@@ -175,7 +175,7 @@ def batches_up_to(most: int) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Timed:
+class ReplicaTimes:
     """A replica at several batches: central times, or those of samples along the last axis."""
 
     replica: Replica
@@ -193,8 +193,10 @@ class Timed:
         return time_per_output_token(batches, self.output, self.prompt.total, token)
 
 
-def timed(replica: Replica, batches: Sequence[int], software: GpuSoftware, request: Generating) -> Timed:
-    return Timed(
+def timed(
+    replica: Replica, batches: Sequence[int], software: GpuSoftware, request: GenerationRequest
+) -> ReplicaTimes:
+    return ReplicaTimes(
         replica=replica,
         batches=batches,
         prompt=replica.generation.prompt_time(software, request.prompt),
@@ -204,10 +206,10 @@ def timed(replica: Replica, batches: Sequence[int], software: GpuSoftware, reque
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
+class BatchCurve:
     """The chosen replica and batch of a system, and all batches as a curve."""
 
-    central: Timed
+    central: ReplicaTimes
     chosen: int
     """Index of the batch in the curve."""
     meets: bool
@@ -237,9 +239,9 @@ def serve(
     shape: TransformerShape,
     hardware: Hardware,
     precision: Precision,
-    request: Generating,
+    request: GenerationRequest,
     context: SizingContext,
-) -> Served | Replica:
+) -> BatchCurve | Replica:
     """Return how a system serves a model; the replica on the most ranks where none fits."""
     defaults: list[Default] = []
     entry = hardware.entry
@@ -273,7 +275,7 @@ def serve(
     prompt = np.maximum(sampled.prompt.total * factors, least_time.prompt.total[:, np.newaxis])
     token = np.maximum(sampled.token.total * factors, least_time.token.total[:, np.newaxis])
     batches = np.asarray(central.batches, dtype=float)[:, np.newaxis]
-    return Served(
+    return BatchCurve(
         central=central,
         chosen=chosen,
         meets=meets,
@@ -286,21 +288,25 @@ def serve(
     )
 
 
-def _with_batch(candidate: Timed, batch: int, software: GpuSoftware, request: Generating) -> Timed:
+def _with_batch(
+    candidate: ReplicaTimes, batch: int, software: GpuSoftware, request: GenerationRequest
+) -> ReplicaTimes:
     """Return the times with the requested batch added to the curve."""
     if batch in candidate.batches:
         return candidate
     return timed(candidate.replica, sorted({*candidate.batches, batch}), software, request)
 
 
-def _best(candidates: Sequence[Timed], request: Generating, devices: int) -> tuple[Timed, int, bool]:
+def _best(
+    candidates: Sequence[ReplicaTimes], request: GenerationRequest, devices: int
+) -> tuple[ReplicaTimes, int, bool]:
     """Return the replica and batch to take, and whether they keep the limits.
 
     Among those within :data:`CLOSE` of the most tokens per second, the one with the shortest time per token.
     Where nothing keeps the limits, the one that misses them least.
     """
-    within: list[tuple[float, float, Timed, int]] = []
-    beyond: list[tuple[float, Timed, int]] = []
+    within: list[tuple[float, float, ReplicaTimes, int]] = []
+    beyond: list[tuple[float, ReplicaTimes, int]] = []
     for candidate in candidates:
         first = float(candidate.prompt.total[0]) / request.first_token if request.first_token else 0.0
         for index, seconds in enumerate(map(float, candidate.per_token())):
@@ -321,7 +327,7 @@ def _best(candidates: Sequence[Timed], request: Generating, devices: int) -> tup
     return candidate, index, True
 
 
-def unfit(replica: Replica, hardware: Hardware, request: Generating) -> CheckWarning:
+def unfit(replica: Replica, hardware: Hardware, request: GenerationRequest) -> CheckWarning:
     """Return the warning of a system without room for the model and the batch."""
     batch = request.batch or 1
     needed = replica.weights + replica.working + replica.framework + batch * replica.sequence
@@ -340,7 +346,7 @@ def unfit(replica: Replica, hardware: Hardware, request: Generating) -> CheckWar
     )
 
 
-def serving_checks(served: Served, request: Generating) -> Iterator[CheckWarning]:
+def serving_checks(served: BatchCurve, request: GenerationRequest) -> Iterator[CheckWarning]:
     if not served.meets:
         first = float(served.central.prompt.total[0])
         per_token = float(served.central.per_token()[served.chosen])
@@ -354,7 +360,9 @@ def serving_checks(served: Served, request: Generating) -> Iterator[CheckWarning
         )
 
 
-def model_checks(profile: ModelProfile, table: OperatorTable, request: Generating) -> Iterator[CheckWarning]:
+def model_checks(
+    profile: ModelProfile, table: OperatorTable, request: GenerationRequest
+) -> Iterator[CheckWarning]:
     """Yield the warnings of serving a model on any system."""
     message = Message(
         "no measured inference run is at hand: times follow from data sheets and from operators of training, "

@@ -20,7 +20,7 @@ from app.estimating.validation.cases import (
     THROUGHPUT,
     MeasurementCase,
     Rules,
-    Unsupported,
+    UnsupportedCase,
     number,
     read_case,
     without_answers,
@@ -110,7 +110,7 @@ class MeasuredRows:
         if key not in self._cases:
             cases = []
             for row in self._rows.get(key, ()):
-                with suppress(Unsupported):
+                with suppress(UnsupportedCase):
                     cases.append(read_case(row, self._rules))
             self._cases[key] = tuple(cases)
         return self._cases[key]

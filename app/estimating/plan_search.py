@@ -55,7 +55,7 @@ Totals = Callable[[Plans, Floats], Floats]
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class PlanRanking:
     """Plans with memory, time and rank."""
 
     plans: Plans
@@ -87,7 +87,7 @@ class PlanSearch:
         """Memory of one device that a plan may fill. [B]"""
         self.enumerated = 0
         self.count = 0
-        self.parts: list[Ranked] = []
+        self.parts: list[PlanRanking] = []
         self._least_memory = math.inf
         self._risk = risk
         self._totals = totals
@@ -119,11 +119,11 @@ class PlanSearch:
     def feasible(self) -> int:
         return sum(int(np.count_nonzero(part.evaluated.fits)) for part in self.parts)
 
-    def joined(self) -> Ranked:
+    def joined(self) -> PlanRanking:
         parts = self.parts
         if len(parts) == 1:
             return parts[0]
-        return Ranked(
+        return PlanRanking(
             Plans.joined([part.plans for part in parts]),
             PlanFigures.joined([part.evaluated for part in parts]),
             np.concatenate([part.totals for part in parts]),
@@ -157,12 +157,12 @@ class PlanSearch:
             start += part.cost.size
         return Plans.of_rows(rows)
 
-    def plan_at(self, index: int) -> Ranked:
+    def plan_at(self, index: int) -> PlanRanking:
         for part in self.parts:
             if index < part.cost.size:
                 at = np.array([index])
                 evaluated = PlanFigures(*(values[at] for values in part.evaluated))
-                return Ranked(part.plans.take(at), evaluated, part.totals[at], part.cost[at])
+                return PlanRanking(part.plans.take(at), evaluated, part.totals[at], part.cost[at])
             index -= part.cost.size
         raise IndexError(index)
 
@@ -236,7 +236,7 @@ class PlanSearch:
             steps = evaluated.seconds[fits]
             totals[fits] = steps if self._totals is None else self._totals(feasible, steps)
             cost[fits] = totals[fits] * (1.0 if self._risk is None else self._risk(feasible))
-        self.parts.append(Ranked(plans, evaluated, totals, cost))
+        self.parts.append(PlanRanking(plans, evaluated, totals, cost))
 
     def _evaluated(self, plans: Plans) -> PlanFigures:
         scenario = self.scenario
@@ -368,7 +368,7 @@ LARGE_MICRO_BATCH = 1e16
 
 
 @dataclass(frozen=True, slots=True)
-class Searched(Ranked):
+class SearchRanking(PlanRanking):
     """Legal plans of a space with memory, time and rank, or the best of them alone."""
 
     space: Space
@@ -386,7 +386,7 @@ class Searched(Ranked):
     """Host or streaming memory of one device; 0 where it is not known. [B]"""
     best: int
     """Index of the chosen plan, else of the one closest to fitting."""
-    fastest: Ranked | None
+    fastest: PlanRanking | None
     """The plan with the least central time, whatever its risk; None where none fits."""
 
     @property
@@ -401,7 +401,7 @@ class PlanChoice:
     plans: Plans
     """One plan, arrays of length one."""
     memory: MemoryUse
-    found: Searched
+    found: SearchRanking
 
     @property
     def space(self) -> Space:
@@ -483,7 +483,7 @@ def search_space(
     totals: Totals | None = None,
     evaluator: GpuEvaluator | None = None,
     everything: bool = False,
-) -> Searched:
+) -> SearchRanking:
     """Return the legal plans of a space with memory, time and rank.
 
     Every combination of options is tried on as many devices as the batch allows. Where devices may idle, the
@@ -496,7 +496,7 @@ def search_space(
         raise nothing_legal(space)
     best = search.best()
     ranked = search.joined() if everything else search.plan_at(best)
-    return Searched(
+    return SearchRanking(
         ranked.plans,
         ranked.evaluated,
         ranked.totals,
@@ -513,7 +513,7 @@ def search_space(
     )
 
 
-def choose_plan(scenario: Scenario, search: Searched) -> PlanChoice:
+def choose_plan(scenario: Scenario, search: SearchRanking) -> PlanChoice:
     """Return the best legal plan that fits, or the one that comes closest to fitting."""
     plans = search.plans.take(np.array([search.best]))
     return PlanChoice(plans, scenario.memory(plans), search)

@@ -16,7 +16,7 @@ from app.estimating.capital import (
     NOTHING,
     STORAGE,
     Basis,
-    Stated,
+    StatedAssumption,
     Terms,
     capital_of,
     check_assumptions,
@@ -84,10 +84,13 @@ class DollarPrices:
         """Return the currency in which a line is paid."""
         basis = self.figures.get("machines" if line in FOLLOWING else line, [])
         if any(
-            isinstance(figure, Stated) and figure.name in ("system_price", "hourly_price") for figure in basis
+            isinstance(figure, StatedAssumption) and figure.name in ("system_price", "hourly_price")
+            for figure in basis
         ):
             return self.currency
-        units = {figure.unit if isinstance(figure, Stated) else figure.unit.name for figure in basis}
+        units = {
+            figure.unit if isinstance(figure, StatedAssumption) else figure.unit.name for figure in basis
+        }
         return next((name for name in ("KRW", "EUR") if any(unit.startswith(name) for unit in units)), "USD")
 
     @property
@@ -295,7 +298,7 @@ def _figures(
 
     def basis(name: str, unit: str, usual: Figure) -> Basis:
         value = getattr(assumptions, name)
-        return usual if value is None else Stated(name, value, unit)
+        return usual if value is None else StatedAssumption(name, value, unit)
 
     common = [
         basis("amortisation_years", "year", defaults.amortisation),
@@ -311,7 +314,7 @@ def _figures(
         common[2:2] = [basis("residual_share", "1", defaults.residual)]
         staff: list[Basis] = [defaults.staff_per_node]
         if assumptions.staff is not None:
-            staff = [Stated("staff", assumptions.staff, "1")]
+            staff = [StatedAssumption("staff", assumptions.staff, "1")]
         elif hardware.entry.chip_kind is ChipKind.IPU:
             staff.append(defaults.staff_per_appliance)
         owned: dict[str, list[Basis]] = {
@@ -331,13 +334,13 @@ def _figures(
         "instances": [
             rent
             if assumptions.hourly_price is None and rent is not None
-            else Stated("hourly_price", assumptions.hourly_price or 0.0, f"{currency}/h")
+            else StatedAssumption("hourly_price", assumptions.hourly_price or 0.0, f"{currency}/h")
         ],
         STORAGE: [
             storage_size(stored_bytes(hardware, assumptions, defaults), assumptions, defaults),
             defaults.storage_object,
         ],
-        "egress": [Stated("egress_gb", assumptions.egress_gb or 0.0, "GB/month"), defaults.egress],
+        "egress": [StatedAssumption("egress_gb", assumptions.egress_gb or 0.0, "GB/month"), defaults.egress],
     }
     if terms.spot:
         lines["instances"].append(basis("spot_interruptions_per_month", "1/month", defaults.interruptions))

@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic_core import PydanticKnownError
 
 from app.estimating.names import Name
-from app.estimating.schema import Described
+from app.estimating.schema import DocumentedModel
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Whole = Annotated[int, Field(strict=False)]
@@ -41,7 +41,7 @@ Sent: TypeAlias = SkipValidation[JsonValue]
 Share = Annotated[float, Field(allow_inf_nan=False), InPercent()]
 
 
-class Quoted(str):
+class JsonString(str):
     """A string of a JSON body, which is not accepted as a number, unlike the input of a form."""
 
     __slots__ = ()
@@ -51,7 +51,7 @@ MOST_NAMES = 60
 """Names of an object that nobody knows of which is told: more than one answer holds."""
 
 
-class Schema(Described):
+class Schema(DocumentedModel):
     """Base of every request: unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -60,7 +60,7 @@ class Schema(Described):
     @classmethod
     def no_text_for_an_object(cls, value: object) -> object:
         """Refuse a string in place of a request; pydantic would look for fields among its attributes."""
-        if isinstance(value, Quoted):
+        if isinstance(value, JsonString):
             raise PydanticKnownError("model_type", {"class_name": cls.__name__})
         return value
 
@@ -77,7 +77,7 @@ class Schema(Described):
     @classmethod
     def no_stand_ins(cls, value: object, info: ValidationInfo) -> object:
         """Refuse what pydantic would coerce: true for 1, 0 for false, “2” for 2, 0 for a day of 1970."""
-        if isinstance(value, bool | int | float | list | Quoted):
+        if isinstance(value, bool | int | float | list | JsonString):
             kinds = _wanted(cast(Hashable, cls.model_fields[info.field_name or ""].annotation))
             for item in value if isinstance(value, list) else [value]:
                 if type(item) in STAND_INS and kinds and not kinds & STAND_INS[type(item)]:
@@ -89,7 +89,7 @@ STAND_INS: dict[type, frozenset[type]] = {
     bool: frozenset({bool}),
     int: frozenset({int, float, str}),
     float: frozenset({int, float, str}),
-    Quoted: frozenset({str, date}),
+    JsonString: frozenset({str, date}),
 }
 """Field types that each JSON type is accepted for. A number for a string is left to pydantic."""
 

@@ -14,7 +14,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 
-class Described(BaseModel):
+class DocumentedModel(BaseModel):
     """Base of models whose JSON schemas take field descriptions from the docstrings below the fields."""
 
     @classmethod
@@ -61,7 +61,7 @@ def texts_of_class(definition: ast.ClassDef) -> dict[str, str]:
     return texts
 
 
-class Document(Described):
+class Document(DocumentedModel):
     """Base of every answer."""
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="null", defer_build=True)

@@ -11,7 +11,7 @@ from typing import Any, Generic
 
 from app.catalog.catalog import Catalog
 from app.catalog.entries import Entry, SystemPart
-from app.catalog.figures import Derived, Figure, Source, Spread
+from app.catalog.figures import DerivedQuantity, Figure, Source, Spread
 from app.catalog.software import ABSOLUTE, ProfileFigure, SoftwareProfile, figure_unit
 from app.errors import NotFound
 from app.estimating.context import SizingContext
@@ -36,7 +36,7 @@ from app.platform.catalogue_model import (
     System,
 )
 from app.platform.listing import Item, Page, filled, stretch
-from app.profiles.model import ModelProfile, Published
+from app.profiles.model import ModelProfile, Publication
 from app.profiles.presets import presets
 
 NINETIETH = NormalDist().inv_cdf(0.9)
@@ -191,11 +191,11 @@ def model(profile: ModelProfile, catalog: Catalog) -> Model:
     )
 
 
-def published_training(published: Published, catalog: Catalog) -> PublishedTraining:
+def published_training(published: Publication, catalog: Catalog) -> PublishedTraining:
     return filled(PublishedTraining, published, figures=figures_of(catalog, published.training))
 
 
-def published_parameters(published: Published) -> PublishedParameters | None:
+def published_parameters(published: Publication) -> PublishedParameters | None:
     return None if published.parameters is None else filled(PublishedParameters, published)
 
 
@@ -280,7 +280,7 @@ def source_ref(source: Source) -> SourceRef:
     return filled(SourceRef, source, kind=source.kind.value)
 
 
-def derived(figures: Iterable[Derived]) -> list[DerivedFigure]:
+def derived(figures: Iterable[DerivedQuantity]) -> list[DerivedFigure]:
     return [
         filled(DerivedFigure, entry, inputs=[Statement(**statement_fields(fact)) for fact in entry.inputs])
         for entry in figures

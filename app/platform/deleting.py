@@ -10,14 +10,14 @@ from app.platform.store.tables import (
     BillRow,
     ComparisonRecord,
     EstimateRow,
-    Owned,
+    OwnedRow,
     PriceBookRecord,
     ProposalRecord,
     SweepRecord,
 )
 from app.platform.workspace import Workspace
 
-DELETABLE: dict[type[Owned], str] = {
+DELETABLE: dict[type[OwnedRow], str] = {
     EstimateRow: "estimate",
     ComparisonRecord: "comparison",
     BillRow: "bill of materials",

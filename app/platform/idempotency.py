@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from app.errors import BadInput, Conflict
 from app.estimating.schema import Document
 from app.platform.store.queries import now
-from app.platform.store.repository import AlreadyAnswered, Repository
+from app.platform.store.repository import AnswerExists, Repository
 from app.platform.workspace import Workspace
 
 MAX_KEY = 200
@@ -82,7 +82,7 @@ def keep(
                 document = answer.model_dump(mode="json")
                 since = now() - KEPT
                 repository.add_idempotent_answer(once.endpoint, once.key, once.body_sha256, document, since)
-    except AlreadyAnswered:
+    except AnswerExists:
         first = earlier_answer(workspace, once, kind)
         if first is None:
             # It has failed since, and its key is free again.

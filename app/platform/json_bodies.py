@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from app.errors import AppError, BadInput, FieldError, Message, TooLarge, Unprocessable, several_invalid
 from app.estimating.names import BLANK, INVISIBLE
-from app.estimating.request import Quoted
+from app.estimating.request import JsonString
 
 MAX_DEPTH = 64
 """Deeper than any request of ours, shallower than the interpreter's recursion limit."""
@@ -93,7 +93,7 @@ def is_sound(top: list[Any], doubtful: bool) -> bool:
                 if kind is str:
                     if doubtful and unreadable(value):
                         return False
-                    item[place] = Quoted(value)
+                    item[place] = JsonString(value)
                 elif kind is dict or kind is list:
                     below.append(value)
                 elif kind is float or kind is int:

@@ -29,7 +29,7 @@ MOST_AGENT = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class NewSession:
     """A new session."""
 
     token: str
@@ -84,7 +84,7 @@ def start(
     *,
     complete: bool = True,
     replaces: str | None = None,
-) -> Started:
+) -> NewSession:
     """Start a session; the one whose token the browser came with ends, so that nobody can plant one.
 
     It tells how many passwords and codes were wrong since the one before it.
@@ -108,7 +108,7 @@ def start(
             failures=queries.people.take_failures(account.id) if complete else 0,
         )
     )
-    return Started(token, complete, int(lasts.total_seconds()))
+    return NewSession(token, complete, int(lasts.total_seconds()))
 
 
 def sign_out(identity: Identity, token: str) -> None:

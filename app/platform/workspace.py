@@ -82,10 +82,10 @@ def found(load: Callable[[str], Upload], field: str, identifier: str) -> Upload:
         return load(identifier)
 
 
-class Known:
+class LoadedCatalogue:
     """The catalogue that estimates are made with, and the same as documents."""
 
-    def __init__(self, sizing: SizingContext, published: Known | None = None) -> None:
+    def __init__(self, sizing: SizingContext, published: LoadedCatalogue | None = None) -> None:
         self.sizing = sizing
         self._published = published
 
@@ -114,7 +114,7 @@ class Installation:
     """Catalogue, store and memory of one server, loaded once."""
 
     def __init__(self, sizing: SizingContext, store: Store, files: UploadFiles | None = None) -> None:
-        self.known = Known(sizing)
+        self.known = LoadedCatalogue(sizing)
         self.store = store
         self.files = files
         """Uploaded files; without a directory for them only what was read is kept."""
@@ -144,7 +144,7 @@ class Installation:
         """Sizings by their question, which never change."""
         self.pages: LruCache[Any] = LruCache(KEPT_PAGES)
         """What pages show that depends on the catalogue alone, and parts of them as they are written."""
-        self.catalogues: LruCache[Known] = LruCache(KEPT_CATALOGUES)
+        self.catalogues: LruCache[LoadedCatalogue] = LruCache(KEPT_CATALOGUES)
         self.profiles: LruCache[ModelProfile] = LruCache(KEPT_UPLOADS)
         self.samples: LruCache[LengthSample] = LruCache(KEPT_UPLOADS)
         self.calibrations: LruCache[SoftwareProfile] = LruCache(KEPT_UPLOADS)
@@ -157,7 +157,7 @@ class Installation:
 
     @sizing.setter
     def sizing(self, sizing: SizingContext) -> None:
-        self.known = Known(sizing)
+        self.known = LoadedCatalogue(sizing)
 
     @property
     def catalogue(self) -> Catalogue:
@@ -213,7 +213,7 @@ class Workspace:
         return self._own[0]
 
     @cached_property
-    def _own(self) -> tuple[State, Known]:
+    def _own(self) -> tuple[State, LoadedCatalogue]:
         with self.transaction() as repository:
             state = repository.accelerators.state()
         published = self.installation.known
@@ -221,12 +221,12 @@ class Workspace:
             return state, published
         return state, self.installation.catalogues.get((self.id, state, published), self._load_own)
 
-    def _load_own(self) -> Known:
+    def _load_own(self) -> LoadedCatalogue:
         with self.transaction() as repository:
             own = [accelerator(record, version) for record, version in repository.accelerators.newest()]
         published = self.installation.known
         catalog = published.sizing.catalog.with_own(own)
-        return Known(replace(published.sizing, catalog=catalog), published)
+        return LoadedCatalogue(replace(published.sizing, catalog=catalog), published)
 
     def context(self) -> SizingContext:
         """Return the sizing context that finds what the workspace has uploaded, calibrated and priced."""

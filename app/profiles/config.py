@@ -16,7 +16,7 @@ from app.errors import Message, Unprocessable
 from app.profiles.architectures.hybrid import ATTENTION, EXPERTS, FEED_FORWARD, LETTERS, STATE_SPACE
 from app.profiles.bodies import ArchitectureBody, TransformerBody
 from app.profiles.documents import as_text, flag, printable, whole
-from app.profiles.model import LONGEST_TAKEN, ModelProfile, Scored
+from app.profiles.model import LONGEST_TAKEN, ModelProfile, ScoredTokens
 from app.profiles.transformer import MASKED, TARGET_SHARE, must_divide
 
 
@@ -300,7 +300,7 @@ def _profile(reader: Reader, traits: Traits, title: str) -> ModelProfile:
         assumptions=tuple(reader.assumptions),
         default_seq_len=context,
         default_image_size=image_size,
-        scored=MASKED if traits.masked else Scored(),
+        scored=MASKED if traits.masked else ScoredTokens(),
     )
 
 

@@ -183,7 +183,7 @@ def parse_json(name: str, text: str, *, line: int | None = None) -> object:
             parse_constant=_refuse_constant,
             object_pairs_hook=_unique,
         )
-    except _Refused as error:
+    except _Refusal as error:
         raise unreadable(
             "{file}, line {line}: {reason}", file=name, line=line or 1, reason=error.message
         ) from error
@@ -201,7 +201,7 @@ def parse_json(name: str, text: str, *, line: int | None = None) -> object:
     return value
 
 
-class _Refused(ValueError):
+class _Refusal(ValueError):
     def __init__(self, message: Message) -> None:
         super().__init__(message.template)
         self.message = message
@@ -209,19 +209,19 @@ class _Refused(ValueError):
 
 def _parse_int(text: str) -> int:
     if len(text) > DIGITS:
-        raise _Refused(Message("a number has more than {digits} digits", {"digits": DIGITS}))
+        raise _Refusal(Message("a number has more than {digits} digits", {"digits": DIGITS}))
     return int(text)
 
 
 def _parse_float(text: str) -> float:
     value = float(text) if len(text) <= DIGITS else math.inf
     if not math.isfinite(value):
-        raise _Refused(Message("the number {number} is too large", {"number": printable(text)}))
+        raise _Refusal(Message("the number {number} is too large", {"number": printable(text)}))
     return value
 
 
 def _refuse_constant(text: str) -> float:
-    raise _Refused(Message("{constant} is not a number; leave the field out", {"constant": text}))
+    raise _Refusal(Message("{constant} is not a number; leave the field out", {"constant": text}))
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -229,7 +229,7 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(document) < len(pairs):
         times = Counter(name for name, _ in pairs)
         twice = next(name for name, count in times.items() if count > 1)
-        raise _Refused(Message("the field {field} appears twice", {"field": printable(twice)}))
+        raise _Refusal(Message("the field {field} appears twice", {"field": printable(twice)}))
     return document
 
 

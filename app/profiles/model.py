@@ -40,7 +40,7 @@ class DimensionSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class Publication:
     """Published parameter count and training of a model."""
 
     parameters: float | None = None
@@ -135,7 +135,7 @@ ASSUMED = "rackline-assumption"
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredTokens:
     """Tokens of a sample that the output layer scores."""
 
     share: float = 1.0
@@ -162,11 +162,11 @@ class ModelProfile:
     """preset, config, onnx, layers, transformer or total_flop."""
     body: Body
     source: DimensionSource | None = None
-    published: Published = Published()
+    published: Publication = Publication()
     assumptions: tuple[Message, ...] = ()
     default_seq_len: int | None = None
     default_image_size: int | None = None
-    scored: Scored = Scored()
+    scored: ScoredTokens = ScoredTokens()
     hugging_face: tuple[str, ...] = ()
     """Names under which the same dimensions are published on Hugging Face."""
 
@@ -295,14 +295,14 @@ class ModelProfile:
             origin=str(document["origin"]),
             body=body_from_json(cast("Mapping[str, object]", document["body"])),
             source=None if source is None else DimensionSource(**source),
-            published=Published(**published) if published else Published(),  # type: ignore[arg-type]
+            published=Publication(**published) if published else Publication(),  # type: ignore[arg-type]
             assumptions=tuple(
                 message_from_json(entry)
                 for entry in cast("list[Mapping[str, object]]", document.get("assumptions", []))
             ),
             default_seq_len=cast("int | None", document.get("default_seq_len")),
             default_image_size=cast("int | None", document.get("default_image_size")),
-            scored=Scored(
+            scored=ScoredTokens(
                 cast("float", scored.get("share", 1.0)), tuple((pair[0], pair[1]) for pair in pairs)
             ),
             hugging_face=tuple(cast("list[str]", document.get("hugging_face", []))),

@@ -8,7 +8,7 @@ from app.engine.operators.transformer import Stack, TransformerShape
 from app.errors import BadInput, Message, Unprocessable
 from app.profiles.bodies import FigureBody, TransformerBody
 from app.profiles.documents import as_text, flag, number, whole
-from app.profiles.model import ModelProfile, Scored
+from app.profiles.model import ModelProfile, ScoredTokens
 
 FAMILIES = {Stack.DECODER: "gpt", Stack.ENCODER: "bert", Stack.ENCODER_DECODER: "t5"}
 """Family whose measured runs come nearest; a gated decoder is nearest to ``llama``."""
@@ -16,7 +16,7 @@ VOCABULARIES = {Stack.DECODER: 50257, Stack.ENCODER: 30522, Stack.ENCODER_DECODE
 """Vocabularies of GPT-2, BERT and T5."""
 TARGET_SHARE = 114 / 512
 """Target over input tokens of T5's span corruption (Raffel et al. 2020, section 3.1.4)."""
-MASKED = Scored(0.15, ((128, 20), (512, 80)))
+MASKED = ScoredTokens(0.15, ((128, 20), (512, 80)))
 """Tokens that BERT's masked language model scores (Devlin et al. 2019)."""
 
 _KNOWN = frozenset((
@@ -140,7 +140,7 @@ def transformer_profile(document: Mapping[str, object], *, where: str = "model.t
         body=TransformerBody(shape),
         assumptions=tuple(assumptions),
         default_seq_len=seq_len,
-        scored=MASKED if masked else Scored(),
+        scored=MASKED if masked else ScoredTokens(),
     )
 
 

@@ -18,9 +18,9 @@ import pytest
 
 from app.__main__ import main
 from app.commands.sweeping import (
-    Interrupted,
-    KeptRows,
     ProgressBar,
+    RowsFile,
+    SweepInterrupt,
     interrupted_message,
     sweep_on_server,
     sweep_to_file,
@@ -62,7 +62,7 @@ def test_refused_points_are_counted(tmp_path: Path) -> None:
 def leave_rows(output: Path, rows: int, points: int = 40, *, replaces: bool = False) -> None:
     """Leave the rows of a run that ended in the middle of a line."""
     asked = wide(points)
-    kept = KeptRows(output.with_name(f"{output.name}.rows"), asked, replaces)
+    kept = RowsFile(output.with_name(f"{output.name}.rows"), asked, replaces)
     kept.open(resume=False)
     with kept.writing() as file:
         first = [point for point in asked.points() if point.position < rows]
@@ -129,7 +129,7 @@ def test_a_server_computes_a_sweep_that_is_fetched(
     request, output = tmp_path / "request.json", tmp_path / "out.csv"
     request.write_text('{"models": []}', encoding="utf-8")
     left = Sweeping(interrupts=True)
-    with pytest.raises(Interrupted) as interrupted:
+    with pytest.raises(SweepInterrupt) as interrupted:
         sweep_on_server(request, output, left, voice("en"))  # type: ignore[arg-type]
     assert "swp_a2b3c4d5e6f7g2h3" in str(interrupted_message(output, interrupted.value.sweep))
     assert not output.exists()
@@ -162,7 +162,7 @@ def test_a_run_without_a_row_leaves_nothing_behind(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     output = tmp_path / "out.csv"
-    with pytest.raises(Interrupted):
+    with pytest.raises(SweepInterrupt):
         sweep_to_file(wide(20).request, output, Threads(kills=interrupted), resume=False)
     assert list(tmp_path.iterdir()) == []
     assert str(interrupted_message(output)) == "stopped before the first row"
@@ -178,7 +178,7 @@ def test_an_interruption_keeps_the_rows(tmp_path: Path) -> None:
             raise KeyboardInterrupt
         return False
 
-    with pytest.raises(Interrupted):
+    with pytest.raises(SweepInterrupt):
         sweep_to_file(wide(80).request, output, Threads(kills=interrupted), resume=False)
     assert not output.exists()
     sweep_to_file(wide(80).request, output, Threads(), resume=True)

@@ -14,7 +14,7 @@ from app.errors import BadInput, Conflict, NotFound
 from app.features.accounts import people
 from app.features.accounts import service as accounts
 from app.features.accounts.mailing import CommandMailer
-from app.features.accounts.service import SignInRefused, sign_in
+from app.features.accounts.service import SignInRefusal, sign_in
 from app.platform import sessions
 from app.platform.admission import Credentials, Principal, Role
 from app.platform.identity import Identity, Visitor
@@ -31,7 +31,7 @@ def ann(identity: Identity) -> Principal:
     return Principal("ws_local", "Ann", Role.OWNER, made.account.id)
 
 
-def token_of(sent: people.Sent) -> str:
+def token_of(sent: people.NewInvitation) -> str:
     return sent.link.rpartition("/")[2]
 
 
@@ -169,7 +169,7 @@ def test_the_last_owner_stays(identity: Identity, ann: Principal) -> None:
         people.remove(identity, "ws_local", ann.account_id)
     accounts.set_disabled(identity, "bob@example.com", disabled=False)
     people.remove(identity, "ws_local", ann.account_id)
-    with pytest.raises(SignInRefused):
+    with pytest.raises(SignInRefusal):
         sign_in(identity, "ann@example.com", PASSWORD, HOME)
 
 

@@ -17,7 +17,7 @@ from app import errors
 from app.errors import BadInput, TooMany
 from app.features.accounts import people, second_factor
 from app.features.accounts import service as accounts
-from app.features.accounts.service import SignInRefused, give_code, sign_in
+from app.features.accounts.service import SignInRefusal, give_code, sign_in
 from app.features.operation.chores import HOUSEKEEPING
 from app.main import make_installation
 from app.platform import passwords, sessions
@@ -98,7 +98,7 @@ def test_failures_look_alike(identity: Identity, ann: str, clock: Clock) -> None
         ("new@example.com", ""),
         ("new@example.com", "nobody has this password"),
     ]:
-        with pytest.raises(SignInRefused) as caught:
+        with pytest.raises(SignInRefusal) as caught:
             sign_in(identity, email, password, HOME)
         said.add(str(caught.value.message))
     assert len(said) == 1
@@ -117,7 +117,7 @@ def test_an_unknown_account_costs_a_hash_as_well(
 
     monkeypatch.setattr(passwords.HASHER, "verify", counted)
     for email in ("ann@example.com", "nobody@example.com"):
-        with pytest.raises(SignInRefused):
+        with pytest.raises(SignInRefusal):
             sign_in(identity, email, "wrong password", HOME)
     assert len(computed) == 2
 
@@ -194,7 +194,7 @@ def test_signing_out_everywhere_ends_every_session(identity: Identity, ann: str)
 
 def test_the_fifth_failure_makes_the_next_one_wait(identity: Identity, ann: str, clock: Clock) -> None:
     for _ in range(5):
-        with pytest.raises(SignInRefused):
+        with pytest.raises(SignInRefusal):
             sign_in(identity, "ann@example.com", "wrong password", HOME)
     waits = []
     for _ in range(12):
@@ -202,12 +202,12 @@ def test_the_fifth_failure_makes_the_next_one_wait(identity: Identity, ann: str,
             sign_in(identity, "ann@example.com", PASSWORD, HOME)
         waits.append(caught.value.retry_after)
         clock.wait(seconds=caught.value.retry_after)
-        with pytest.raises(SignInRefused):
+        with pytest.raises(SignInRefusal):
             sign_in(identity, "ann@example.com", "wrong password", HOME)
     assert waits == [2, 3, 5, 9, 17, 33, 65, 129, 257, 513, 901, 901]
     clock.wait(minutes=15, seconds=1)
     assert sign_in(identity, "ann@example.com", PASSWORD, HOME).complete
-    with pytest.raises(SignInRefused):
+    with pytest.raises(SignInRefusal):
         sign_in(identity, "ann@example.com", "wrong password", HOME)
 
 
@@ -220,7 +220,7 @@ def told(identity: Identity, ann: str) -> list[int]:
 def test_a_sign_in_tells_what_failed_before_it(identity: Identity, ann: str, clock: Clock) -> None:
     _, codes = protected(identity, ann, clock)
     for _ in range(3):
-        with pytest.raises(SignInRefused):
+        with pytest.raises(SignInRefusal):
             sign_in(identity, "ann@example.com", "wrong password", ELSEWHERE)
     owed = sign_in(identity, "ann@example.com", PASSWORD, HOME)
     for _ in range(2):
@@ -251,7 +251,7 @@ def test_whoever_signs_out_is_in_the_audit_log(identity: Identity, ann: str) -> 
 def test_a_password_that_was_guessed_is_told_to_its_owner(identity: Identity, ann: str, clock: Clock) -> None:
     _, codes = protected(identity, ann, clock)
     for _ in range(2):
-        with pytest.raises(SignInRefused):
+        with pytest.raises(SignInRefusal):
             sign_in(identity, "ann@example.com", "wrong password", ELSEWHERE)
     # The guesser finds the password and stops at the second factor; the throttle has long forgotten.
     assert not sign_in(identity, "ann@example.com", PASSWORD, ELSEWHERE).complete
@@ -289,7 +289,7 @@ def test_who_is_not_looked_at_does_not_wait_for_it(
 def test_unknown_accounts_are_made_to_wait_as_known_ones(identity: Identity, ann: str, clock: Clock) -> None:
     for email in ("ann@example.com", "nobody@example.com"):
         for _ in range(5):
-            with pytest.raises(SignInRefused):
+            with pytest.raises(SignInRefusal):
                 sign_in(identity, email, "wrong password", HOME)
         with pytest.raises(TooMany):
             sign_in(identity, email, "wrong password", HOME)
@@ -297,7 +297,7 @@ def test_unknown_accounts_are_made_to_wait_as_known_ones(identity: Identity, ann
 
 def test_an_address_that_tries_many_accounts_has_to_wait(identity: Identity, ann: str, clock: Clock) -> None:
     for number in range(30):
-        with pytest.raises(SignInRefused):
+        with pytest.raises(SignInRefusal):
             sign_in(identity, f"guess{number}@example.com", "wrong password", HOME)
     with pytest.raises(TooMany):
         sign_in(identity, "ann@example.com", PASSWORD, HOME)
@@ -310,7 +310,7 @@ def test_guesses_at_the_same_time_are_counted_each(identity: Identity, ann: str,
     def guess() -> None:
         try:
             sign_in(identity, "ann@example.com", "wrong password", HOME)
-        except (SignInRefused, TooMany) as error:
+        except (SignInRefusal, TooMany) as error:
             outcomes.append(type(error))
 
     threads = [threading.Thread(target=guess) for _ in range(16)]
@@ -319,7 +319,7 @@ def test_guesses_at_the_same_time_are_counted_each(identity: Identity, ann: str,
     for thread in threads:
         thread.join()
     assert len(outcomes) == 16
-    assert outcomes.count(SignInRefused) <= 5
+    assert outcomes.count(SignInRefusal) <= 5
 
 
 def test_a_link_to_set_a_password_works_once_and_ends_sessions(identity: Identity, ann: str) -> None:
@@ -334,7 +334,7 @@ def test_a_link_to_set_a_password_works_once_and_ends_sessions(identity: Identit
     assert asks(identity, token) is None
     with pytest.raises(errors.NotFound):
         accounts.set_password(identity, link, "a third password", HOME, None)
-    with pytest.raises(SignInRefused):
+    with pytest.raises(SignInRefusal):
         sign_in(identity, "ann@example.com", PASSWORD, HOME)
     assert sign_in(identity, "ann@example.com", "a second password", HOME).complete
 
@@ -374,7 +374,7 @@ def test_a_password_is_the_same_however_it_is_composed(identity: Identity) -> No
 def test_what_has_had_its_time_is_deleted(identity: Identity, ann: str, clock: Clock) -> None:
     sign_in(identity, "ann@example.com", PASSWORD, HOME)
     accounts.reset_password(identity, "ann@example.com")
-    with pytest.raises(SignInRefused):
+    with pytest.raises(SignInRefusal):
         sign_in(identity, "ann@example.com", "wrong password", HOME)
     people.invite(identity, Principal("ws_local", "Ann", Role.OWNER, ann), "b@example.com", Role.VIEWER, "en")
     with identity.store.identity() as queries:
@@ -462,7 +462,7 @@ def test_a_code_has_its_time(identity: Identity, ann: str, clock: Clock) -> None
             give_code(identity, owed.token, pyotp.TOTP(secret).at(clock() - timedelta(seconds=late)), HOME)
     owed = sign_in(identity, "ann@example.com", PASSWORD, HOME)
     clock.wait(minutes=10, seconds=1)
-    with pytest.raises(SignInRefused):
+    with pytest.raises(SignInRefusal):
         give_code(identity, owed.token, pyotp.TOTP(secret).at(clock()), HOME)
 
 
@@ -558,7 +558,7 @@ def test_a_sign_in_under_way_does_not_outlive_its_password(
             accounts.set_disabled(identity, "ann@example.com", disabled=True)
 
     meanwhile(monkeypatch, passwords, "matches", happens)
-    with pytest.raises(SignInRefused, match="e-mail address or password is wrong"):
+    with pytest.raises(SignInRefusal, match="e-mail address or password is wrong"):
         sign_in(identity, "ann@example.com", PASSWORD, ELSEWHERE)
     sessions_left = people.get_account(identity, ann, "").sessions
     assert all(session.address == HOME.address for session in sessions_left)
@@ -594,7 +594,7 @@ def test_a_code_completes_no_session_that_has_ended_meanwhile(
             sessions.sign_out(identity, owed)
 
     meanwhile(monkeypatch, second_factor, "takes", happens)
-    with pytest.raises(SignInRefused, match="too late"):
+    with pytest.raises(SignInRefusal, match="too late"):
         give_code(identity, owed, codes[0], ELSEWHERE)
 
 

@@ -23,7 +23,7 @@ from app.errors import BadInput, Conflict
 from app.features.accounts import oidc, second_factor
 from app.features.accounts.oidc import SingleSignOn
 from app.features.accounts.oidc_provider import Provider
-from app.features.accounts.service import SignInRefused, add_account, set_disabled, sign_in
+from app.features.accounts.service import SignInRefusal, add_account, set_disabled, sign_in
 from app.main import create_app, identity_of
 from app.platform.admission import Credentials, Role
 from app.platform.identity import Visitor, folded, new_token, token_hash
@@ -228,7 +228,7 @@ def test_a_password_that_somebody_else_chose_for_an_address_opens_it_no_more(hou
     house.invite("minji@example.com", Role.OWNER)
     assert signed_in(house) == (303, "/studies", 200)
     assert AccountsAdmission(identity).principal(Credentials(session=squatter.token)) is None
-    with pytest.raises(SignInRefused):
+    with pytest.raises(SignInRefusal):
         sign_in(identity, "minji@example.com", "a long enough password", visitor)
     assert "account.changed" in house.actions()
 

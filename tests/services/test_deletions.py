@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.errors import AppError, Conflict, NotFound, Overtaken
+from app.errors import AppError, Conflict, NotFound, VersionConflict
 from app.features.accelerators import service as accelerators
 from app.features.accelerators.model import AcceleratorPatch, AcceleratorRequest
 from app.features.bills import service as bills
@@ -36,7 +36,7 @@ from app.platform.store.tables import (
     BillRow,
     ComparisonRecord,
     EstimateRow,
-    Owned,
+    OwnedRow,
     PriceBookRecord,
     ProposalRecord,
     StudyRecord,
@@ -75,7 +75,7 @@ def study_of(book: str) -> StudyContent:
     return StudyContent.model_validate({**STUDY, "base": base, "options": STUDY["options"][:1]})
 
 
-def making(workspace: Workspace, kind: str) -> tuple[type[Owned], str, type[Owned], Step]:
+def making(workspace: Workspace, kind: str) -> tuple[type[OwnedRow], str, type[OwnedRow], Step]:
     """Return table and identifier of what something is made from, the table of that, and how it is made."""
     if kind == "bill of estimate":
         estimate = estimates.create_estimate(workspace, estimates.EstimateRequest.model_validate(RESNET)).id
@@ -117,7 +117,7 @@ MADE = (
 )
 
 
-def count(workspace: Workspace, table: type[Owned]) -> int:
+def count(workspace: Workspace, table: type[OwnedRow]) -> int:
     with workspace.transaction() as repository:
         return repository.count_rows(table)
 
@@ -313,7 +313,7 @@ def test_who_changes_what_is_being_deleted_is_told_so(
 
 def test_who_is_too_late_at_a_row_is_told_so(workspace: Workspace) -> None:
     estimate = estimates.create_estimate(workspace, estimates.EstimateRequest.model_validate(RESNET)).id
-    with pytest.raises(Overtaken), workspace.transaction() as repository:
+    with pytest.raises(VersionConflict), workspace.transaction() as repository:
         row = repository.get(EstimateRow, estimate)
         assert row is not None
         delete(workspace, EstimateRow, estimate)

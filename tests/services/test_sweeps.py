@@ -18,7 +18,7 @@ from app.features.sweeps import service as sweeps
 from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.points import Sweep
 from app.features.sweeps.rows import csv_lines
-from app.features.sweeps.run import WorkerPool, WorkersFailed
+from app.features.sweeps.run import WorkerFailure, WorkerPool
 from app.features.uploads.service import upload_profile, upload_workload
 from app.jobs import Jobs
 from app.platform.job_running import Watch
@@ -111,7 +111,7 @@ def test_workers_that_fail_are_told_and_the_sweep_can_go_on(workspace: Workspace
     made = sweeps.create_sweep(workspace, wide(3).request)
 
     def none() -> WorkerPool:
-        raise WorkersFailed("the Dask scheduler tcp://a:1 does not answer")
+        raise WorkerFailure("the Dask scheduler tcp://a:1 does not answer")
 
     compute(workspace, none)
     failed = sweeps.get_state(workspace, made.id)

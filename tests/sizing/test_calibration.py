@@ -15,7 +15,7 @@ from app.estimating.calibrated import profile_from_json, profile_to_json
 from app.estimating.documents import Estimate
 from app.estimating.estimate import estimate
 from app.estimating.request import EstimateRequest
-from app.features.calibration.fitting import Calibrated, calibrate
+from app.features.calibration.fitting import CalibrationResult, calibrate
 from app.features.calibration.gain import measured_gain
 from app.features.calibration.model import CalibrationAnswer, CalibrationRequest, GainRequest
 from tests.sizing.asking import asked, sizing_context
@@ -60,12 +60,12 @@ def runs_of(factors: tuple[float, ...], software: str | None = None) -> list[dic
     ]
 
 
-def calibrated(runs: list[dict[str, Any]], **changes: Any) -> Calibrated:
+def calibrated(runs: list[dict[str, Any]], **changes: Any) -> CalibrationResult:
     request = CalibrationRequest.model_validate({"estimate": {**TARGET, **changes}, "runs": runs})
     return calibrate(request, sizing_context(), NAME)
 
 
-def after(found: Calibrated, **changes: Any) -> Estimate:
+def after(found: CalibrationResult, **changes: Any) -> Estimate:
     """Return an estimate with the fitted profile."""
     context = replace(sizing_context(), find_calibration=lambda name: found.profile if name == NAME else None)
     return estimate(EstimateRequest.model_validate({**TARGET, **changes, "software": NAME}), context)
@@ -77,7 +77,7 @@ def width(found: Estimate | CalibrationAnswer) -> float:
     return math.log(time.high / time.low)
 
 
-def codes(found: Calibrated) -> list[str]:
+def codes(found: CalibrationResult) -> list[str]:
     return [warning.code for warning in found.answer.warnings]
 
 
@@ -124,7 +124,7 @@ def test_a_kept_profile_gives_the_same_estimate() -> None:
     found = calibrated(runs_of((1.2, 1.25, 1.2)))
     written = json.loads(json.dumps(profile_to_json(found.profile)))
     read = profile_from_json(NAME, written, sizing_context().software)
-    again = Calibrated(found.answer, read)
+    again = CalibrationResult(found.answer, read)
     assert after(again).model_dump() == after(found).model_dump()
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from app.estimating.schema import Described, field_texts
+from app.estimating.schema import DocumentedModel, field_texts
 
 
-class Wheel(Described):
+class Wheel(DocumentedModel):
     """A wheel."""
 
     size: float

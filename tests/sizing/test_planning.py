@@ -12,7 +12,14 @@ from app.engine.plans import Plans
 from app.engine.records import Floats, GpuSystem
 from app.errors import BadInput, Conflict
 from app.estimating.deciding import decide
-from app.estimating.plan_search import PlanChoice, Searched, choose_plan, memory_of, search_space, space_of
+from app.estimating.plan_search import (
+    PlanChoice,
+    SearchRanking,
+    choose_plan,
+    memory_of,
+    search_space,
+    space_of,
+)
 from app.estimating.scenario import Scenario
 from app.estimating.workload import resolve_model
 from tests.sizing.asking import asked, sizing_context
@@ -34,7 +41,7 @@ def searched(
     batch: int = 64,
     margin: float | None = None,
     **allowed: Sequence[float],
-) -> Searched:
+) -> SearchRanking:
     space = space_of(
         scenario,
         allowed,
@@ -99,7 +106,7 @@ def test_a_margin_that_was_asked_for_is_kept_to(margin: float) -> None:
     assert np.array_equal(found.evaluated.fits, (found.evaluated.memory <= limit) & host_room(found))
 
 
-def host_room(found: Searched) -> Floats:
+def host_room(found: SearchRanking) -> Floats:
     return found.evaluated.elsewhere <= found.elsewhere_limit
 
 

@@ -9,7 +9,7 @@ from app.engine.plans import Plans
 from app.engine.records import GpuSystem
 from app.errors import BadInput
 from app.estimating.deciding import risk_of
-from app.estimating.plan_search import Searched, search_space, space_of
+from app.estimating.plan_search import SearchRanking, search_space, space_of
 from app.estimating.regimes import DEEPEST_INTERLEAVE
 from app.estimating.scenario import Scenario
 from tests.sizing.asking import sizing_context
@@ -82,7 +82,7 @@ def test_an_unmeasured_plan_wins_where_it_is_faster_by_the_factor() -> None:
         "offload": (0.0, 1.0),
     }  # fmt: skip
 
-    def found(times: float) -> Searched:
+    def found(times: float) -> SearchRanking:
         scenario = host_at(scenario_of("gpt2-1.5b", count=1), times)
         space = space_of(scenario, allowed, devices=8, per_node=8, global_batch=8)
         risk = risk_of(scenario, "gpt", CONTEXT)

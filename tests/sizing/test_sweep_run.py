@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from app.estimating.context import SizingContext
-from app.features.sweeps.run import CHUNK_POINTS, WorkersFailed, run_sweep
+from app.features.sweeps.run import CHUNK_POINTS, WorkerFailure, run_sweep
 from tests.sizing.asking import sizing_context
 from tests.sizing.sweeping import Threads, computed, sweep, wide
 
@@ -50,7 +50,7 @@ def test_a_point_that_kills_its_worker_gets_a_row_that_says_so() -> None:
 
 def test_workers_that_die_whatever_they_do_end_the_sweep() -> None:
     crew = Threads(kills=lambda chunk: True)
-    with pytest.raises(WorkersFailed, match="keep crashing"):
+    with pytest.raises(WorkerFailure, match="keep crashing"):
         computed(wide(100), crew)
     assert crew.closed
 
@@ -64,7 +64,7 @@ def test_workers_that_cannot_compute_say_why() -> None:
             return found
         raise ModuleNotFoundError("No module named 'app'")
 
-    with pytest.raises(WorkersFailed, match="cannot compute: ModuleNotFoundError: No module named 'app'"):
+    with pytest.raises(WorkerFailure, match="cannot compute: ModuleNotFoundError: No module named 'app'"):
         list(run_sweep(sweep().points(), make_context, Threads()))
 
 
@@ -103,5 +103,5 @@ def test_workers_of_another_version_are_refused() -> None:
         contexts.append(found)
         return found
 
-    with pytest.raises(WorkersFailed, match="catalogue other"):
+    with pytest.raises(WorkerFailure, match="catalogue other"):
         list(run_sweep(sweep().points(), make_context, Threads()))

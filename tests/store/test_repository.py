@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from app.errors import Overtaken
+from app.errors import VersionConflict
 from app.platform.store.database import Store
 from app.platform.store.document_queries import RowSelection
 from app.platform.store.queries import now
-from app.platform.store.repository import AlreadyAnswered, Repository
+from app.platform.store.repository import AnswerExists, Repository
 from app.platform.store.tables import (
     CalibrationRow,
     ComparisonRecord,
@@ -103,7 +103,7 @@ def test_no_query_finds_the_rows_of_another_workspace(filled: Store) -> None:
 
 
 def test_an_option_cannot_point_at_the_estimate_of_another_workspace(filled: Store) -> None:
-    with pytest.raises(Overtaken), filled.transaction("ws_one") as repository:
+    with pytest.raises(VersionConflict), filled.transaction("ws_one") as repository:
         record = repository.get(ComparisonRecord, "cmp_one")
         assert record is not None
         repository.replace_options(record.id, [({}, "est_two")])
@@ -135,7 +135,7 @@ def test_a_list_goes_on_where_it_stopped_without_repeating(store: Store) -> None
 
 
 def test_a_key_is_answered_once(filled: Store) -> None:
-    with pytest.raises(AlreadyAnswered), filled.transaction("ws_one") as repository:
+    with pytest.raises(AnswerExists), filled.transaction("ws_one") as repository:
         repository.add(EstimateRow(id="est_late", label="late", request={}, document={}))
         repository.add_idempotent_answer("estimates", "key", "sha", {}, DAY_AGO)
     with filled.transaction("ws_one") as repository:

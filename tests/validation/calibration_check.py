@@ -23,7 +23,7 @@ from app.estimating.regimes import regimes
 from app.estimating.validation.cases import (
     THROUGHPUT,
     MeasurementCase,
-    Unsupported,
+    UnsupportedCase,
     number,
     read_case,
     without_answers,
@@ -91,7 +91,7 @@ def check_calibration(
             continue
         try:
             case = read_case(without_answers(row), context.rules)
-        except Unsupported:
+        except UnsupportedCase:
             continue
         # A rate that counts evaluation is not what somebody measures who times a few steps.
         if case.profile is None or case.includes_evaluation:
@@ -150,7 +150,7 @@ def _left_out(
     for case, measured in cases:
         try:
             step = measured_step(case, measured, preset, context)
-        except (Unsupported, AppError):
+        except (UnsupportedCase, AppError):
             continue
         if case.devices <= SMALL:
             small.append((case, step))

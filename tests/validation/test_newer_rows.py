@@ -2,7 +2,13 @@
 
 import pytest
 
-from app.estimating.validation.cases import MeasurementCase, Unsupported, find_model, load_rules, read_case
+from app.estimating.validation.cases import (
+    MeasurementCase,
+    UnsupportedCase,
+    find_model,
+    load_rules,
+    read_case,
+)
 from app.estimating.validation.predict import build, conversion
 from app.profiles.bodies import TransformerBody
 from app.profiles.model import ModelProfile
@@ -105,7 +111,7 @@ def test_a_classifier_scores_classes_in_place_of_words() -> None:
     "name", ["dpo llama-7b multi card", "ppo llama-7b multi card", "GPT-2 style 13B (Levanter)"]
 )
 def test_work_that_no_table_says_is_refused_with_the_reason(name: str) -> None:
-    with pytest.raises(Unsupported, match=name.split(" ")[0]):
+    with pytest.raises(UnsupportedCase, match=name.split(" ")[0]):
         find_model(case_of(family="llama", model_name=name, seq_len="512"))
 
 

@@ -24,7 +24,7 @@ from app.estimating.scenario import Scenario
 from app.estimating.validation.cases import (
     THROUGHPUT,
     MeasurementCase,
-    Unsupported,
+    UnsupportedCase,
     number,
     read_case,
     without_answers,
@@ -99,7 +99,7 @@ def run_of(row: Mapping[str, str], context: SizingContext) -> FitRun | None:
             return None
         profile = context.software.profile(case.profile)
         scenario, _, plans = build(case, context, profile)
-    except (Unsupported, AppError):
+    except (UnsupportedCase, AppError):
         return None
     sign = 1.0 if case.metric == "step_time_s" else -1.0
     return FitRun(

@@ -14,7 +14,7 @@ from app.engine.operators.transformer import Stack, TransformerShape
 from app.errors import CatalogError, Message
 from app.estimating.chips import IPU_SERIES
 from app.profiles.bodies import TransformerBody
-from app.profiles.model import ModelProfile, Scored
+from app.profiles.model import ModelProfile, ScoredTokens
 from app.profiles.presets import presets
 
 
@@ -125,7 +125,7 @@ DEGREES = {
 """Degrees of a layout that are stated in the notes, as they have no column."""
 
 
-class Unsupported(Exception):
+class UnsupportedCase(Exception):
     def __init__(self, template: str, **values: object) -> None:
         self.message = Message(template, values)
         super().__init__(str(self.message))
@@ -168,7 +168,7 @@ def bounded(row: Mapping[str, str], column: str) -> float | None:
     if not value:
         return None
     if not SMALLEST <= value <= LARGEST[column]:
-        raise Unsupported(
+        raise UnsupportedCase(
             "{column} must be between {least} and {most}, not {value}",
             column=column,
             value=value,
@@ -289,7 +289,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
     measured = row.get("system", "").strip()
     system = rules.systems.get(measured)
     if system is None:
-        raise Unsupported("there is no system {system}", system=measured or "(blank)")
+        raise UnsupportedCase("there is no system {system}", system=measured or "(blank)")
     precision = precision_of(row.get("precision", ""))
     ipu = system["chip"] in IPU_SERIES
     batch_text = row.get("global_batch", "")
@@ -314,7 +314,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
     sharding_text = row.get("zero", "") or completed.get("zero", "")
     devices = whole(row, "accelerators") or int(completed.get("accelerators", 0))
     if not devices:
-        raise Unsupported("the number of accelerators is missing")
+        raise UnsupportedCase("the number of accelerators is missing")
     recompute_text = row.get("recompute", "") or completed.get("recompute", "")
     seq_len = whole(row, "seq_len") or int(completed.get("seq_len", 0)) or None
     batch = bounded(row, "global_batch")
@@ -391,14 +391,14 @@ def find_model(case: MeasurementCase) -> ModelProfile:
     """Return the profile of a measured model; raise Unsupported where the columns do not define one."""
     columns = case.family in TRANSFORMERS and bool(case.hidden and case.layers and case.heads)
     if case.refused:
-        raise Unsupported("{model}: {reason}", model=case.model, reason=Message(case.refused))
+        raise UnsupportedCase("{model}: {reason}", model=case.model, reason=Message(case.refused))
     known_preset = presets().get(case.preset or "")
     fitting = known_preset and _resized(known_preset, case)
     if fitting:
         return _with_classes(fitting, case)
     if columns:
         return transformer_from_columns(case)
-    raise Unsupported(
+    raise UnsupportedCase(
         "no operators are known for {model}, and its columns do not define a transformer", model=case.model
     )
 
@@ -425,15 +425,15 @@ def _with_classes(profile: ModelProfile, case: MeasurementCase) -> ModelProfile:
     if "classes" not in case.completed or not isinstance(body, TransformerBody):
         return profile
     shape = replace(body.shape, classes=int(case.completed["classes"]), head_transform=False)
-    scored = Scored(float(case.completed.get("scored_share", 0.0)))
+    scored = ScoredTokens(float(case.completed.get("scored_share", 0.0)))
     if not scored.share and case.seq_len:
-        scored = Scored(1.0 / case.seq_len)
+        scored = ScoredTokens(1.0 / case.seq_len)
     return replace(profile, body=replace(body, shape=shape), scored=scored)
 
 
 def transformer_from_columns(case: MeasurementCase) -> ModelProfile:
     if case.hidden is None or case.layers is None or case.heads is None or case.hidden % case.heads:
-        raise Unsupported(
+        raise UnsupportedCase(
             "hidden {hidden} is not divisible by heads {heads}", hidden=case.hidden, heads=case.heads
         )
     gated = case.family == "llama"

@@ -22,7 +22,7 @@ from app.estimating.hardware import log_deviation
 from app.estimating.plan_search import choose_plan, search_space, space_of
 from app.estimating.runtime import evaluations_time, samples_at_batch
 from app.estimating.scenario import Scenario
-from app.estimating.validation.cases import MeasurementCase, Unsupported, find_model
+from app.estimating.validation.cases import MeasurementCase, UnsupportedCase, find_model
 from app.estimating.workload import nearest_format
 from app.profiles.model import ModelProfile
 
@@ -156,7 +156,7 @@ def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) ->
     if batch is None and "step_tokens" in completed and case.seq_len:
         batch = max(data, float(completed["step_tokens"]) / case.seq_len)
     if batch is None:
-        raise Unsupported(
+        raise UnsupportedCase(
             "the global batch size is missing, and no rule for {software} provides it", software=case.software
         )
     if batch < data and case.tensor * case.pipeline == 1 and _is_convolutional(scenario):
@@ -334,9 +334,9 @@ def conversion(
         ),
     }
     if case.metric not in conversions:
-        raise Unsupported("the metric {metric} is not predicted", metric=case.metric)
+        raise UnsupportedCase("the metric {metric} is not predicted", metric=case.metric)
     if case.metric == "gpu_hours" and not case.total:
-        raise Unsupported("the total number of tokens is missing")
+        raise UnsupportedCase("the total number of tokens is missing")
     return conversions[case.metric]
 
 
@@ -356,7 +356,9 @@ def target_samples(case: MeasurementCase, scenario: Scenario, batch: float, cont
         return factor * samples_at_batch(target, batch)
     total = case.total or (float(case.completed["total"]) if "total" in case.completed else None)
     if total is None:
-        raise Unsupported("no reference points show how long {model} trains to its target", model=case.model)
+        raise UnsupportedCase(
+            "no reference points show how long {model} trains to its target", model=case.model
+        )
     if case.completed.get("total_unit") == "token":
         return total / (case.seq_len or scenario.table.tokens)
     return total

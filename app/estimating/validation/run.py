@@ -20,7 +20,7 @@ from app.estimating.regimes import MeasurementCoverage, regimes
 from app.estimating.validation.cases import (
     THROUGHPUT,
     MeasurementCase,
-    Unsupported,
+    UnsupportedCase,
     number,
     read_case,
     without_answers,
@@ -228,7 +228,7 @@ def predict_run(
     Samples of runs that share a table of normals vary together in what both depend on.
     """
     if case.profile is None:
-        raise Unsupported("no software profile is known for {software}", software=case.software)
+        raise UnsupportedCase("no software profile is known for {software}", software=case.software)
     profile = context.software.profile(case.profile)
     normals = common_normals()
     prediction = predict(case, context, profile, normals)
@@ -251,7 +251,7 @@ def predict_row(row: Mapping[str, str], context: SizingContext, measured: Measur
     )
     try:
         case = read_case(row, context.rules)
-    except Unsupported as reason:
+    except UnsupportedCase as reason:
         return replace(empty, reason=str(reason))
     described = replace(
         empty, chip=case.chip, devices=case.devices, software=case.profile, chain=_chain(case)
@@ -259,7 +259,7 @@ def predict_row(row: Mapping[str, str], context: SizingContext, measured: Measur
     try:
         prediction, samples, names = predict_run(case, context, measured)
         low, high = band(samples, prediction.value)
-    except (Unsupported, AppError) as reason:
+    except (UnsupportedCase, AppError) as reason:
         return replace(described, reason=str(reason))
     return replace(
         described,

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 
 from app.estimating.names import Name
 from app.estimating.request import Number, Schema, Whole
-from app.estimating.schema import Described, Document
+from app.estimating.schema import Document, DocumentedModel
 from app.platform.catalogue_model import CatalogueFigure
 
 Link = Literal["nvswitch", "nvlink", "mesh", "torus", "pcie"]
@@ -21,7 +21,7 @@ NAME = 100
 ShortName = Annotated[Name, Field(min_length=1, max_length=NAME)]
 
 
-class DataSheet(Described):
+class DataSheet(DocumentedModel):
     """What a data sheet states of an accelerator, of the machine that carries it and of its network."""
 
     name: ShortName = Field(description="Name of the accelerator.", examples=["Example X1"])

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from app.catalog.catalog import Catalog
 from app.catalog.own import HALF, PEAKS, PREFIX, doubts
-from app.errors import BadInput, Conflict, FieldError, Message, NotFound, Overtaken, Unprocessable
+from app.errors import BadInput, Conflict, FieldError, Message, NotFound, Unprocessable, VersionConflict
 from app.estimating.hardware import MOST_PORTS, known_id
 from app.features.accelerators.model import (
     Accelerator,
@@ -26,7 +26,7 @@ from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.json_bodies import as_app_error
 from app.platform.listing import Page, filled, page_of
 from app.platform.references import existing
-from app.platform.store.document_queries import VersionTaken
+from app.platform.store.document_queries import DuplicateVersion
 from app.platform.store.queries import new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import AcceleratorRecord, AcceleratorVersion
@@ -128,7 +128,7 @@ def change_accelerator(
             repository.accelerators.add_version(
                 record, request.name, _version(identifier, current + 1, request)
             )
-    except VersionTaken:
+    except DuplicateVersion:
         raise _changed_meanwhile(current + 1, current) from None
     return get_accelerator(workspace, identifier)
 
@@ -193,8 +193,8 @@ def check(request: AcceleratorRequest, catalog: Catalog) -> None:
             raise BadInput(doubtful[0], [FieldError("sparsity", one) for one in doubtful])
 
 
-def _changed_meanwhile(current: int, expected: int) -> Overtaken:
-    return Overtaken.at(
+def _changed_meanwhile(current: int, expected: int) -> VersionConflict:
+    return VersionConflict.at(
         "If-Match",
         "the accelerator has changed in the meantime (version {found}, not {expected}); reload it",
         found=current,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.errors import AppError, BadInput, Conflict
 from app.features.accounts.service import (
-    SignInRefused,
+    SignInRefusal,
     accept,
     join,
     new_account,
@@ -22,7 +22,7 @@ from app.platform.admission import Role
 from app.platform.identity import MOST_NAME, Identity, Visitor, checked_email, folded, token_hash
 from app.platform.passwords import begin_attempt, forgive, of_address
 from app.platform.sealing import Unsealable
-from app.platform.sessions import Started
+from app.platform.sessions import NewSession
 from app.platform.store.account_tables import Account, ExternalIdentity
 from app.platform.store.database import IdentityStore
 from app.platform.store.queries import now
@@ -82,11 +82,11 @@ def complete(
     code: str,
     visitor: Visitor,
     earlier: str | None = None,
-) -> tuple[Started, str]:
+) -> tuple[NewSession, str]:
     """Start a session for the person whom the provider authenticated; return it and where they go on."""
     kept = opened(identity, sealed)
     if not hmac.compare_digest(state.encode("utf-8", "replace"), kept["state"].encode()) or not code:
-        raise SignInRefused("start the sign-in again; it was started elsewhere or too long ago")
+        raise SignInRefusal("start the sign-in again; it was started elsewhere or too long ago")
     source, moment = of_address(visitor.address), now()
     begin_attempt(identity.store, (source,), moment)
     try:
@@ -102,7 +102,7 @@ def complete(
         found = let_in(queries, single, person, current.account.id if current else "")
         account = queries.people.hold_account(found.id)
         if account is None or account.disabled:
-            raise SignInRefused("this account is disabled; contact the server operator")
+            raise SignInRefusal("this account is disabled; contact the server operator")
         started = start_session(queries, identity, account, visitor, earlier)
     forgive(identity.store, (source,), moment)
     return started, kept["next"]
@@ -115,7 +115,7 @@ def opened(identity: Identity, sealed: str) -> dict[str, str]:
     except (Unsealable, ValueError):
         kept = {}
     if not 0 <= now().timestamp() - kept.get("at", 0.0) <= LASTS:
-        raise SignInRefused("start the sign-in again; it was started elsewhere or too long ago")
+        raise SignInRefusal("start the sign-in again; it was started elsewhere or too long ago")
     return kept
 
 
@@ -129,7 +129,7 @@ def let_in(queries: IdentityStore, single: SingleSignOn, person: Person, proven:
     known = queries.external.account_of(issuer, person.subject)
     if known is not None:
         return known
-    refusal = SignInRefused("you do not have access yet; ask a workspace owner to invite you")
+    refusal = SignInRefusal("you do not have access yet; ask a workspace owner to invite you")
     try:
         email = checked_email(person.email)
     except BadInput:
@@ -145,7 +145,7 @@ def let_in(queries: IdentityStore, single: SingleSignOn, person: Person, proven:
         try:
             account = new_account(queries, email, shown_name(person.name, email), None)
         except Conflict:
-            raise SignInRefused(TWICE) from None
+            raise SignInRefusal(TWICE) from None
         if invitation is None:
             join(queries, account, sole_workspace(queries, refusal), Role.VIEWER)
     else:
@@ -171,11 +171,11 @@ def let_in(queries: IdentityStore, single: SingleSignOn, person: Person, proven:
         accept(queries, account, invitation)
     theirs = ExternalIdentity(issuer=issuer, subject=person.subject, account_id=account.id, created_at=now())
     if not queries.external.is_first(theirs):
-        raise SignInRefused(TWICE)
+        raise SignInRefusal(TWICE)
     return account
 
 
-def sole_workspace(queries: IdentityStore, refusal: SignInRefused) -> str:
+def sole_workspace(queries: IdentityStore, refusal: SignInRefusal) -> str:
     """Return the workspace that people of an admitted domain join; with several, they need an invitation."""
     try:
         return workspace_of(queries, None).id

@@ -15,7 +15,7 @@ from authlib.integrations.starlette_client import OAuthError, StarletteIntegrati
 from joserfc.errors import JoseError
 
 from app.features.accounts.oidc import Person, ProviderDown
-from app.features.accounts.service import SignInRefused
+from app.features.accounts.service import SignInRefusal
 
 logger = logging.getLogger("rackline.oidc")
 
@@ -127,7 +127,7 @@ def answered(ask: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         ) from None
 
 
-def refused(reason: str) -> SignInRefused:
+def refused(reason: str) -> SignInRefusal:
     """Return one error for every invalid answer; the reason is in the log."""
     logger.warning("the provider did not confirm a sign-in: %s", reason[:80])
-    return SignInRefused("the provider did not confirm the sign-in; try again")
+    return SignInRefusal("the provider did not confirm the sign-in; try again")

@@ -14,7 +14,7 @@ from starlette.datastructures import FormData
 from app.errors import AppError, BadInput, Conflict, FieldError, Message, TooMany, Unprocessable
 from app.features.accounts import people, second_factor
 from app.features.accounts import service as accounts
-from app.features.accounts.people import AccountDocument, People, Sent, SessionDocument
+from app.features.accounts.people import AccountDocument, NewInvitation, People, SessionDocument
 from app.features.accounts.second_factor import Enrolment
 from app.features.accounts.sign_in_pages import (
     PRIVATE,
@@ -285,7 +285,7 @@ class PeoplePage:
     roles: Sequence[str]
     form: Form
     message: Message | None
-    sent: Sent | None
+    sent: NewInvitation | None
     """A new invitation; its link is shown once if no mail was sent."""
 
 
@@ -294,7 +294,7 @@ def people_page(
     members: People,
     form: Form | None = None,
     error: AppError | None = None,
-    sent: Sent | None = None,
+    sent: NewInvitation | None = None,
 ) -> PeoplePage:
     return PeoplePage(people=members, roles=ROLES, form=form or Form(), message=general(error), sent=sent)
 
@@ -310,7 +310,7 @@ def people_after(
     owner: Principal,
     form: Form | None = None,
     error: AppError | None = None,
-    sent: Sent | None = None,
+    sent: NewInvitation | None = None,
 ) -> Response:
     page = people_page(request, show_people(identity, owner), form, error, sent)
     return show(request, "people", page, error)

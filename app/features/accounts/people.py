@@ -40,7 +40,7 @@ class Member(Document):
     """Last request of a session that still works; null without one."""
 
 
-class Invited(Document):
+class PendingInvitation(Document):
     """An invitation that waits."""
 
     id: str
@@ -58,12 +58,12 @@ class People(Document):
     workspace: str
     members: list[Member]
     """Members, the first one first."""
-    invitations: list[Invited]
+    invitations: list[PendingInvitation]
     """Invitations that wait, the newest first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class NewInvitation:
     """A new invitation."""
 
     link: str
@@ -73,7 +73,7 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class InvitationView:
     """An invitation as shown to who follows its link."""
 
     email: str
@@ -95,7 +95,9 @@ def list_people(identity: Identity, workspace_id: str) -> People:
             )
             for member, account in queries.people.members(workspace_id)
         ]
-        invitations = [filled(Invited, row) for row in queries.people.invitations(workspace_id, now())]
+        invitations = [
+            filled(PendingInvitation, row) for row in queries.people.invitations(workspace_id, now())
+        ]
     return People(
         workspace_id=workspace_id,
         workspace=workspace.name if workspace else "",
@@ -106,7 +108,7 @@ def list_people(identity: Identity, workspace_id: str) -> People:
 
 def invite(
     identity: Identity, principal: Principal, email: str, role: Role, language: str, asked_at: str = ""
-) -> Sent:
+) -> NewInvitation:
     """Invite somebody by a link; an earlier link for the same address ends."""
     address, moment, token = checked_email(email), now(), new_token()
     workspace_id = principal.workspace_id
@@ -144,7 +146,7 @@ def invite(
         identity.address_of(path),
         Message("The link works once, within seven days."),
     )
-    return Sent(identity.address_of(path, asked_at), mailed)
+    return NewInvitation(identity.address_of(path, asked_at), mailed)
 
 
 def withdraw(identity: Identity, workspace_id: str, identifier: str) -> None:
@@ -190,14 +192,14 @@ def rename_workspace(identity: Identity, workspace_id: str, name: str) -> None:
         queries.people.rename_workspace(workspace_id, display_name)
 
 
-def open_invitation(identity: Identity, token: str) -> Open:
+def open_invitation(identity: Identity, token: str) -> InvitationView:
     """Return what the page of an invitation tells, whether its address has an account or not."""
     with identity.store.identity() as queries:
         invitation = queries.people.invitation(token_hash(token), now())
         workspace = None if invitation is None else queries.people.workspace(invitation.workspace_id)
     if invitation is None or workspace is None:
         raise no_link()
-    return Open(invitation.email, Role(invitation.role), workspace.name)
+    return InvitationView(invitation.email, Role(invitation.role), workspace.name)
 
 
 def join_by(identity: Identity, token: str, account_id: str, session: str) -> None:

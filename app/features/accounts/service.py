@@ -29,7 +29,7 @@ from app.platform.passwords import (
     password_is_right,
     succeed,
 )
-from app.platform.sessions import Started, start
+from app.platform.sessions import NewSession, start
 from app.platform.store.account_tables import Account, Invitation, Membership, PasswordLink
 from app.platform.store.database import IdentityStore
 from app.platform.store.queries import new_id, now
@@ -279,7 +279,7 @@ def led_to(identity: Identity, token: str) -> Account:
 
 def set_password(
     identity: Identity, token: str, password: str, visitor: Visitor, earlier: str | None
-) -> Started | None:
+) -> NewSession | None:
     """Set a password by a link, which is then used up; all sessions end and a new one starts.
 
     The link was mailed or came from the operator, so that who is of no workspace joins the one that invites.
@@ -307,7 +307,7 @@ def set_password(
 
 def change_password(
     identity: Identity, account_id: str, present: str, password: str, visitor: Visitor, earlier: str
-) -> Started:
+) -> NewSession:
     """Change a password; all other sessions end, and this browser's is renewed."""
     account = second_factor.confirm(identity, account_id, present, "present")
     check_password(password, email=account.email, name=account.name)
@@ -335,7 +335,7 @@ def no_link() -> NotFound:
 MOST_TYPED = 300
 
 
-class SignInRefused(AppError):
+class SignInRefusal(AppError):
     """Address and password are not those of an account."""
 
     status = 403
@@ -345,7 +345,7 @@ class SignInRefused(AppError):
 
 def sign_in(
     identity: Identity, email: str, password: str, visitor: Visitor, earlier: str | None = None
-) -> Started:
+) -> NewSession:
     sought = folded(email[:MOST_TYPED])
     subject, source = of_account(sought), of_address(visitor.address)
     moment = now()
@@ -353,7 +353,7 @@ def sign_in(
         account = queries.people.account_of(sought)
     password_hash = None if account is None else account.password_hash
     right = password_is_right(identity.store, password, password_hash, sought, (subject, source), moment)
-    wrong = SignInRefused("e-mail address or password is wrong")
+    wrong = SignInRefusal("e-mail address or password is wrong")
     if account is None or not right or account.disabled:
         raise wrong
     succeed(identity.store, subject, (source,), moment)
@@ -366,23 +366,23 @@ def sign_in(
 
 def start_session(
     queries: IdentityStore, identity: Identity, account: Account, visitor: Visitor, earlier: str | None
-) -> Started:
+) -> NewSession:
     """Start a session in the first workspace of a held account, incomplete if it has a second factor."""
     memberships = queries.people.memberships(account.id)
     if not memberships:
-        raise SignInRefused("your account belongs to no workspace; ask a workspace owner to invite you")
+        raise SignInRefusal("your account belongs to no workspace; ask a workspace owner to invite you")
     complete = account.totp_sealed is None
     return start(
         queries, identity, account, memberships[0][1].id, visitor, complete=complete, replaces=earlier
     )
 
 
-def give_code(identity: Identity, token: str, code: str, visitor: Visitor) -> Started:
+def give_code(identity: Identity, token: str, code: str, visitor: Visitor) -> NewSession:
     """Complete a session with a code of the second factor or a recovery code."""
     moment = now()
     with identity.store.identity() as queries:
         incomplete = queries.sessions.incomplete(token_hash(token), moment)
-    late = SignInRefused("the code was entered too late; sign in again")
+    late = SignInRefusal("the code was entered too late; sign in again")
     if incomplete is None:
         raise late
     session, account = incomplete

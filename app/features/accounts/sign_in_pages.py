@@ -13,12 +13,12 @@ from app.errors import AppError, BadInput, FieldError, Message, NotFound, TooMan
 from app.features.accounts import oidc, people
 from app.features.accounts import service as sign_in
 from app.features.accounts.oidc import LASTS, SingleSignOn
-from app.features.accounts.people import Open, get_account
-from app.features.accounts.service import SignInRefused
+from app.features.accounts.people import InvitationView, get_account
+from app.features.accounts.service import SignInRefusal
 from app.platform import sessions
 from app.platform.identity import Identity, folded
 from app.platform.passwords import LEAST
-from app.platform.sessions import Started
+from app.platform.sessions import NewSession
 from app.platform.web.auth import (
     OpenIdentityDep,
     cookie_name,
@@ -62,7 +62,7 @@ def show(request: Request, name: str, page: object, error: AppError | None = Non
     return render(request, f"accounts/{name}.html", page, status=status, headers=headers)
 
 
-def let_in(request: Request, started: Started, following: str = "/") -> Response:
+def let_in(request: Request, started: NewSession, following: str = "/") -> Response:
     """Set the session cookie and redirect, to the second factor if it is still missing."""
     response = go(following) if started.complete else to_code(following)
     keep_session(request, response, started)
@@ -126,7 +126,7 @@ def enter(request: Request, identity: OpenIdentityDep, form: FormDep) -> Respons
     earlier = request.cookies.get(cookie_name(request))
     try:
         started = sign_in.sign_in(identity, email, secret_of(form, "password"), visitor_of(request), earlier)
-    except (SignInRefused, TooMany) as error:
+    except (SignInRefusal, TooMany) as error:
         return sign_in_page(request, identity, following, Form({"email": [email]}), error)
     return let_in(request, started, following)
 
@@ -153,7 +153,7 @@ def enter_code(request: Request, identity: OpenIdentityDep, form: FormDep) -> Re
         errors = error.errors or [FieldError("code", error.message)]
         page = CodePage(form=Form(errors=errors), following=following)
         return show(request, "sign_in_code", page, error)
-    except SignInRefused as error:
+    except SignInRefusal as error:
         return sign_in_page(request, identity, following, error=error)
     return let_in(request, started, following)
 
@@ -310,7 +310,7 @@ class InvitationPage:
     """An invitation: the same page whether its address has an account or not."""
 
     token: str
-    offered: Open
+    offered: InvitationView
     mine: bool
     """Whether the invited account is signed in here."""
     sign_in_url: str

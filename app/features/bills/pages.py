@@ -20,7 +20,7 @@ from app.platform.charts.svg import Drawing
 from app.platform.web.contexts import Choice, DrawingView
 from app.platform.web.deps import WorkspaceDep
 from app.platform.web.locale import voice_of
-from app.platform.web.query_forms import Answered, QueryForm
+from app.platform.web.query_forms import FormOutcome, QueryForm
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
 
@@ -34,7 +34,7 @@ class BillPage:
     """A bill of materials with its racks and its network."""
 
     frame: StudyFrame
-    result: Answered[StudyOptionBill] | None
+    result: FormOutcome[StudyOptionBill] | None
     racks: Sequence[tuple[str, str, Rack]]
     """Identical racks: their name, and the contents of one of them."""
     elevation: DrawingView | None
@@ -47,7 +47,7 @@ class BillPage:
     """Fields of the form that are kept when another option is chosen."""
 
 
-def bill_page(request: Request, view: OpenView, result: Answered[StudyOptionBill] | None) -> BillPage:
+def bill_page(request: Request, view: OpenView, result: FormOutcome[StudyOptionBill] | None) -> BillPage:
     """Return the page of a bill, or of the previous one if this one is refused."""
     voice = voice_of(request)
     bill = None if result is None else result.answer

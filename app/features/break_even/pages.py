@@ -25,7 +25,7 @@ from app.platform.rates import CostClass
 from app.platform.web.choices import RENTED, system_names
 from app.platform.web.contexts import ChoiceGroup, FigureView, Form, view
 from app.platform.web.locale import CSV, attachment, voice_of
-from app.platform.web.query_forms import Answered, QueryForm
+from app.platform.web.query_forms import FormOutcome, QueryForm
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
 
@@ -80,7 +80,7 @@ class BreakEvenPage:
     """Build or rent for an option of a study."""
 
     frame: StudyFrame
-    result: Answered[BreakEven] | None
+    result: FormOutcome[BreakEven] | None
     written: Callable[[str, object], str]
     """Writes an input in its unit."""
     cash_chart: FigureView | None
@@ -100,7 +100,9 @@ class BreakEvenPage:
     """Folds of the form that are open."""
 
 
-def break_even_page(request: Request, opened: OpenView, result: Answered[BreakEven] | None) -> BreakEvenPage:
+def break_even_page(
+    request: Request, opened: OpenView, result: FormOutcome[BreakEven] | None
+) -> BreakEvenPage:
     form = Form() if result is None else result.form
     answer, voice = None if result is None else result.answer, voice_of(request)
     amounts = None if opened.question is None else amounts_of(opened.question)

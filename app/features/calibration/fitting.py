@@ -206,12 +206,12 @@ SHOWN_CHANGE = 0.005
 
 
 @dataclass(frozen=True, slots=True)
-class Calibrated:
+class CalibrationResult:
     answer: CalibrationAnswer
     profile: SoftwareProfile
 
 
-def calibrate(request: CalibrationRequest, context: SizingContext, identifier: str) -> Calibrated:
+def calibrate(request: CalibrationRequest, context: SizingContext, identifier: str) -> CalibrationResult:
     """Fit an estimate's software profile to measured runs, and return it with its effect."""
     estimate_request = request.estimate
     if estimate_request.model.total_flop is not None:
@@ -278,7 +278,7 @@ def calibrate(request: CalibrationRequest, context: SizingContext, identifier: s
             )
         ),
     )
-    return Calibrated(answer, fit.profile)
+    return CalibrationResult(answer, fit.profile)
 
 
 def _mean_spread(slopes: Floats, covariance: Floats) -> float:

@@ -9,14 +9,14 @@ from fastapi import Depends, Path
 from app.estimating.schema import SourceRef
 from app.platform.catalogue_model import Chip, Fabric, Machine, Model, ModelWithOperators, Software, System
 from app.platform.listing import Page
-from app.platform.web.api import LIST, READ, Narrowing, api_router
+from app.platform.web.api import LIST, READ, AnswerSelection, api_router
 from app.platform.web.deps import ALL, ID, CursorQuery, LimitQuery, WorkspaceDep
 
-CHIPS = Narrowing(Chip, "id", "name", "maker", "kind", within="items")
+CHIPS = AnswerSelection(Chip, "id", "name", "maker", "kind", within="items")
 
-MACHINES = Narrowing(Machine, "id", "name", "maker", "chip", "devices", "intra", within="items")
+MACHINES = AnswerSelection(Machine, "id", "name", "maker", "chip", "devices", "intra", within="items")
 
-SYSTEMS = Narrowing(
+SYSTEMS = AnswerSelection(
     System,
     *("id", "name", "maker", "machine", "machines", "devices", "devices_per_machine", "chip", "chip_kind"),
     *("intra", "hosts", "fabric", "ports_per_node", "acquisition", "availability", "price", "rack_units"),
@@ -24,15 +24,17 @@ SYSTEMS = Narrowing(
     within="items",
 )
 
-FABRICS = Narrowing(Fabric, "id", "name", "maker", "protocol", within="items")
+FABRICS = AnswerSelection(Fabric, "id", "name", "maker", "protocol", within="items")
 
-MODELS = Narrowing(
+MODELS = AnswerSelection(
     Model,
     *("id", "name", "family", "parameters", "forward_flop_per_sample", "seq_len", "image_size", "status"),
     within="items",
 )
 
-SOFTWARE = Narrowing(Software, "id", "name", "kind", "preset", "as_of", "families", "runs", within="items")
+SOFTWARE = AnswerSelection(
+    Software, "id", "name", "kind", "preset", "as_of", "families", "runs", within="items"
+)
 
 router = api_router("catalogue", "/catalog")
 

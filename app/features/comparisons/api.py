@@ -26,8 +26,8 @@ from app.platform.web.api import (
     DELETE,
     LIST,
     READ,
+    AnswerSelection,
     MatchHeader,
-    Narrowing,
     api_router,
     read_tag,
     write_tag,
@@ -36,7 +36,7 @@ from app.platform.web.deps import ID, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import HEAD_TO_HEAD, MODELLED, RENAMED
 from app.platform.web.requirements import LARGE_BODY, Right, requires
 
-COMPARISONS = Narrowing(
+COMPARISONS = AnswerSelection(
     Comparison,
     *("id", "title", "locale", "currency", "scaling_efficiency", "ratios", "fastest", "fastest_tied"),
     *("cost_ratios", "cheapest", "cheapest_tied", "warnings"),

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from app.errors import Overtaken
+from app.errors import VersionConflict
 from app.estimating.documents import Estimate
 from app.estimating.names import STORED
 from app.estimating.request import EstimateRequest
@@ -39,7 +39,7 @@ ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(RowRequest)
 
 
 @dataclass(frozen=True, slots=True)
-class Versioned:
+class ComparisonVersion:
     comparison: Comparison
     version: int
 
@@ -91,14 +91,14 @@ def get_comparison(
     identifier: str,
     scaling_efficiency: float = 1.0,
     basis: BasisRequest = USUAL_BASIS,
-) -> Versioned:
+) -> ComparisonVersion:
     """Return a comparison, recomputed for a scaling efficiency and a basis of costs."""
     with workspace.transaction() as repository:
         record = existing(repository, identifier)
         options = stored(repository, identifier)
     head = ComparisonHead(record.id, record.title, record.locale, record.currency)
     comparison = compared(workspace, options, head, scaling_efficiency, basis)
-    return Versioned(comparison, record.version)
+    return ComparisonVersion(comparison, record.version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def get_rows(workspace: Workspace, identifier: str) -> AskedRows:
 
 def change_comparison(
     workspace: Workspace, identifier: str, patch: ComparisonPatch, version: int | None = None
-) -> Versioned:
+) -> ComparisonVersion:
     """Change a comparison; with a version, only if nobody else has changed it since.
 
     Estimates are recomputed if the rows or the currency change.
@@ -150,7 +150,7 @@ def change_comparison(
         if recomputed:
             save_new_estimates(repository, options)
             repository.replace_options(identifier, stored_options(options))
-    return Versioned(after, current.version + 1)
+    return ComparisonVersion(after, current.version + 1)
 
 
 def list_comparisons(
@@ -166,7 +166,7 @@ def list_comparisons(
 def check_version(expected: int | None, current: int) -> None:
     """Raise an error for an edit based on another version than the current one."""
     if expected is not None and expected != current:
-        raise Overtaken.at(
+        raise VersionConflict.at(
             "If-Match",
             "the comparison has changed in the meantime (version {found}, not {expected}); reload it",
             found=current,

@@ -13,7 +13,7 @@ from app.features.estimates import service as estimates
 from app.features.estimates.document import with_links
 from app.features.estimates.model import EstimateSummary
 from app.platform.listing import Page
-from app.platform.web.api import ASK, CHANGE, LIST, READ, Narrowing, api_router
+from app.platform.web.api import ASK, CHANGE, LIST, READ, AnswerSelection, api_router
 from app.platform.web.auth import located_at
 from app.platform.web.deps import ID, KeyHeader, ListDep, ModelQuery, WorkspaceDep
 from app.platform.web.examples import BARE_FIGURE, BERT_ON_IPUS, GPT3, OWN_MODEL, RESNET
@@ -42,7 +42,7 @@ ESTIMATED = (
     *("validation.status", "validation.family_error", "validation.basis", *WARNED),
 )
 
-ESTIMATES = Narrowing(Estimate, *ESTIMATED)
+ESTIMATES = AnswerSelection(Estimate, *ESTIMATED)
 
 router = api_router("estimates", "/estimates")
 

@@ -15,9 +15,9 @@ from app.estimating.costing import Charges, basis_of, power_factors, system_powe
 from app.estimating.documents import CheckWarning, Default, Memory, MemoryPart, Part, Text, TraceStep
 from app.estimating.hardware import Hardware
 from app.estimating.inference import (
-    Generating,
+    BatchCurve,
+    GenerationRequest,
     Replica,
-    Served,
     decoder_of,
     model_checks,
     serve,
@@ -59,7 +59,7 @@ def infer(request: InferenceRequest, context: SizingContext) -> Inference:
     margin = request.assumptions.memory_margin
     if margin is not None and not 0 <= margin < 1:
         raise BadInput.at("assumptions.memory_margin", "{value} is not between 0 and 1", value=margin)
-    generating = Generating(
+    generating = GenerationRequest(
         prompt=float(request.prompt_tokens),
         output=float(request.output_tokens),
         batch=request.batch,
@@ -106,7 +106,7 @@ class SystemServing:
     system: ServingSystem
     profile: ModelProfile
     shape: TransformerShape
-    generating: Generating
+    generating: GenerationRequest
     context: SizingContext
 
     @property
@@ -179,7 +179,7 @@ class SystemServing:
 
     def _figures(
         self,
-        served: Served,
+        served: BatchCurve,
         hardware: Hardware,
         charges: Charges | None,
         dollar_prices: DollarPrices | None,
@@ -234,7 +234,7 @@ class SystemServing:
             ],
         )
 
-    def _trace(self, served: Served, hardware: Hardware) -> list[TraceStep]:
+    def _trace(self, served: BatchCurve, hardware: Hardware) -> list[TraceStep]:
         """Return the formulas of the chosen batch, with what went into them."""
         replica, index = served.replica, served.chosen
         chip, batch = replica.generation.system.chip, served.batch
@@ -314,7 +314,7 @@ class SystemServing:
 class _Point:
     """One batch size with its rates and cost, central and as samples."""
 
-    def __init__(self, served: Served, index: int, hardware: Hardware, charges: Charges | None) -> None:
+    def __init__(self, served: BatchCurve, index: int, hardware: Hardware, charges: Charges | None) -> None:
         self.batch = served.central.batches[index]
         seconds, drawn = float(served.central.per_token()[index]), served.per_token[index]
         sequences = served.replica.count * self.batch

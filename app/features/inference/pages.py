@@ -16,7 +16,7 @@ from app.features.studies.knobs import labels_of
 from app.platform.rates import CostClass
 from app.platform.web.contexts import FigureView, Form, WarningGroup, grouped, view
 from app.platform.web.locale import voice_of
-from app.platform.web.query_forms import Answered, QueryForm
+from app.platform.web.query_forms import FormOutcome, QueryForm
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
 
@@ -48,7 +48,7 @@ class ServingPage:
     warnings: Sequence[WarningGroup]
 
 
-def serving_page(request: Request, opened: OpenView, result: Answered[Inference] | None) -> ServingPage:
+def serving_page(request: Request, opened: OpenView, result: FormOutcome[Inference] | None) -> ServingPage:
     """Return the page of an answer, or of the previous one if this question is refused."""
     workspace, content = opened.workspace, opened.state.content
     form = Form() if result is None else result.form

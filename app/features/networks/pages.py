@@ -34,7 +34,7 @@ from app.platform.charts.figures import Segment
 from app.platform.rates import CostClass
 from app.platform.web.contexts import DrawingView, FigureView, Form, view
 from app.platform.web.locale import voice_of
-from app.platform.web.query_forms import Answered, QueryForm
+from app.platform.web.query_forms import FormOutcome, QueryForm
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
 from app.platform.workspace import Workspace
@@ -89,7 +89,7 @@ class FabricChoiceView:
 class SwitchPart:
     """The switches and cables of a network by its nodes and ports."""
 
-    result: Answered[FabricPlan]
+    result: FormOutcome[FabricPlan]
     general: Sequence[Message]
     """Errors that no field shows."""
     drawing: DrawingView | None
@@ -129,8 +129,8 @@ WIDTH = 100.0
 def network_page(
     request: Request,
     view: OpenView,
-    result: Answered[FabricChoice] | None,
-    switches: Answered[FabricPlan] | None,
+    result: FormOutcome[FabricChoice] | None,
+    switches: FormOutcome[FabricPlan] | None,
 ) -> NetworkPage:
     """Return the page of a choice, or of the previous one if this one is refused."""
     frame, question, voice = view.frame, view.question, voice_of(request)
@@ -163,17 +163,17 @@ def network_page(
     )
 
 
-def network_view(request: Request, view: OpenView, result: Answered[FabricChoice] | None) -> NetworkPage:
+def network_view(request: Request, view: OpenView, result: FormOutcome[FabricChoice] | None) -> NetworkPage:
     """Return the page of a choice with the switches that the state holds."""
     return network_page(request, view, result, None if result is None else SWITCHED(view))
 
 
-def switch_view(request: Request, view: OpenView, result: Answered[FabricPlan] | None) -> NetworkPage:
+def switch_view(request: Request, view: OpenView, result: FormOutcome[FabricPlan] | None) -> NetworkPage:
     """Return the page of the switches with the choice that the state holds."""
     return network_page(request, view, WEIGHED(view), result)
 
 
-def switch_part(result: Answered[FabricPlan], voice: Voice) -> SwitchPart:
+def switch_part(result: FormOutcome[FabricPlan], voice: Voice) -> SwitchPart:
     """Return the part of the switches, or of the previous ones if these are refused."""
     plan = result.answer
     drawn = topology(plan, voice) if plan else None

@@ -21,7 +21,7 @@ from app.features.operation.readiness import NEEDED, Readiness
 from app.platform.web.api import problems
 from app.platform.web.auth import BEARER
 from app.platform.web.deps import InstallationDep
-from app.platform.web.problems import NotAllowed
+from app.platform.web.problems import Forbidden
 from app.platform.web.rights import name_of
 from app.platform.web.security import FORWARDED
 from app.platform.workspace import Installation
@@ -92,7 +92,7 @@ def admit(request: Request, token: str) -> None:
     host = request.client.host if request.client else ""
     # Behind a proxy every request comes from this machine.
     if not is_loopback(host) or any(FORWARDED.fullmatch(name) for name in request.headers):
-        raise NotAllowed("server metrics can be read only from the server's own machine or with a token")
+        raise Forbidden("server metrics can be read only from the server's own machine or with a token")
 
 
 def is_loopback(host: str) -> bool:

@@ -15,7 +15,7 @@ from app.features.studies.service import drop_unsaved
 from app.platform import sessions
 from app.platform.retention import KINDS
 from app.platform.store.queries import now
-from app.platform.store.upload_files import KeptFile, UploadFiles
+from app.platform.store.upload_files import StoredFile, UploadFiles
 from app.platform.workspace import LOCAL_WORKSPACE, Installation, Workspace
 from app.telemetry import CHORES
 
@@ -30,7 +30,7 @@ set years ahead must not delete new data."""
 
 
 @dataclass(slots=True)
-class Purged:
+class PurgeCounts:
     """Number of deleted objects by kind."""
 
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*KINDS, "files"), 0))
@@ -40,9 +40,9 @@ class Purged:
 
 def purge(
     installation: Installation, moment: datetime, *, dry_run: bool = False, at_once: bool = False
-) -> Purged:
+) -> PurgeCounts:
     """Delete expired data of every workspace, and files without a reference."""
-    purged = Purged()
+    purged = PurgeCounts()
     for workspace in installation.workspaces():
         with workspace.transaction() as repository:
             trusted = dry_run or at_once or repository.retention.steady(moment, LONGEST_SILENCE) >= STEADY
@@ -128,7 +128,7 @@ def purge_files(installation: Installation, dry_run: bool) -> int:
     return removed
 
 
-def unreferenced_files(installation: Installation, files: UploadFiles) -> list[KeptFile]:
+def unreferenced_files(installation: Installation, files: UploadFiles) -> list[StoredFile]:
     """Return the stored files that no upload refers to."""
     referenced = {}
     for workspace in installation.workspaces():

@@ -31,7 +31,7 @@ from app.features.studies.service import estimate_option
 from app.platform.rates import CostClass
 from app.platform.web.contexts import REFUSAL, Form, grouped
 from app.platform.web.locale import voice_of
-from app.platform.web.query_forms import Answered, QueryForm
+from app.platform.web.query_forms import FormOutcome, QueryForm
 from app.platform.web.rights import page_router
 from app.platform.workspace import Workspace
 
@@ -62,7 +62,10 @@ def map_cells(question: StudyQuestion, terms: PlanQuestion, search: Search) -> S
 
 
 def plans_page(
-    request: Request, view: OpenView, result: Answered[Search] | None, laid: Answered[ModelMapping] | None
+    request: Request,
+    view: OpenView,
+    result: FormOutcome[Search] | None,
+    laid: FormOutcome[ModelMapping] | None,
 ) -> PlansPage:
     """Return the page of a search, or just the form without one."""
     voice, frame, question = voice_of(request), view.frame, view.question
@@ -101,7 +104,7 @@ def plans_page(
     )
 
 
-def plan_view(request: Request, view: OpenView, result: Answered[Search] | None) -> PlansPage:
+def plan_view(request: Request, view: OpenView, result: FormOutcome[Search] | None) -> PlansPage:
     """Return the page of a search with the mapping that the state holds."""
     question = view.question
     mapped = (
@@ -112,12 +115,12 @@ def plan_view(request: Request, view: OpenView, result: Answered[Search] | None)
     return plans_page(request, view, result, MAPPED(view) if mapped else None)
 
 
-def mapping_view(request: Request, view: OpenView, result: Answered[ModelMapping] | None) -> PlansPage:
+def mapping_view(request: Request, view: OpenView, result: FormOutcome[ModelMapping] | None) -> PlansPage:
     """Return the page of a mapping with the search that the state holds."""
     return plans_page(request, view, SEARCHED(view), result)
 
 
-def mapping_part(frame: StudyFrame, result: Answered[ModelMapping]) -> MappingPart:
+def mapping_part(frame: StudyFrame, result: FormOutcome[ModelMapping]) -> MappingPart:
     """Return the part of a mapping, or of the previous one if this one is refused."""
     mapping = result.answer
     knobs = {} if mapping is None or result.stale else mapping_knobs(result.form, frame.option)

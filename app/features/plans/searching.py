@@ -18,7 +18,7 @@ from app.estimating.deciding import Decision, decide, risk_of, run_totals
 from app.estimating.defaults import plan_defaults, system_defaults
 from app.estimating.documents import Part
 from app.estimating.nearest import UNVALIDATED
-from app.estimating.plan_search import Risk, Searched, memory_of, search_space
+from app.estimating.plan_search import Risk, SearchRanking, memory_of, search_space
 from app.estimating.ranges import common_normals, quantity, residual_factors
 from app.estimating.regimes import regimes
 from app.estimating.request import EstimateRequest, PlanInput
@@ -249,7 +249,7 @@ def _best(
     return answer
 
 
-def _fastest_of(searched: Searched, wanted: PlanInput) -> Indices:
+def _fastest_of(searched: SearchRanking, wanted: PlanInput) -> Indices:
     """Return the index of the best plan that matches a wanted one; empty if none fits."""
     like = searched.evaluated.fits.copy()
     space = searched.space

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 from app.catalog.books import MOST_ROWS, BookRow
-from app.errors import BadInput, Conflict, FieldError, Message, NotFound, Overtaken, TooLarge
+from app.errors import BadInput, Conflict, FieldError, Message, NotFound, TooLarge, VersionConflict
 from app.estimating.names import fault_of_name
 from app.features.price_books.model import (
     BookVersion,
@@ -28,7 +28,7 @@ from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, page_of
 from app.platform.references import existing, no_such
-from app.platform.store.document_queries import VersionTaken
+from app.platform.store.document_queries import DuplicateVersion
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.tables import PriceBookRecord, PriceBookVersion
 from app.platform.workspace import Workspace
@@ -159,13 +159,13 @@ def _change(
             rows = edit([BookRow(**entry) for entry in before.rows])
             version = _version(identifier, current + 1, new_name or record.name, comment, rows)
             repository.book_versions.add_version(record, version, now())
-    except VersionTaken:
+    except DuplicateVersion:
         raise _changed_meanwhile(get_book(workspace, identifier).newest, current) from None
     return get_book(workspace, identifier)
 
 
-def _changed_meanwhile(current: int, expected: int) -> Overtaken:
-    return Overtaken.at(
+def _changed_meanwhile(current: int, expected: int) -> VersionConflict:
+    return VersionConflict.at(
         "If-Match",
         "the price book has changed in the meantime (version {found}, not {expected}); reload it",
         found=current,

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-from app.errors import AppError, BadInput, Conflict, Message, Overtaken, Unprocessable
+from app.errors import AppError, BadInput, Conflict, Message, Unprocessable, VersionConflict
 from app.estimating.documents import Text
 from app.estimating.names import STORED
 from app.estimating.request import EstimateRequest
@@ -377,9 +377,9 @@ def check_draft(record: ProposalRecord) -> None:
         )
 
 
-def changed_meanwhile(current: int, expected: int) -> Overtaken:
+def changed_meanwhile(current: int, expected: int) -> VersionConflict:
     """Return the error for an edit based on another version than the current one."""
-    return Overtaken.at(
+    return VersionConflict.at(
         "If-Match",
         "the proposal has changed in the meantime (version {found}, not {expected}); reload it",
         found=current,

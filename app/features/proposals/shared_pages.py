@@ -19,7 +19,7 @@ from app.platform.web.auth import reach_of
 from app.platform.web.deps import InstallationDep
 from app.platform.web.forms import read_fields, typed
 from app.platform.web.locale import language_of
-from app.platform.web.problems import NotAllowed
+from app.platform.web.problems import Forbidden
 from app.platform.web.rendering import render
 from app.platform.web.requirements import count_reading
 from app.platform.web.rights import with_link
@@ -68,7 +68,7 @@ def unlocked_proposal(
     """Return the proposal of a link and its workspace; raises an error before it is unlocked."""
     shared = open_link(request, installation, token, form)
     if shared.proposal is None:
-        raise NotAllowed("open the link in a browser and enter its passphrase first")
+        raise Forbidden("open the link in a browser and enter its passphrase first")
     return shared.proposal, shared.workspace
 
 

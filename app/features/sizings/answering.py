@@ -40,7 +40,7 @@ from app.features.sizings.search import SystemSearch, Watch, by_count, nobody
 
 
 @dataclass(frozen=True, slots=True)
-class Sized:
+class SizingSamples:
     """A sizing with the samples needed to judge it under other limits."""
 
     document: Sizing
@@ -52,7 +52,7 @@ MOST_ROWS = 500
 """Most rows of a layer table, because every option repeats it in its own estimate request."""
 
 
-def size(request: SizingRequest, context: SizingContext, watch: Watch = nobody) -> Sized:
+def size(request: SizingRequest, context: SizingContext, watch: Watch = nobody) -> SizingSamples:
     """Return the sizing of a request, with an empty ``id`` for the caller to fill in."""
     rows = len(request.model.layers or ())
     if rows > MOST_ROWS:
@@ -95,7 +95,7 @@ def size(request: SizingRequest, context: SizingContext, watch: Watch = nobody) 
         for option in search.options
         if option.document.fits
     }
-    return Sized(document, samples)
+    return SizingSamples(document, samples)
 
 
 def with_curve(document: Sizing, options: Sequence[SampledOption]) -> Sizing:

@@ -12,12 +12,12 @@ from app.features.sizings.model import ScalingCurve, Sizing, SizingRequest, Sizi
 from app.features.sizings.service import OPTIONS
 from app.platform.listing import Page
 from app.platform.rates import CostClass
-from app.platform.web.api import ASK, LIST, READ, Narrowing, api_router
+from app.platform.web.api import ASK, LIST, READ, AnswerSelection, api_router
 from app.platform.web.deps import ID, CursorQuery, GoneDep, KeyHeader, ListDep, ModelQuery, WorkspaceDep
 from app.platform.web.examples import SCALING, SIZING
 from app.platform.web.requirements import LARGE_BODY, Right, requires
 
-SIZINGS = Narrowing(
+SIZINGS = AnswerSelection(
     Sizing,
     *("id", "name", "currency", "outcome", "recommended", "ranked_by", "cheapest", "fastest", "nearest"),
     *("next", "considered", "searched", "left_out", "pareto", *WARNED),

@@ -123,7 +123,7 @@ def asked_of(content: StudyContent) -> dict[str, Any] | None:
     }
 
 
-class Stopped(Exception):
+class SizingCancellation(Exception):
     """Nobody waits for the answer any more."""
 
 
@@ -169,7 +169,7 @@ class WatchedSearch:
                 lambda: self._stopped,
             )
             self.state = replace(self.state, status="done", done=self.state.total)
-        except (Stopped, ClientGone):
+        except (SizingCancellation, ClientGone):
             pass
         except AppError as error:
             self.state = replace(self.state, status="failed", message=error.message)
@@ -180,5 +180,5 @@ class WatchedSearch:
 
     def _watch(self, done: int, total: int, system: str) -> None:
         if self._stopped:
-            raise Stopped
+            raise SizingCancellation
         self.state = SearchState("running", done, total, system)

@@ -326,4 +326,4 @@ def follow_search(request: Request, workspace: WorkspaceDep, identifier: str) ->
         finally:
             search.stop()
 
-    return event_stream.Followed(events(), request.app.state.streams, get_principal(request))
+    return event_stream.EventResponse(events(), request.app.state.streams, get_principal(request))

@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from app.errors import BadInput, NotFound
 from app.estimating.names import STORED
 from app.estimating.version import engine_version
-from app.features.sizings.answering import Sized, judged, scaling, size
+from app.features.sizings.answering import SizingSamples, judged, scaling, size
 from app.features.sizings.judging import SampledOption, sampled_option, samples_of, stored_samples
 from app.features.sizings.model import ScalingCurve, Sizing, SizingOption, SizingRequest, SizingSummary, check
 from app.features.sizings.search import Watch, nobody
@@ -66,7 +66,7 @@ def make_sizing(workspace: Workspace, request: SizingRequest, key: str | None, l
     return paged(sizing, limit, None)
 
 
-def _row(identifier: str, request: SizingRequest, sized: Sized) -> SizingRow:
+def _row(identifier: str, request: SizingRequest, sized: SizingSamples) -> SizingRow:
     return SizingRow(
         id=identifier,
         label=sized.document.name[:300],

@@ -62,7 +62,7 @@ class FoundSystem(Document):
     favourite: bool = Field(description="Whether the reader marked it.")
 
 
-class Found(Document):
+class SearchResults(Document):
     """What a search finds."""
 
     models: list[FoundModel] = Field(description="Models, those used last first.")
@@ -108,7 +108,7 @@ class Target:
         return not SIZE.fullmatch(whole) and any(whole in plain(text) for text in self.texts)
 
 
-def find_models(workspace: Workspace, sought: str, recent: Sequence[Recent]) -> Found:
+def find_models(workspace: Workspace, sought: str, recent: Sequence[Recent]) -> SearchResults:
     """Return matching models; without a search, recent and featured ones."""
     used = {name: rank for rank, name in enumerate(dict.fromkeys(study.model for study in recent))}
     models = [
@@ -154,7 +154,7 @@ def find_models(workspace: Workspace, sought: str, recent: Sequence[Recent]) -> 
     if not sought:
         models = [model for model in models if model.used or model.kind == "profile" or model.id in FEATURED]
         models = models[:MOST_SHOWN]
-    return Found(
+    return SearchResults(
         models=models[:MOST_FOUND],
         systems=[],
         more=max(len(models) - MOST_FOUND, 0) if sought else 0,
@@ -169,7 +169,7 @@ def exact(model: FoundModel) -> set[str]:
 
 def find_systems(
     workspace: Workspace, sought: str, excluded: Iterable[str], favourites: Iterable[str]
-) -> Found:
+) -> SearchResults:
     """Return matching systems: favourites, then own, then common ones, then the others."""
     chips = workspace.catalogue.chips.documents
     chosen, marked = set(excluded), set(favourites)
@@ -198,6 +198,6 @@ def find_systems(
     systems.sort(
         key=lambda system: (not system.favourite, not system.id.startswith(PREFIX), system.id not in COMMON)
     )
-    return Found(
+    return SearchResults(
         models=[], systems=systems[:MOST_FOUND], more=max(len(systems) - MOST_FOUND, 0), published_name=False
     )

@@ -15,7 +15,7 @@ from starlette.datastructures import FormData, UploadFile
 from app.errors import AppError, BadInput, FieldError, Message, NotFound
 from app.estimating.schema import Document
 from app.features.start.examples import EXAMPLES
-from app.features.start.finding import Found, find_models, find_systems
+from app.features.start.finding import SearchResults, find_models, find_systems
 from app.features.start.question import (
     FIND_SYSTEM,
     PROFILE,
@@ -64,7 +64,7 @@ FIND_MODEL, SAMPLE = "find", "workload.workload_id"
 class FoundModels:
     """Models that a search found."""
 
-    found: Found
+    found: SearchResults
     own: str
     """Query of the systems to keep with another model; empty, or beginning with &."""
 
@@ -94,7 +94,7 @@ class StartPage:
     find: str
     find_system: str
     models: FoundModels
-    found_systems: Found | None
+    found_systems: SearchResults | None
     """Result of a search without JavaScript."""
     examples: Sequence[Example]
     recent: Sequence[Recent]
@@ -146,7 +146,7 @@ def sample_name(workspace: Workspace, identifier: str) -> str:
         return identifier
 
 
-class Suggested(Document):
+class Suggestion(Document):
     """What the form starts from with a model."""
 
     workload: dict[str, Any] = Field(description="Training of the model.")
@@ -159,7 +159,7 @@ class Offer(Document):
 
     models: list[Model]
     systems: list[System]
-    suggested: Suggested | None
+    suggested: Suggestion | None
     """For the model of the address."""
 
 
@@ -172,7 +172,7 @@ def show_offer(workspace: WorkspaceDep, query: QueryDep) -> Offer:
     if model := model_of(values):
         filled = arranged(workspace, filled_draft(workspace, values).form.values)
         workload = workload_of(filled)
-        suggested = Suggested(
+        suggested = Suggestion(
             workload=workload,
             systems={name: whole(filled[f"count.{name}"][0]) or 1 for name in filled["system"]},
             least=least_counts(model, workload, workspace.context()),

@@ -28,7 +28,7 @@ from app.platform.rates import CostClass
 from app.platform.web.deps import WorkspaceDep
 from app.platform.web.forms import checked
 from app.platform.web.locale import voice_of
-from app.platform.web.query_forms import Answered, QueryForm
+from app.platform.web.query_forms import FormOutcome, QueryForm
 from app.platform.web.rendering import DISPLAY_PARAMS, data_path, displayed, render
 from app.platform.web.requirements import requires
 from app.platform.wording.voice import Voice, written
@@ -323,13 +323,13 @@ def study_view(
     *,
     usual: Callable[[StudyQuestion], Mapping[str, str]],
     answer: Callable[[StudyQuestion, Body], Result],
-    page: Callable[[Request, OpenView, Answered[Result] | None], object],
+    page: Callable[[Request, OpenView, FormOutcome[Result] | None], object],
     suits: Suits | None = is_estimate,
     asked: Callable[[Mapping[str, str]], bool] = bool,
     cost: CostClass | None = None,
     part_of: str = "",
     files: Mapping[str, Callable[[Request, Result], Response]] | None = None,
-) -> Callable[[OpenView], Answered[Result]]:
+) -> Callable[[OpenView], FormOutcome[Result]]:
     """Serve a view of a study whose form holds a request: as a page, and its answer as JSON.
 
     ``usual`` returns the fields that the study fills in; only differences from them are stored. A page gets
@@ -370,7 +370,7 @@ def study_view(
             return render(request, template, page(request, view, None))
         fields, before = fields_of(view, question)
         if not asked(fields):
-            return render(request, template, page(request, view, Answered(form.form(fields), None, "")))
+            return render(request, template, page(request, view, FormOutcome(form.form(fields), None, "")))
         answered = form.answer(fields, before, lambda body: answer(question, body))
         if view.typed and not answered.stale:
             start = usual(question)
@@ -379,7 +379,7 @@ def study_view(
         status = answered.status if view.typed else 200
         return render(request, template, page(request, view, answered), status=status)
 
-    def answer_stored(view: OpenView) -> Answered[Result]:
+    def answer_stored(view: OpenView) -> FormOutcome[Result]:
         question = view.question
         assert question is not None, "no option of the study suits the view"
         fields = form.filled({**usual(question), **view.state.content.views.get(name, {})})

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.errors import AppError, Conflict, FieldError, Message, NotFound, Overtaken
+from app.errors import AppError, Conflict, FieldError, Message, NotFound, VersionConflict
 from app.estimating.documents import Estimate
 from app.estimating.names import STORED
 from app.estimating.request import EstimateRequest
@@ -316,14 +316,14 @@ def check_edit(workspace: Workspace, study: Study, expected: int | None) -> None
     raise _changed_meanwhile(study.version, expected, changes)
 
 
-def _changed_meanwhile(current: int, expected: int, changes: Sequence[StudyChange] = ()) -> Overtaken:
+def _changed_meanwhile(current: int, expected: int, changes: Sequence[StudyChange] = ()) -> VersionConflict:
     message = Message(
         "the study has changed in the meantime (version {found}, not {expected}); reload it",
         {"found": current, "expected": expected},
     )
     texts = ((_path(change), change.text) for change in changes)
     errors = [FieldError(path, Message(text.template, text.values)) for path, text in texts]
-    return Overtaken(message, [FieldError("If-Match", message), *errors])
+    return VersionConflict(message, [FieldError("If-Match", message), *errors])
 
 
 def _path(change: StudyChange) -> str:

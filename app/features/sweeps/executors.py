@@ -14,7 +14,7 @@ from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING
 
 from app.errors import BadInput, Message
-from app.features.sweeps.run import WorkerPool, WorkersFailed
+from app.features.sweeps.run import WorkerFailure, WorkerPool
 from app.platform.worker_processes import leave_with_parent
 
 if TYPE_CHECKING:
@@ -177,5 +177,5 @@ class DaskWorkerPool:
             raise self._unusable("the Dask scheduler {address} has no workers") from None
         return client
 
-    def _unusable(self, template: str) -> WorkersFailed:
-        return WorkersFailed(Message(template, {"address": self._address}))
+    def _unusable(self, template: str) -> WorkerFailure:
+        return WorkerFailure(Message(template, {"address": self._address}))

@@ -35,7 +35,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Computed:
+class ChunkResult:
     """The rows of a chunk, and the versions that computed them."""
 
     rows: list[SweepRow]
@@ -49,11 +49,11 @@ def versions_of(context: SizingContext) -> tuple[str, str]:
     return engine_version(context.catalog.version), context.catalog.version
 
 
-def compute(chunk: Chunk, make_context: ContextMaker) -> Computed:
+def compute(chunk: Chunk, make_context: ContextMaker) -> ChunkResult:
     started = time.thread_time()
     context = chunk.uploads.within(make_context())
     rows = [row_at(point, context) for point in chunk.points]
-    return Computed(rows, versions_of(context), time.thread_time() - started)
+    return ChunkResult(rows, versions_of(context), time.thread_time() - started)
 
 
 def row_at(point: SweepPoint, context: SizingContext) -> SweepRow:
@@ -82,7 +82,7 @@ POLL_SECONDS = 0.2
 """Longest wait for rows before checking again whether the sweep is cancelled. [s]"""
 
 
-class WorkersFailed(AppError):
+class WorkerFailure(AppError):
     """The workers cannot compute any point."""
 
     status = 503
@@ -150,7 +150,7 @@ class _Dispatcher:
     make_context: ContextMaker
     versions: tuple[str, str]
     charge: Callable[[float], None]
-    running: dict[Future[Computed], tuple[Chunk, Executor]] = field(default_factory=dict)
+    running: dict[Future[ChunkResult], tuple[Chunk, Executor]] = field(default_factory=dict)
     retries: deque[Chunk] = field(default_factory=deque)
     suspects: deque[Chunk] = field(default_factory=deque)
     """Single points that may have crashed their worker; each runs when nothing else does."""
@@ -230,7 +230,7 @@ class _Dispatcher:
 
     def check_versions(self, versions: tuple[str, str]) -> None:
         if versions != self.versions:
-            raise WorkersFailed(
+            raise WorkerFailure(
                 Message(
                     "the workers run Rackline {theirs} with catalogue {their_catalog}, this "
                     "server runs {ours} with {our_catalog}; install the same on both",
@@ -244,9 +244,9 @@ class _Dispatcher:
             )
 
 
-def failed() -> WorkersFailed:
+def failed() -> WorkerFailure:
     """Return the error for workers that crash without returning a row."""
-    return WorkersFailed(
+    return WorkerFailure(
         Message(
             "the workers keep crashing without computing anything; they may be short of memory "
             "or unable to import Rackline"
@@ -254,10 +254,10 @@ def failed() -> WorkersFailed:
     )
 
 
-def unable(error: Exception) -> WorkersFailed:
+def unable(error: Exception) -> WorkerFailure:
     """Return the error for workers that raise, for example if Rackline is not installed there."""
     reason = f"{type(error).__name__}: {error}"[:300]
-    return WorkersFailed(Message("the workers cannot compute: {reason}", {"reason": reason}))
+    return WorkerFailure(Message("the workers cannot compute: {reason}", {"reason": reason}))
 
 
 def _chunked(points: Iterator[SweepPoint], uploads: UploadSet) -> Iterator[Chunk]:

@@ -29,7 +29,7 @@ from app.platform.rates import CostClass
 from app.platform.web.contexts import DrawingView, FigureView, Form
 from app.platform.web.contexts import view as figure_view
 from app.platform.web.locale import voice_of
-from app.platform.web.query_forms import Answered, QueryForm
+from app.platform.web.query_forms import FormOutcome, QueryForm
 from app.platform.web.rights import page_router
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice
@@ -55,7 +55,7 @@ def usual_partitions(question: StudyQuestion) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedTeam:
+class TeamSlots:
     """Devices given to one request."""
 
     team: str
@@ -70,7 +70,7 @@ class PartitionsPage:
     """Teams on one system: side by side in partitions, and one after the other in a queue."""
 
     frame: StudyFrame
-    result: Answered[PartitionPlan] | None
+    result: FormOutcome[PartitionPlan] | None
     """The partitions; None where no option suits the view."""
     rows: Sequence[int]
     """Numbers of the rows of the form of partitions."""
@@ -81,8 +81,8 @@ class PartitionsPage:
     drawing: PodDrawing | None
     picture: DrawingView | None
     """The same as a file."""
-    placed: Sequence[PlacedTeam]
-    queue: Answered[QueueAnswer] | None
+    placed: Sequence[TeamSlots]
+    queue: FormOutcome[QueueAnswer] | None
     queue_rows: Sequence[int]
     """Numbers of the rows of the form of the queue."""
     scale: Scale | None
@@ -92,7 +92,7 @@ class PartitionsPage:
     """Time to train of the option, and its number of devices; None where unknown."""
 
 
-def placed_teams(plan: PartitionPlan) -> list[PlacedTeam]:
+def placed_teams(plan: PartitionPlan) -> list[TeamSlots]:
     teams = []
     for index in sorted({placement.request for placement in plan.placements}):
         placements = [placement for placement in plan.placements if placement.request == index]
@@ -101,7 +101,7 @@ def placed_teams(plan: PartitionPlan) -> list[PlacedTeam]:
         ]
         profile = placements[0].slice or ""
         devices = len(placements) if profile else sum(block.devices for block in placements)
-        teams.append(PlacedTeam(placements[0].team, devices, profile, list(dict.fromkeys(places))))
+        teams.append(TeamSlots(placements[0].team, devices, profile, list(dict.fromkeys(places))))
     return teams
 
 
@@ -113,8 +113,8 @@ def picture_of(plan: PartitionPlan, drawing: PodDrawing, voice: Voice) -> Drawin
 def teams_page(
     request: Request,
     view: OpenView,
-    result: Answered[PartitionPlan] | None,
-    queue: Answered[QueueAnswer] | None,
+    result: FormOutcome[PartitionPlan] | None,
+    queue: FormOutcome[QueueAnswer] | None,
 ) -> PartitionsPage:
     form = Form() if result is None else result.form
     plan, voice = None if result is None else result.answer, voice_of(request)
@@ -155,7 +155,7 @@ def has_teams(fields: Mapping[str, str]) -> bool:
 
 
 def partitions_page(
-    request: Request, view: OpenView, result: Answered[PartitionPlan] | None
+    request: Request, view: OpenView, result: FormOutcome[PartitionPlan] | None
 ) -> PartitionsPage:
     queue = other_part(view, "queues", QUEUE_FORM, usual_queue, has_jobs, queue_of)
     return teams_page(request, view, result, queue)
@@ -180,13 +180,13 @@ def other_part(
     form: QueryForm[Any],
     usual: Callable[[StudyQuestion], Mapping[str, str]],
     is_asked: Callable[[Mapping[str, str]], bool],
-    answer: Callable[[OpenView], Answered[Shown]],
-) -> Answered[Shown] | None:
+    answer: Callable[[OpenView], FormOutcome[Shown]],
+) -> FormOutcome[Shown] | None:
     """Return the other part of the page from the saved fields; only its form where they ask nothing."""
     if view.question is None:
         return None
     fields = form.filled({**usual(view.question), **view.state.content.views.get(name, {})})
-    return answer(view) if is_asked(fields) else Answered(form.form(fields), None, "")
+    return answer(view) if is_asked(fields) else FormOutcome(form.form(fields), None, "")
 
 
 def figures_of(answer: QueueAnswer, voice: Voice) -> list[FigureView]:
@@ -229,7 +229,7 @@ def has_jobs(fields: Mapping[str, str]) -> bool:
 JOBS = re.compile(r"teams\.\d+\.(jobs_per_month|hours)")
 
 
-def queues_page(request: Request, view: OpenView, result: Answered[QueueAnswer] | None) -> PartitionsPage:
+def queues_page(request: Request, view: OpenView, result: FormOutcome[QueueAnswer] | None) -> PartitionsPage:
     plan = other_part(view, "partitions", PARTITION_FORM, usual_partitions, has_teams, partitions_of)
     return teams_page(request, view, plan, result)
 

@@ -21,7 +21,7 @@ from app.profiles.presets import presets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filled:
+class TrainingDefaults:
     """Training of the model that a form is filled with."""
 
     model: str
@@ -63,7 +63,7 @@ LENGTH = "length"
 Values = Mapping[str, Sequence[str]]
 
 
-def fill(workspace: Workspace, values: Values) -> tuple[dict[str, Sequence[str]], Filled | None]:
+def fill(workspace: Workspace, values: Values) -> tuple[dict[str, Sequence[str]], TrainingDefaults | None]:
     """Fill the training of the model into the empty fields of a form.
 
     Values filled in for another model are replaced; cleared fields stay empty.
@@ -91,7 +91,7 @@ def fill(workspace: Workspace, values: Values) -> tuple[dict[str, Sequence[str]]
     training = usual_training(profile, workspace.sizing.catalog)
     limit = profile.default_seq_len if profile.limited else None
     length = plain_number(next(iter(fields.get(f"{PREFIX}seq_len", ())), ""))
-    return fields, Filled(
+    return fields, TrainingDefaults(
         model=profile.name,
         why=training.why,
         assumed=training.assumed,
@@ -159,7 +159,7 @@ class Draft:
     """A form, the training it is filled with, and why it was refused."""
 
     form: Form
-    filled: Filled | None = None
+    filled: TrainingDefaults | None = None
     message: Message | None = None
 
     def refused(self, error: AppError | ValidationError, systems: Sequence[str] = ()) -> Draft:

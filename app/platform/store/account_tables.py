@@ -9,7 +9,7 @@ from sqlalchemy import BigInteger, ForeignKeyConstraint, Index, UniqueConstraint
 from sqlmodel import Field, SQLModel
 
 from app.platform.store.queries import DOCUMENT, UtcDateTime, now
-from app.platform.store.tables import Owned
+from app.platform.store.tables import OwnedRow
 
 
 class Account(SQLModel, table=True):
@@ -132,7 +132,7 @@ class LoginAttempt(SQLModel, table=True):
     """Before this moment no attempt is looked at."""
 
 
-class ApiKeyRecord(Owned, table=True):
+class ApiKeyRecord(OwnedRow, table=True):
     """A key of the API; of its secret only the hash is kept."""
 
     __tablename__ = "api_key"
@@ -169,7 +169,7 @@ class RateWindow(SQLModel, table=True):
     """When it counts no longer."""
 
 
-class WebhookRecord(Owned, table=True):
+class WebhookRecord(OwnedRow, table=True):
     """A URL that receives event messages."""
 
     __tablename__ = "webhook"
@@ -194,7 +194,7 @@ class WebhookRecord(Owned, table=True):
     updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
-class WebhookDelivery(Owned, table=True):
+class WebhookDelivery(OwnedRow, table=True):
     """A message to one webhook: written with the event it tells of, sent later."""
 
     __tablename__ = "webhook_delivery"

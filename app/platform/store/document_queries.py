@@ -199,7 +199,7 @@ class StudyQueries(Queries):
         self._session.flush()
 
 
-class VersionTaken(Exception):
+class DuplicateVersion(Exception):
     """Somebody else has made this version meanwhile."""
 
 
@@ -219,7 +219,7 @@ class BookQueries(Queries):
         try:
             self._session.flush()
         except IntegrityError as error:
-            raise VersionTaken from error
+            raise DuplicateVersion from error
 
     def find(self, book_id: str, version: int) -> PriceBookVersion | None:
         return self.first(PriceBookVersion, book_id=book_id, version=version) if countable(version) else None
@@ -280,7 +280,7 @@ class AcceleratorQueries(Queries):
         try:
             self._session.flush()
         except IntegrityError as error:
-            raise VersionTaken from error
+            raise DuplicateVersion from error
 
     def find(self, identifier: str, version: int) -> AcceleratorVersion | None:
         if not countable(version):

@@ -34,7 +34,7 @@ from app.platform.store.tables import (
     EstimateRow,
     IdempotencyKey,
     JobRecord,
-    Owned,
+    OwnedRow,
     PriceBookRecord,
     Profile,
     ProposalRecord,
@@ -47,9 +47,9 @@ from app.platform.store.tables import (
 from app.platform.store.trail import TrailQueries
 from app.platform.store.upload_queries import RetentionQueries, UploadQueries
 
-Listed = TypeVar("Listed", bound=Owned)
+Listed = TypeVar("Listed", bound=OwnedRow)
 
-KINDS: dict[str, type[Owned]] = {
+KINDS: dict[str, type[OwnedRow]] = {
     "prf_": Profile,
     "wkl_": WorkloadSample,
     "est_": EstimateRow,
@@ -72,7 +72,7 @@ LARGE = ("samples",)
 """Columns of megabytes, which are read where a row is wanted whole."""
 
 
-class AlreadyAnswered(Exception):
+class AnswerExists(Exception):
     """Another request with the same key has been answered meanwhile."""
 
 
@@ -241,7 +241,7 @@ class Repository(Queries):
         try:
             self._session.flush()
         except IntegrityError as error:
-            raise AlreadyAnswered from error
+            raise AnswerExists from error
 
     def drop_idempotent_answer(self, endpoint: str, key: str) -> None:
         self.delete_rows(IdempotencyKey, endpoint=endpoint, key=key)

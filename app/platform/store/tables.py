@@ -38,7 +38,7 @@ class WorkspaceRow(SQLModel, table=True):
     """Number of the newest proposal, such as 2026-0012; the next one continues from it."""
 
 
-class Owned(SQLModel):
+class OwnedRow(SQLModel):
     """A row with an identifier of its own that belongs to a workspace."""
 
     id: str = Field(primary_key=True, max_length=40)
@@ -46,7 +46,7 @@ class Owned(SQLModel):
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
-class Profile(Owned, table=True):
+class Profile(OwnedRow, table=True):
     """An uploaded model."""
 
     __table_args__ = (
@@ -81,7 +81,7 @@ class UploadFile(SQLModel, table=True):
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
-class WorkloadSample(Owned, table=True):
+class WorkloadSample(OwnedRow, table=True):
     """What was counted in an uploaded sample of the data: lengths, never the text."""
 
     __tablename__ = "workload_sample"
@@ -95,7 +95,7 @@ class WorkloadSample(Owned, table=True):
     document: dict[str, Any] = Field(sa_type=DOCUMENT)
 
 
-class EstimateRow(Owned, table=True):
+class EstimateRow(OwnedRow, table=True):
     """An estimate as it was answered, with what was asked."""
 
     __tablename__ = "estimate"
@@ -113,7 +113,7 @@ class EstimateRow(Owned, table=True):
     document: dict[str, Any] = Field(sa_type=DOCUMENT)
 
 
-class ComparisonRecord(Owned, table=True):
+class ComparisonRecord(OwnedRow, table=True):
     """A comparison; its options are :class:`ComparisonOption`."""
 
     __tablename__ = "comparison"
@@ -149,7 +149,7 @@ class ComparisonOption(SQLModel, table=True):
     estimate_id: str | None = Field(max_length=40)
 
 
-class CalibrationRow(Owned, table=True):
+class CalibrationRow(OwnedRow, table=True):
     """A calibration as it was answered, with what was asked and the fitted profile."""
 
     __tablename__ = "calibration"
@@ -165,7 +165,7 @@ class CalibrationRow(Owned, table=True):
     """The software profile; null where runs were only held against each other."""
 
 
-class JobRecord(Owned, table=True):
+class JobRecord(OwnedRow, table=True):
     """Long work: what kind, how far it is, and who does it. Its identifier is that of what it makes."""
 
     __tablename__ = "job"
@@ -203,7 +203,7 @@ class ChoreRecord(SQLModel, table=True):
     turn_at: datetime = Field(sa_type=UtcDateTime)
 
 
-class SweepRecord(Owned, table=True):
+class SweepRecord(OwnedRow, table=True):
     """A sweep: what was asked. How far it is says the :class:`JobRecord` of the same identifier."""
 
     __tablename__ = "sweep"
@@ -240,7 +240,7 @@ class SweepRowRecord(SQLModel, table=True):
     document: dict[str, Any] = Field(sa_type=DOCUMENT)
 
 
-class SizingRow(Owned, table=True):
+class SizingRow(OwnedRow, table=True):
     """A sizing as it was answered, with what was asked and the samples behind its options."""
 
     __tablename__ = "sizing"
@@ -259,7 +259,7 @@ class SizingRow(Owned, table=True):
     """Time to train and cost by option, so that other limits can be judged without a search."""
 
 
-class PriceBookRecord(Owned, table=True):
+class PriceBookRecord(OwnedRow, table=True):
     """A price book: its newest version; every version is a :class:`PriceBookVersion`."""
 
     __tablename__ = "price_book"
@@ -295,7 +295,7 @@ class PriceBookVersion(SQLModel, table=True):
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
-class AcceleratorRecord(Owned, table=True):
+class AcceleratorRecord(OwnedRow, table=True):
     """An accelerator of a workspace: its newest version; every version is an :class:`AcceleratorVersion`."""
 
     __tablename__ = "accelerator"
@@ -332,7 +332,7 @@ class AcceleratorVersion(SQLModel, table=True):
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
-class BillRow(Owned, table=True):
+class BillRow(OwnedRow, table=True):
     """A bill of materials as it was answered, with what was asked."""
 
     __tablename__ = "bill"
@@ -346,7 +346,7 @@ class BillRow(Owned, table=True):
     document: dict[str, Any] = Field(sa_type=DOCUMENT)
 
 
-class StudyRecord(Owned, table=True):
+class StudyRecord(OwnedRow, table=True):
     """A study; what it states is in its versions."""
 
     __tablename__ = "study"
@@ -406,7 +406,7 @@ class StudyStateRecord(SQLModel, table=True):
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
-class ProposalRecord(Owned, table=True):
+class ProposalRecord(OwnedRow, table=True):
     """A proposal: what was asked and everything it says; frozen, it never changes again."""
 
     __tablename__ = "proposal"

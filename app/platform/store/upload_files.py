@@ -45,7 +45,7 @@ LOCK_PATIENCE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class KeptFile:
+class StoredFile:
     """A file that is kept."""
 
     workspace_id: str
@@ -178,11 +178,11 @@ class UploadFiles:
         """Take a file away; the caller holds the lock alone and knows that no row names it."""
         self.storage.delete(name_of(workspace_id, sha256))
 
-    def each(self) -> Iterator[KeptFile]:
+    def each(self) -> Iterator[StoredFile]:
         """Return every file that stands at an address."""
         for name in self.storage.names():
             if (match := NAME.fullmatch(name)) is not None:
-                yield KeptFile(match["workspace"], match["sha256"])
+                yield StoredFile(match["workspace"], match["sha256"])
 
     def strays(self) -> Iterator[str]:
         """Return what lies among the files and is none: parts of uploads that were broken off, and others."""

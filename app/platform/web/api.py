@@ -40,7 +40,7 @@ from app.platform.listing import Page
 from app.platform.web.bodies import StrictRequest, places_of
 from app.platform.web.forms import in_utf8
 from app.platform.web.locale import PARAMETER
-from app.platform.web.problems import MEANINGS, MEDIA_TYPE, NotAllowed, Problem, UnsupportedMediaType
+from app.platform.web.problems import MEANINGS, MEDIA_TYPE, Forbidden, Problem, UnsupportedMediaType
 from app.platform.web.requirements import LARGE_BODY, requirements_of
 from app.platform.web.rights import admitted, entitled, name_of
 from app.platform.web.validation import documents, query_names, unread_parameters, with_what_else_is_wrong
@@ -180,7 +180,7 @@ class Selection:
             known = set(documents(fields.get(name)))
 
 
-class Narrowing(Selection):
+class AnswerSelection(Selection):
     """What a route depends on whose answer may be had in part, or as a summary."""
 
     def __init__(self, kind: type[BaseModel], *summary: str, within: str = "") -> None:
@@ -234,7 +234,7 @@ def narrowed(request: Request, response: Response) -> Response:
 EXAMPLES: dict[int, AppError] = {
     400: BadInput.at("plan.tensor", "must be at least 1, not {value}", value=0),
     401: SignInRequired("this server is for members only; sign in or send an API key"),
-    403: NotAllowed("only workspace owners can view and change its members"),
+    403: Forbidden("only workspace owners can view and change its members"),
     404: NotFound.named("system", "dgx-a100", ["dgx-a100-320gb", "dgx-a100-640gb"], "system.id"),
     409: Conflict.at(
         "replicas",

@@ -10,8 +10,8 @@ from starlette.responses import Response
 from app.errors import NotFound, SignInRequired
 from app.platform.admission import Credentials, Principal, Role
 from app.platform.identity import Identity, Visitor
-from app.platform.sessions import Started
-from app.platform.web.problems import NotAllowed
+from app.platform.sessions import NewSession
+from app.platform.web.problems import Forbidden
 from app.platform.web.requirements import count_request
 from app.platform.web.security import STRANGERS_LOOK, CurrentAccess, ServerAccess
 
@@ -100,11 +100,11 @@ def get_owner(principal: PrincipalDep) -> Principal:
     if principal.account_id is None:
         raise NotFound("this server has no accounts and accepts requests from this machine only")
     if principal.role is not Role.OWNER:
-        raise NotAllowed("only workspace owners can view and change its members")
+        raise Forbidden("only workspace owners can view and change its members")
     return principal
 
 
-def keep_session(request: Request, response: Response, started: Started) -> None:
+def keep_session(request: Request, response: Response, started: NewSession) -> None:
     """Let the browser keep a session's token: for this host and its own pages, not for scripts."""
     response.set_cookie(
         cookie_name(request),

@@ -84,7 +84,7 @@ class Streams:
             self._open += Counter()  # Whoever follows nothing is forgotten.
 
 
-class Followed(StreamingResponse):
+class EventResponse(StreamingResponse):
     """An answer of events that holds a place from its beginning to its end, however it ends."""
 
     def __init__(self, events: AsyncIterator[str], streams: Streams, principal: Principal) -> None:
@@ -151,4 +151,4 @@ def response(
     if read().ended and request.headers.get("last-event-id") == END:
         return Response(status_code=204)
     events = stream(read, write, request.app.state.stopping.is_set, still_admitted(request))
-    return Followed(events, request.app.state.streams, get_principal(request))
+    return EventResponse(events, request.app.state.streams, get_principal(request))

@@ -28,13 +28,13 @@ from app.errors import (
     Conflict,
     Message,
     NotFound,
-    Overtaken,
     SignInRequired,
     Stale,
     TooLarge,
     TooMany,
     Unavailable,
     Unprocessable,
+    VersionConflict,
     of_engine,
     path,
 )
@@ -208,7 +208,7 @@ class UnsupportedMediaType(AppError):
     title = "Unsupported media type"
 
 
-class NotAllowed(AppError):
+class Forbidden(AppError):
     """Refused whatever the input."""
 
     status = 403
@@ -216,7 +216,7 @@ class NotAllowed(AppError):
     title = "Forbidden"
 
 
-class Misdirected(AppError):
+class MisdirectedRequest(AppError):
     """Sent to a host name this server does not answer to."""
 
     status = 421
@@ -237,7 +237,7 @@ BY_STATUS: dict[int, type[AppError]] = {
     for kind in (
         BadInput,
         SignInRequired,
-        NotAllowed,
+        Forbidden,
         NotFound,
         MethodNotAllowed,
         TooSlow,
@@ -245,7 +245,7 @@ BY_STATUS: dict[int, type[AppError]] = {
         Stale,
         TooLarge,
         UnsupportedMediaType,
-        Misdirected,
+        MisdirectedRequest,
         Unprocessable,
         TooMany,
         HeadTooLarge,
@@ -369,7 +369,7 @@ def install(
 
     async def of_ours(request: Request, error: Exception) -> Response:
         assert isinstance(error, AppError)
-        if isinstance(error, Overtaken) and "if-match" in request.headers:
+        if isinstance(error, VersionConflict) and "if-match" in request.headers:
             error = Stale(error.message, error.errors)
         if isinstance(error, SignInRequired):
             if wants_page(request):

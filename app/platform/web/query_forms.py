@@ -128,7 +128,7 @@ class FormFields:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered(Generic[Answer]):
+class FormOutcome(Generic[Answer]):
     """What came of a form: an answer, or what is wrong beside the last that was possible."""
 
     form: Form
@@ -191,19 +191,21 @@ class QueryForm(Generic[Asked]):
 
     def answer(
         self, values: Mapping[str, str], before: Mapping[str, str] | None, answer: Callable[[Asked], Answer]
-    ) -> Answered[Answer]:
+    ) -> FormOutcome[Answer]:
         """Return what fields come to; where they are refused, beside what those before came to."""
         try:
-            return Answered(self.form(values), answer(self.request(values)), urlencode(values))
+            return FormOutcome(self.form(values), answer(self.request(values)), urlencode(values))
         except AppError as error:
             form, status, message = self.form(values, error), error.status, error.message
         if before is not None:
             try:
                 earlier = answer(self.request(before))
-                return Answered(form, earlier, urlencode(before), stale=True, status=status, message=message)
+                return FormOutcome(
+                    form, earlier, urlencode(before), stale=True, status=status, message=message
+                )
             except AppError:
                 pass
-        return Answered(form, None, "", stale=True, status=status, message=message)
+        return FormOutcome(form, None, "", stale=True, status=status, message=message)
 
     def unplaced(self, form: Form) -> list[Message]:
         """Return what is wrong that no field of the form shows."""

@@ -19,7 +19,7 @@ from app.platform.admission import Principal, Role, Scope, actor_of, holds, thro
 from app.platform.store.trail import acting
 from app.platform.web.auth import address_of, get_principal
 from app.platform.web.deps import workspace_of
-from app.platform.web.problems import NotAllowed
+from app.platform.web.problems import Forbidden
 from app.platform.web.requirements import Right, right_of
 
 
@@ -86,7 +86,7 @@ def entitled(request: Request) -> Principal:
     for identifier in request.path_params.values():
         if not holds(workspace, str(identifier)):
             raise NotFound(Message("nothing found at {path}", {"path": request.url.path[:200]}))
-    raise NotAllowed(REASONS[right] if right is not None else Message("nobody may do this"))
+    raise Forbidden(REASONS[right] if right is not None else Message("nobody may do this"))
 
 
 async def admitted(request: Request) -> AsyncIterator[Principal]:

@@ -29,7 +29,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from app.errors import AppError, BadInput
 from app.errors import Message as Sentence
 from app.platform.json_bodies import too_large
-from app.platform.web.problems import HeadTooLarge, Misdirected, NotAllowed, problem_response
+from app.platform.web.problems import Forbidden, HeadTooLarge, MisdirectedRequest, problem_response
 
 MOST_HOPS = 20
 
@@ -326,20 +326,22 @@ def admitted(scope: Scope, headers: Headers, limit: int, reach: ServerAccess) ->
     if passed is not None:
         return passed
     if reach.alone:
-        return NotAllowed("requests through a proxy are refused as long as there are no accounts")
-    return NotAllowed("requests through a proxy are refused unless RACKLINE_TRUSTED_PROXIES lists it")
+        return Forbidden("requests through a proxy are refused as long as there are no accounts")
+    return Forbidden("requests through a proxy are refused unless RACKLINE_TRUSTED_PROXIES lists it")
 
 
 def refused(scope: Scope, headers: Headers, limit: int, reach: ServerAccess) -> AppError | None:
     """Return why a request is not let in, or None."""
     if not knows(headers.get("host", ""), reach):
         if reach.alone:
-            return Misdirected("this server answers only to the name of this machine, such as localhost")
-        return Misdirected("this server does not answer to this host name")
+            return MisdirectedRequest(
+                "this server answers only to the name of this machine, such as localhost"
+            )
+        return MisdirectedRequest("this server does not answer to this host name")
     if reach.is_stranger(scope):
-        return NotAllowed("without accounts, this server accepts requests from this machine only")
+        return Forbidden("without accounts, this server accepts requests from this machine only")
     if scope["method"] not in SAFE_METHODS and crosses_sites(headers, reach.public_url):
-        return NotAllowed("only pages of this server can request changes")
+        return Forbidden("only pages of this server can request changes")
     if "transfer-encoding" in headers and "content-length" in headers:
         return BadInput("send the body with a length or in chunks, not both")
     length = headers.get("content-length", "0")

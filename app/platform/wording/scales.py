@@ -120,7 +120,7 @@ WHOLE = {"KRW"}
 
 
 @dataclass(frozen=True, slots=True)
-class Grouping:
+class CountingUnit:
     """The unit an amount is counted in: 억, M, or one."""
 
     size: float
@@ -129,7 +129,7 @@ class Grouping:
     """Decimals that are known; below zero, digits before the point that are not."""
 
     @classmethod
-    def of(cls, amount: float, language: str, digits: int = 3) -> Grouping:
+    def of(cls, amount: float, language: str, digits: int = 3) -> CountingUnit:
         """Return the largest unit an amount is counted in, with decimals for three digits."""
         fitting = ((size, word) for size, word in GROUPS[language] if abs(amount) >= FROM.get(word, size))
         size, word = next(fitting, (1.0, ""))
@@ -157,11 +157,11 @@ def compact(amount: float, currency: str, language: str) -> str:
     >>> compact(10.594, "USD", "ko")
     '10.59달러'
     """
-    grouping = Grouping.of(amount, language)
+    grouping = CountingUnit.of(amount, language)
     if not grouping.word and currency in WHOLE:
-        grouping = Grouping(1.0, "", min(grouping.decimals, 0))
+        grouping = CountingUnit(1.0, "", min(grouping.decimals, 0))
     elif not grouping.word and abs(amount) >= 1:
-        grouping = Grouping(1.0, "", 2 if abs(amount) < 1000 else grouping.decimals)
+        grouping = CountingUnit(1.0, "", 2 if abs(amount) < 1000 else grouping.decimals)
     sign, digits = "-" if amount < 0 else "", grouping.digits(abs(amount))
     if currency == "USD" and language in DOLLARS:
         return f"{sign}{digits}{' ' if grouping.word and language == 'ko' else ''}{DOLLARS[language]}"

@@ -209,7 +209,7 @@ class Voice:
 
     def count(self, value: float) -> str:
         """Write a large count as it is spoken: 174.6B, 1,746억, or 1746亿; a round one as 100M, 1억, 1亿."""
-        return scales.Grouping.of(value, self.language, digits=4).digits(value, trim=True)
+        return scales.CountingUnit.of(value, self.language, digits=4).digits(value, trim=True)
 
     def _placed(self, name: str, value: object) -> str:
         """Write the value of a place; in some places it is an identifier that stands for words."""
@@ -228,7 +228,9 @@ class Voice:
                 return self.value(values.get("whole", values["amount"]), values["currency"])
             if self.language != "en" and template_of(value) in COUNT_WORDS:
                 counted: Mapping[str, Any] = value["values"] if isinstance(value, Mapping) else value.values
-                return scales.Grouping.of(counted["count"], self.language).digits(counted["count"], trim=True)
+                return scales.CountingUnit.of(counted["count"], self.language).digits(
+                    counted["count"], trim=True
+                )
             return self.say(value)
         if isinstance(value, bool):
             return self.gettext("yes") if value else self.gettext("no")
@@ -314,7 +316,7 @@ class Voice:
         if quantity is None or quantity.low == quantity.high:
             return ""
         if quantity.unit in CURRENCIES:
-            shown = scales.Grouping.of(quantity.value, self.language)
+            shown = scales.CountingUnit.of(quantity.value, self.language)
             return self._between(*(shown.digits(end) for end in (quantity.low, quantity.high)))
         if quantity.unit == "1":
             decimals = self._decimals_of_share(quantity)
@@ -363,7 +365,7 @@ class Voice:
 
     def amount(self, value: float) -> str:
         """Write a round amount of money on an axis, whose title names the currency."""
-        return scales.Grouping.of(value, self.language).digits(value, trim=True)
+        return scales.CountingUnit.of(value, self.language).digits(value, trim=True)
 
     def full(self, value: float | None, unit: str) -> str:
         """Write an amount of money to the last digit that counts: won without decimals."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.errors import BadInput
 from app.estimating.estimate import estimate
 from app.estimating.request import EstimateRequest
-from app.features.sizings.answering import Sized, restated, size
+from app.features.sizings.answering import SizingSamples, restated, size
 from app.features.sizings.judging import sampled_option
 from app.features.sizings.model import KINDS, Sizing, SizingOption, SizingRequest
 from app.features.sizings.words import sentences
@@ -24,12 +24,12 @@ WON = 1e9
 
 
 @pytest.fixture(scope="module")
-def whole() -> Sized:
+def whole() -> SizingSamples:
     """Owned and rented systems at a few counts, without limits."""
     return size(asked(systems=SYSTEMS, counts=[1, 2, 4, 8]), sizing_context())
 
 
-def under(whole: Sized, **limits: Any) -> Sizing:
+def under(whole: SizingSamples, **limits: Any) -> Sizing:
     """Return a sizing judged under limits."""
     options = [sampled_option(one, whole.samples.get(one.id)) for one in whole.document.options]
     return restated(whole.document, options, whole.document.request.model_copy(update=limits))
@@ -86,7 +86,7 @@ def test_gpt3_175b_in_30_days_for_1_billion_won_names_what_it_costs_to_buy() -> 
     assert any("구매할 수 있습니다" in one for one in korean)
 
 
-def test_only_rented_systems_within_a_budget_say_what_buying_takes(whole: Sized) -> None:
+def test_only_rented_systems_within_a_budget_say_what_buying_takes(whole: SizingSamples) -> None:
     found = under(whole, deadline_s=5 * 3600.0, budget=1500.0)
     assert found.outcome == "met" and found.ranked_by == "run"
     kinds = {option.acquisition: option.budget_kind for option in found.options}
@@ -97,7 +97,7 @@ def test_only_rented_systems_within_a_budget_say_what_buying_takes(whole: Sized)
     assert any("구매로는 예산을 맞출 수 없습니다" in one for one in said(found, "ko"))
 
 
-def test_the_three_costs_are_those_of_the_estimate(whole: Sized) -> None:
+def test_the_three_costs_are_those_of_the_estimate(whole: SizingSamples) -> None:
     for identifier in ("dgx-a100-640gb-x4", "aws-p4d-x2", "bow-pod16-x1"):
         option = by_id(whole.document)[identifier]
         answer = estimate(EstimateRequest.model_validate(option.estimate), sizing_context())
@@ -129,7 +129,7 @@ def test_a_superpod_costs_what_its_machines_and_their_network_do() -> None:
 @settings(max_examples=30, deadline=None)
 @given(st.floats(1e3, 1e8), st.floats(1.0, 10.0), st.sampled_from([None, *KINDS]))
 def test_more_money_never_leaves_fewer_options(
-    whole: Sized, budget: float, more: float, kind: str | None
+    whole: SizingSamples, budget: float, more: float, kind: str | None
 ) -> None:
     less = under(whole, budget=budget, budget_kind=kind)
     greater = by_id(under(whole, budget=budget * more, budget_kind=kind))
@@ -138,7 +138,7 @@ def test_more_money_never_leaves_fewer_options(
         assert (greater[option.id].probability or 0) >= (option.probability or 0)
 
 
-def test_what_is_rented_keeps_no_budget_to_buy(whole: Sized) -> None:
+def test_what_is_rented_keeps_no_budget_to_buy(whole: SizingSamples) -> None:
     found = under(whole, budget=1e9, budget_kind="purchase")
     for option in found.options:
         assert option.meets == (option.acquisition == "own") and option.budget_kind == "purchase"
@@ -150,7 +150,7 @@ def test_what_is_rented_keeps_no_budget_to_buy(whole: Sized) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_kind_asked_for_ranks(whole: Sized, kind: str) -> None:
+def test_the_kind_asked_for_ranks(whole: SizingSamples, kind: str) -> None:
     found = under(whole, deadline_s=DAY, budget_kind=kind)
     costs = [getattr(option.costs, kind) for option in found.options if option.meets]
     known = [cost.value for cost in costs if cost is not None]
@@ -159,7 +159,7 @@ def test_the_kind_asked_for_ranks(whole: Sized, kind: str) -> None:
     assert cheapest.value == known[0]
 
 
-def test_term_samples_are_those_of_an_hour_times_the_hours(whole: Sized) -> None:
+def test_term_samples_are_those_of_an_hour_times_the_hours(whole: SizingSamples) -> None:
     option = by_id(whole.document)["dgx-a100-640gb-x2"]
     assert option.costs.term is not None
     value, samples = sampled_option(option, whole.samples[option.id]).money("term")
@@ -167,7 +167,7 @@ def test_term_samples_are_those_of_an_hour_times_the_hours(whole: Sized) -> None
     assert np.percentile(samples, 90) == pytest.approx(option.costs.term.high, rel=1e-6)
 
 
-def test_the_winner_states_its_margin(whole: Sized) -> None:
+def test_the_winner_states_its_margin(whole: SizingSamples) -> None:
     found = under(whole, deadline_s=DAY, budget_kind="purchase")
     margin, options = found.margin, by_id(found)
     assert margin is not None and margin.option == found.cheapest
@@ -187,7 +187,7 @@ def test_nothing_is_recommended_where_nothing_separates_the_options() -> None:
     found = size(asked(**parts, deadline_s=30 * DAY, budget_kind="purchase"), sizing_context())
     twenty = [option for option in found.document.options if option.machines == 20]
     keep = {option.id: found.samples[option.id] for option in twenty}
-    level = under(Sized(found.document.model_copy(update={"options": twenty}), keep))
+    level = under(SizingSamples(found.document.model_copy(update={"options": twenty}), keep))
     assert level.margin is not None and level.margin.tie and level.recommended is None
     assert level.cheapest is not None and set(level.margin.tied) <= {option.id for option in twenty}
     assert any("nothing is recommended" in one for one in said(level))
@@ -225,7 +225,7 @@ def test_costs_grow_with_a_price_by_its_share(system: str, kind: str) -> None:
         assert after.value == pytest.approx(before.value * (1 + 0.5 * share), rel=1e-6)
 
 
-def test_machines_the_plan_leaves_idle_are_counted(whole: Sized) -> None:
+def test_machines_the_plan_leaves_idle_are_counted(whole: SizingSamples) -> None:
     for option in whole.document.options:
         plan = option.plan
         degrees = [plan.tensor or 1, plan.pipeline or 1, plan.data or 1]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.errors import AppError, BadInput, NotFound, Unprocessable
 from app.estimating.estimate import estimate
 from app.estimating.request import EstimateRequest
-from app.features.sizings.answering import Sized, restated, scaling, size
+from app.features.sizings.answering import SizingSamples, restated, scaling, size
 from app.features.sizings.judging import sampled_option
 from app.features.sizings.model import Sizing, SizingRequest
 from app.features.sizings.words import sentences
@@ -19,12 +19,12 @@ from tests.sizing.size.requests import DAY, MODELS, SYSTEMS, asked, at_random, s
 
 
 @pytest.fixture(scope="module")
-def whole() -> Sized:
+def whole() -> SizingSamples:
     """A sizing without limits, every candidate searched."""
     return size(asked(systems=SYSTEMS[:1] + SYSTEMS[6:8]), sizing_context())
 
 
-def under(whole: Sized, **limits: Any) -> Sizing:
+def under(whole: SizingSamples, **limits: Any) -> Sizing:
     """Return a sizing judged under limits."""
     options = [sampled_option(one, whole.samples.get(one.id)) for one in whole.document.options]
     return restated(whole.document, options, whole.document.request.model_copy(update=limits))
@@ -102,7 +102,7 @@ def test_the_probability_is_counted_on_the_samples() -> None:
         assert option.meets == (option.probability >= 0.8)
 
 
-def test_the_cheapest_and_the_fastest_are_so_among_those_that_meet(whole: Sized) -> None:
+def test_the_cheapest_and_the_fastest_are_so_among_those_that_meet(whole: SizingSamples) -> None:
     found = under(whole, deadline_s=2 * 3600.0, budget=1500.0, budget_kind="run")
     meeting = [option for option in found.options if option.meets]
     by_id = {option.id: option for option in meeting}
@@ -119,7 +119,7 @@ def test_the_cheapest_and_the_fastest_are_so_among_those_that_meet(whole: Sized)
 
 @settings(max_examples=30, deadline=None)
 @given(st.floats(1e2, 1e7), st.floats(1.0, 10.0))
-def test_more_time_never_leaves_fewer_options(whole: Sized, deadline: float, more: float) -> None:
+def test_more_time_never_leaves_fewer_options(whole: SizingSamples, deadline: float, more: float) -> None:
     short, long = under(whole, deadline_s=deadline), under(whole, deadline_s=deadline * more)
     before = {option.id: option for option in short.options}
     for option in long.options:
@@ -127,7 +127,7 @@ def test_more_time_never_leaves_fewer_options(whole: Sized, deadline: float, mor
         assert option.meets >= before[option.id].meets
 
 
-def test_the_front_has_no_dominated_point(whole: Sized) -> None:
+def test_the_front_has_no_dominated_point(whole: SizingSamples) -> None:
     points = [(point.time_to_train.value, point.cost.value) for point in whole.document.pareto if point.cost]
     assert points == sorted(points)
     assert [cost for _, cost in points] == sorted((cost for _, cost in points), reverse=True)

@@ -10,7 +10,7 @@ from app.features.catalogue import api as catalogue
 from app.features.comparisons import api as comparisons
 from app.features.estimates import api as estimates
 from app.features.sizings import api as sizings
-from app.platform.web.api import Narrowing
+from app.platform.web.api import AnswerSelection
 from app.platform.web.examples import GPT3, HEAD_TO_HEAD, MODELLED, SIZING
 from tests.web.api.conftest import Ask
 
@@ -18,7 +18,7 @@ OFFERED = {
     name: offer
     for routes in (catalogue, comparisons, estimates, sizings)
     for name, offer in vars(routes).items()
-    if isinstance(offer, Narrowing)
+    if isinstance(offer, AnswerSelection)
 }
 
 

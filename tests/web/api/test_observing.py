@@ -20,7 +20,7 @@ from app.errors import SignInRequired, Unavailable
 from app.features.operation.api import admit
 from app.main import create_app
 from app.platform.store.upload_files import FileDirectory
-from app.platform.web.problems import NotAllowed
+from app.platform.web.problems import Forbidden
 from app.settings import Settings
 from app.telemetry import set_up_logs, traceback_text
 from tests.loops import run
@@ -198,7 +198,7 @@ def admitted(address: str, token: str = "", **headers: str) -> bool:
     request = Request({"type": "http", "client": (address, 1), "headers": raw})
     try:
         admit(request, token)
-    except (NotAllowed, SignInRequired):
+    except (Forbidden, SignInRequired):
         return False
     return True
 

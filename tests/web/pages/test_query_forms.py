@@ -9,7 +9,7 @@ from starlette.datastructures import QueryParams
 
 from app.errors import BadInput
 from app.estimating.request import Number, Schema, Share, Whole
-from app.platform.web.query_forms import Answered, QueryForm, leaves
+from app.platform.web.query_forms import FormOutcome, QueryForm, leaves
 
 
 class Part(Schema):
@@ -65,7 +65,7 @@ def test_a_row_without_a_name_is_called_after_its_place() -> None:
     assert asked("capex=5&teams.7.devices=4").teams == []
 
 
-def answered(query: str, before: str, answer: Callable[[Question], Any]) -> Answered[Any]:
+def answered(query: str, before: str, answer: Callable[[Question], Any]) -> FormOutcome[Any]:
     earlier = FORM.values(QueryParams(before)) if before else None
     return FORM.answer(FORM.values(QueryParams(query)), earlier, answer)
 
