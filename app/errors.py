@@ -5,10 +5,10 @@
     AppError                       base; carries a Message and the fields it concerns
     ├── BadInput        400        right type, but out of range, non-finite or contradictory
     ├── Unprocessable   422        missing, unknown or wrongly typed field
-    ├── SignInRequired    401        nobody known asks; sign in or send a key
+    ├── SignInRequired  401        nobody known asks; sign in or send a key
     ├── NotFound        404        unknown identifier; names the close ones
     ├── Conflict        409        more devices asked for than exist, impossible partition, frozen
-    │   └── VersionConflict 409       changed by somebody else since it was read
+    │   └── VersionConflict 409    changed by somebody else since it was read
     ├── Stale           412        the same, where If-Match names the version that was read
     ├── TooLarge        413        larger than a stated limit
     ├── TooMany         429        asked too often; says when to ask again
@@ -107,7 +107,7 @@ def fields_at(place: Callable[[str], str]) -> Iterator[None]:
         raise
 
 
-def with_faults(error: AppError, others: Iterable[AppError]) -> AppError:
+def with_errors(error: AppError, others: Iterable[AppError]) -> AppError:
     """Return an error with what else is wrong, each field once, as the kind that is looked at first."""
     errors = [error, *others]
     fields: dict[str, FieldError] = {}
@@ -127,7 +127,7 @@ def refuse(faults: Iterable[AppError]) -> None:
     """Raise all that is wrong as one error."""
     errors = list(faults)
     if errors:
-        raise with_faults(errors[0], errors[1:])
+        raise with_errors(errors[0], errors[1:])
 
 
 def several_invalid(count: int) -> Message:

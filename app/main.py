@@ -33,7 +33,7 @@ from app.platform.identity import Identity, SessionTimes
 from app.platform.outgoing import HttpSender
 from app.platform.rates import ClientKind, CostClass, Rates
 from app.platform.retention import Retention
-from app.platform.sealing import Sealer, kept_secret
+from app.platform.sealing import Sealer, stored_secret
 from app.platform.sessions import AccountsAdmission
 from app.platform.store.database import Store
 from app.platform.store.upload_files import FileDirectory, FileStorage, UploadFiles
@@ -176,7 +176,7 @@ def sealer_of(settings: Settings) -> Sealer:
     """Return what seals secrets in the database, the same in every process of these settings."""
     secret = settings.secret.encode()
     fallbacks = [fallback.encode() for fallback in settings.secret_fallbacks]
-    return Sealer(lambda: secret or kept_secret(settings.data_dir), fallbacks)
+    return Sealer(lambda: secret or stored_secret(settings.data_dir), fallbacks)
 
 
 def identity_of(settings: Settings, store: Store) -> Identity:

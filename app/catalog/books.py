@@ -99,12 +99,12 @@ def units_of(lookup: Lookup, parameter: str) -> tuple[str, ...]:
     return MONEY_UNITS if parameter == "price" else lookup.fields[parameter].units
 
 
-def faults(lookup: Lookup, rows: Iterable[BookRow]) -> list[FieldError]:
+def row_errors(lookup: Lookup, rows: Iterable[BookRow]) -> list[FieldError]:
     """Return the errors of rows by row and column, each naming what is allowed."""
     errors: list[FieldError] = []
     first_rows: dict[tuple[str, str, str], int] = {}
     for index, row in enumerate(rows):
-        fault = _fault(lookup, row)
+        fault = _row_error(lookup, row)
         key = (row.item, row.parameter, row.condition)
         if fault is None and key in first_rows:
             fault = "item", Message("is already in row {first}", {"first": first_rows[key] + 1})
@@ -118,14 +118,14 @@ def faults(lookup: Lookup, rows: Iterable[BookRow]) -> list[FieldError]:
     return errors
 
 
-def _fault(lookup: Lookup, row: BookRow) -> tuple[str, Message] | None:
+def _row_error(lookup: Lookup, row: BookRow) -> tuple[str, Message] | None:
     if row.parameter not in LIMITS:
         parameters = ", ".join(LIMITS)
         return "parameter", Message(
             "a price book cannot set “{given}”; allowed: {known}",
             {"given": row.parameter[:40], "known": parameters},
         )
-    fault = _discount_fault(lookup, row) if row.parameter == DISCOUNT else _figure_fault(lookup, row)
+    fault = _discount_error(lookup, row) if row.parameter == DISCOUNT else _figure_error(lookup, row)
     if fault is not None:
         return fault
     units = units_of(lookup, row.parameter)
@@ -145,7 +145,7 @@ def _fault(lookup: Lookup, row: BookRow) -> tuple[str, Message] | None:
     return None
 
 
-def _figure_fault(lookup: Lookup, row: BookRow) -> tuple[str, Message] | None:
+def _figure_error(lookup: Lookup, row: BookRow) -> tuple[str, Message] | None:
     item = lookup.items.get(row.item)
     if item is None:
         return "item", Message("the catalogue has no item “{given}”", {"given": row.item[:60]})
@@ -169,7 +169,7 @@ def _figure_fault(lookup: Lookup, row: BookRow) -> tuple[str, Message] | None:
     return None
 
 
-def _discount_fault(lookup: Lookup, row: BookRow) -> tuple[str, Message] | None:
+def _discount_error(lookup: Lookup, row: BookRow) -> tuple[str, Message] | None:
     if row.condition:
         return "condition", Message("a discount takes no condition; leave it empty")
     if row.item.startswith(MAKER):

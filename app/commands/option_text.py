@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from app.commands.text import kept, remarks
+from app.commands.text import id_lines, remarks
 from app.errors import Message
 from app.estimating.ranges import significant
 from app.features.bills.model import Bill
@@ -55,7 +55,7 @@ def comparison_text(answer: Comparison, speaker: Voice) -> list[str]:
             speaker.say(Message("Costs at {share} % utilization over {years} years, for every option", basis))
         )
     lines = [answer.title, "", *(line for line in leaders if line), ""]
-    return [*lines, *table([heads, *rows]), *remarks(answer.warnings, [], speaker), *kept(answer)]
+    return [*lines, *table([heads, *rows]), *remarks(answer.warnings, [], speaker), *id_lines(answer)]
 
 
 def ratio_text(ratio: Ratio | None, speaker: Voice) -> str:
@@ -112,7 +112,7 @@ def bill_text(answer: Bill, speaker: Voice) -> list[str]:
     ]
     taxes = [] if answer.tax_note is None else ["", speaker.sentence(answer.tax_note)]
     lines = [answer.label, "", *table(figures), *taxes, "", *table([heads, *rows])]
-    return [*lines, *remarks(answer.warnings, [], speaker), *kept(answer)]
+    return [*lines, *remarks(answer.warnings, [], speaker), *id_lines(answer)]
 
 
 def break_even_text(answer: BreakEven, speaker: Voice) -> list[str]:

@@ -36,7 +36,7 @@ def estimate_text(answer: Estimate, speaker: Voice) -> list[str]:
                 (speaker.label(part.part, "part"), speaker.percent(part.seconds / total)) for part in shares
             ),
         ]
-    return [*lines, *remarks(answer.warnings, answer.defaults, speaker), *kept(answer)]
+    return [*lines, *remarks(answer.warnings, answer.defaults, speaker), *id_lines(answer)]
 
 
 def remarks(
@@ -147,7 +147,7 @@ def sizing_text(answer: Sizing, speaker: Voice) -> list[str]:
     counts = {"considered": answer.considered, "shown": len(rows), "searched": answer.searched}
     counted = Message("{shown} of {considered} options shown; {searched} plan searches", counts)
     lines = [answer.name, "", *summary, "", *table([head, *rows]), "", speaker.say(counted)]
-    return [*lines, *remarks(answer.warnings, answer.defaults, speaker), *kept(answer)]
+    return [*lines, *remarks(answer.warnings, answer.defaults, speaker), *id_lines(answer)]
 
 
 def profile_text(answer: KeptProfile, speaker: Voice) -> list[str]:
@@ -171,10 +171,16 @@ def profile_text(answer: KeptProfile, speaker: Voice) -> list[str]:
         )
         for operator in answer.operators
     ]
-    return [*table(facts), "", *table([heads, *rows]), *remarks(answer.warnings, [], speaker), *kept(answer)]
+    return [
+        *table(facts),
+        "",
+        *table([heads, *rows]),
+        *remarks(answer.warnings, [], speaker),
+        *id_lines(answer),
+    ]
 
 
-def kept(answer: Estimate | Sizing | Comparison | Bill | KeptProfile) -> list[str]:
+def id_lines(answer: Estimate | Sizing | Comparison | Bill | KeptProfile) -> list[str]:
     """Return the line with the identifier of a stored answer."""
     return ["", f"id: {answer.id}"] if answer.id else []
 

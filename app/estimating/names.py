@@ -23,13 +23,13 @@ INVISIBLE = Message("contains the invisible character {character}; remove it")
 BLANK = Message("must have at least one visible character")
 
 
-def fault_of_name(text: str) -> Message | None:
+def name_error(text: str) -> Message | None:
     r"""Return what is wrong with a name: an invisible character, or none that is visible.
 
     Spaces of any width may stand between others. Zero-width joiners may stand where writing needs them.
 
     >>> names = ("한빛 AI", "👩🏽\u200d💻", "می\u200cخواهم", "क्\u200dष", "a\u200db", "\u3164")
-    >>> [fault_of_name(name) is None for name in names]
+    >>> [name_error(name) is None for name in names]
     [True, True, True, True, False, False]
     """
     if text.isascii() and text.isprintable() and not text.isspace():
@@ -53,7 +53,7 @@ def joins(before: str, after: str) -> bool:
 
 def visible(text: str, info: ValidationInfo) -> str:
     """Refuse a name that cannot be seen; an empty one stands for none where that is allowed."""
-    fault = fault_of_name(text) if text and info.context != STORED else None
+    fault = name_error(text) if text and info.context != STORED else None
     if fault is not None:
         kind = "blank_name" if fault is BLANK else "invisible_character"
         raise PydanticCustomError(kind, "{reason}", {"reason": str(fault), **fault.values})

@@ -26,7 +26,7 @@ from app.estimating.scenario import (
     IPU_ONLY,
     Scenario,
     nothing_legal,
-    plan_faults,
+    plan_errors,
     with_recomputed_layers,
 )
 
@@ -445,7 +445,7 @@ def space_of(
     if not scenario.is_ipu and not scenario.memory_elsewhere:
         # Whether an optimizer fits into a host of unknown memory is unknown.
         allowed = {"offload": (0.0,), **allowed}
-    refuse(plan_faults(scenario, allowed, devices))
+    refuse(plan_errors(scenario, allowed, devices))
     allowed = with_recomputed_layers(allowed, scenario.table.depth)
     return Space(
         devices=devices,

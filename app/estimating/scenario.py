@@ -251,7 +251,7 @@ def with_recomputed_layers(
     return {**unchanged, "recompute": (Recompute.SELECTIVE + allowed["recompute_layers"][0] / depth,)}
 
 
-def layer_faults(allowed: Mapping[str, Sequence[float]], depth: int) -> Iterator[AppError]:
+def layer_errors(allowed: Mapping[str, Sequence[float]], depth: int) -> Iterator[AppError]:
     layers, field = int(allowed.get("recompute_layers", (0,))[0]), "plan.recompute_layers"
     if layers and tuple(allowed.get("recompute", (Recompute.FULL,))) != (Recompute.FULL,):
         yield BadInput.at(field, "applies to full recompute only; leave it empty, or choose recompute full")
@@ -271,7 +271,7 @@ GPU_ONLY = {
 """Fields of a plan for one kind of hardware only, with their neutral values."""
 
 
-def plan_faults(
+def plan_errors(
     scenario: Scenario, allowed: Mapping[str, Sequence[float]], devices: int
 ) -> Iterator[AppError]:
     """Yield the faults of the allowed values of a plan."""
@@ -283,8 +283,8 @@ def plan_faults(
             yield BadInput.at(
                 f"plan.{name}", "{name} applies to {kind} systems only; leave it empty", name=name, kind=kind
             )
-    yield from layer_faults(allowed, scenario.table.depth)
-    yield from device_faults(orders, scenario.context, devices)
+    yield from layer_errors(allowed, scenario.table.depth)
+    yield from device_errors(orders, scenario.context, devices)
     if orders.get("pipeline", 1) > scenario.table.depth:
         yield BadInput.at(
             "plan.pipeline", "{value} stages: the model has only {depth} layers to split",
@@ -295,7 +295,7 @@ def plan_faults(
             "plan.interleave",
             "one pipeline stage has nothing to interleave; leave it empty, or give more stages",
         )
-    yield from share_faults(scenario, int(orders.get("tensor", 1)))
+    yield from share_errors(scenario, int(orders.get("tensor", 1)))
     if scenario.is_ipu:
         for name in ("tensor", "pipeline", "data"):
             value = int(orders.get(name, 1))
@@ -307,7 +307,7 @@ def plan_faults(
                 )
 
 
-def device_faults(orders: Mapping[str, float], context: int, devices: int) -> Iterator[AppError]:
+def device_errors(orders: Mapping[str, float], context: int, devices: int) -> Iterator[AppError]:
     """Yield the fault of degrees whose product exceeds the devices."""
     tensor, pipeline, data = (int(orders.get(name, 1)) for name in ("tensor", "pipeline", "data"))
     needed = tensor * pipeline * data
@@ -332,7 +332,7 @@ def device_faults(orders: Mapping[str, float], context: int, devices: int) -> It
         )
 
 
-def share_faults(scenario: Scenario, tensor: int) -> Iterator[AppError]:
+def share_errors(scenario: Scenario, tensor: int) -> Iterator[AppError]:
     """Yield the faults of the ranks that share the heads of a layer or the tokens of a sample."""
     heads, context, tokens = int(scenario.table.attention_heads), scenario.context, int(scenario.table.tokens)
     if tensor > 1 and not heads:

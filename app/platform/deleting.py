@@ -45,7 +45,7 @@ def delete(workspace: Workspace, table: type[Any], identifier: str, expected: in
             raise Conflict.at("id", "a frozen proposal cannot be deleted; only drafts can")
         if isinstance(record, SweepRecord) and repository.deletions.is_running(identifier):
             raise Conflict.at("id", "the sweep has not ended; cancel it first")
-        users = repository.deletions.standing_on(table, identifier)
+        users = repository.deletions.references_to(table, identifier)
         if users:
             names = ", ".join(users[:3]) + (" …" if len(users) > 3 else "")
             raise Conflict.at("id", "{names} stands on it; delete that first", names=names)

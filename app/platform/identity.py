@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from app.errors import BadInput, FieldError, Message
-from app.estimating.names import fault_of_name
+from app.estimating.names import name_error
 from app.platform.sealing import Sealer
 from app.platform.store.database import Store
 
@@ -105,7 +105,7 @@ def checked_email(email: str, field: str = "email") -> str:
 def checked_name(name: str) -> str:
     """Return a name that can be shown."""
     text = " ".join(name.split())
-    fault = fault_of_name(text)
+    fault = name_error(text)
     if len(text) > MOST_NAME:
         fault = Message("must have at most {max_length} characters", {"max_length": MOST_NAME})
     if fault is not None:

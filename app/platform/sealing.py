@@ -96,7 +96,7 @@ def opened(secret: bytes, purpose: str, sealed: str) -> str | None:
     return (content.plaintext or b"").decode()
 
 
-def kept_secret(directory: Path) -> bytes:
+def stored_secret(directory: Path) -> bytes:
     """Return the secret of a data directory, made on first use and readable by its owner alone."""
     path = directory / SECRET_FILE
     try:

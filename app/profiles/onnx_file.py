@@ -16,7 +16,7 @@ from typing import cast
 from app.errors import AppError, BadInput, FieldError, TooLarge, Unprocessable, need
 from app.profiles.documents import MOST_ONNX_BYTES, check_size, unreadable
 from app.profiles.model import ModelProfile, message_from_json, message_to_json
-from app.profiles.sandbox import bound_memory, read_apart
+from app.profiles.sandbox import bound_memory, read_in_subprocess
 
 MOST_MEMORY = 1_000_000_000
 """Address space of the reading process. [B]"""
@@ -28,7 +28,7 @@ REFUSALS: Mapping[str, type[AppError]] = {kind.__name__: kind for kind in (BadIn
 def read_onnx_file(name: str, data: bytes) -> ModelProfile:
     check_size(name, len(data), MOST_ONNX_BYTES)
     need("onnx", "files")
-    answer = read_apart(name, "app.profiles.onnx_file", name, content=data, seconds=SECONDS)
+    answer = read_in_subprocess(name, "app.profiles.onnx_file", name, content=data, seconds=SECONDS)
     match answer:
         case {"profile": dict(profile)}:
             return ModelProfile.from_json(profile)

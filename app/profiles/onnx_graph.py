@@ -261,7 +261,7 @@ def _profile(name: str, operators: list[Operator], sizes: Sizes, notes: tuple[Me
         # Equal attention blocks, one per layer, are the repetition a pipeline can be cut along.
         block = attention[0]
         depth, hidden, tokens = int(block.count), block.batch * block.inner, block.rows
-        merged = [_placed(operator) for operator in merged]
+        merged = [_in_section(operator) for operator in merged]
     assumptions = [*sizes.assumptions, *notes]
     if sizes.batch > 1:
         note = "the graph contains {batch} samples; one is counted"
@@ -280,6 +280,6 @@ def _profile(name: str, operators: list[Operator], sizes: Sizes, notes: tuple[Me
     )
 
 
-def _placed(operator: Operator) -> Operator:
+def _in_section(operator: Operator) -> Operator:
     first = operator.kind is Kind.EMBEDDING or not operator.input_gradient
     return replace(operator, section=Section.EMBEDDING) if first else operator

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from app.errors import need
 from app.profiles.documents import printable, unreadable
 from app.profiles.sample_lengths import LENGTH_COLUMNS, LIST_COLUMNS, TEXT_COLUMNS, Sample, estimated_tokens
-from app.profiles.sandbox import bound_memory, read_apart
+from app.profiles.sandbox import bound_memory, read_in_subprocess
 
 MOST_MEMORY = 4_000_000_000
 """Address space of the measuring process. [B]"""
@@ -54,7 +54,7 @@ def parquet_samples(name: str, stream: io.BufferedReader) -> Iterator[Sample]:
 
 
 def _measure(name: str, path: str, seconds: float) -> object:
-    answer = read_apart(name, "app.profiles.parquet", path, seconds=seconds)
+    answer = read_in_subprocess(name, "app.profiles.parquet", path, seconds=seconds)
     if answer is None:
         raise unreadable(
             "{file} cannot be read as Parquet within {memory} GB of memory; send a smaller "

@@ -35,7 +35,7 @@ def bound_memory(most: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def read_apart(
+def read_in_subprocess(
     name: str, module: str, *arguments: str, content: bytes = b"", seconds: float
 ) -> object | None:
     """Return the answer of one of our modules, run as a program on a file."""

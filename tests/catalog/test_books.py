@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.catalog.books import LIMITS, BookRow, PriceBook, faults, units_of
+from app.catalog.books import LIMITS, BookRow, PriceBook, row_errors, units_of
 from app.catalog.catalog import Catalog
 
 
@@ -82,14 +82,14 @@ def test_a_wrong_row_is_refused_with_its_row_and_column(
     catalog: Catalog, wrong: BookRow, column: str
 ) -> None:
     right = row("ipu-m2000", "price", 30_000, "USD")
-    (fault,) = faults(catalog, [right, wrong])
+    (fault,) = row_errors(catalog, [right, wrong])
     assert fault.field == f"rows.1.{column}"
     assert str(fault.message).startswith(f"row 2, {column}: ")
 
 
 def test_the_same_figure_twice_is_refused(catalog: Catalog) -> None:
     right = row("ipu-m2000", "price", 30_000, "USD")
-    (fault,) = faults(catalog, [right, right])
+    (fault,) = row_errors(catalog, [right, right])
     assert "row 1" in str(fault.message)
 
 

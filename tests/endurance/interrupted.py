@@ -34,7 +34,7 @@ from app.features.proposals.model import Proposal, ProposalRequest
 from app.features.uploads import service as uploads
 from app.platform.store.database import Store
 from app.platform.store.database_copy import copy_database
-from app.platform.store.migrate import REVISIONS, database_faults, revision_of
+from app.platform.store.migrate import REVISIONS, database_problems, revision_of
 from app.platform.store.queries import now
 from app.platform.store.upload_bucket import FileBucket
 from app.platform.store.upload_files import NAME, FileStorage, UploadFiles
@@ -411,7 +411,7 @@ class Migrate(Work):
         if there == REVISIONS[0]:
             assert place.rows() == place.known["rows"]
         store.migrate()
-        assert store.is_ready() and list(database_faults(store.engine)) == []
+        assert store.is_ready() and list(database_problems(store.engine)) == []
         kept = place.rows()
         assert {name: len(rows) for name, rows in kept.items()} == {
             name: len(rows) for name, rows in place.known["rows"].items() if name in kept

@@ -24,7 +24,7 @@ from app.features.operation.secret_rotation import PURPOSES
 from app.main import create_app, identity_of, make_installation
 from app.platform import passwords
 from app.platform.identity import Identity
-from app.platform.sealing import Sealer, Unsealable, kept_secret
+from app.platform.sealing import Sealer, Unsealable, stored_secret
 from app.platform.store.account_queries import SEALED
 from app.platform.store.database import Store
 from app.platform.store.queries import now
@@ -212,7 +212,7 @@ def test_secrets_come_from_files(tmp_path: Path) -> None:
 
 def test_the_secret_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
     found: list[bytes] = []
-    threads = [threading.Thread(target=lambda: found.append(kept_secret(tmp_path))) for _ in range(8)]
+    threads = [threading.Thread(target=lambda: found.append(stored_secret(tmp_path))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:

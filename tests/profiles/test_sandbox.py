@@ -8,7 +8,7 @@ from app.errors import TooLarge, TooMany, Unprocessable
 from app.profiles import onnx_file, sandbox
 from app.profiles.onnx_file import answer_of, read_onnx_file, refusal_from_json
 from app.profiles.onnx_graph import read_onnx
-from app.profiles.sandbox import read_apart
+from app.profiles.sandbox import read_in_subprocess
 from tests.profiles.graphs import encoder, resnet50
 
 
@@ -18,7 +18,7 @@ def test_a_graph_read_apart_is_the_graph_read_here(graph: bytes) -> None:
 
 
 def test_the_server_does_not_load_the_native_reader() -> None:
-    said = read_apart("x", "tests.profiles.loaded", seconds=60)
+    said = read_in_subprocess("x", "tests.profiles.loaded", seconds=60)
     assert said == {"onnx": False}
 
 
@@ -36,21 +36,21 @@ def test_a_refusal_arrives_as_it_was_meant() -> None:
 def test_a_reader_that_wants_more_memory_than_it_may_have_refuses_the_file(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert read_apart("x", "tests.profiles.greedy", "memory", seconds=60) is None
-    monkeypatch.setattr(onnx_file, "read_apart", lambda *_, **__: None)
+    assert read_in_subprocess("x", "tests.profiles.greedy", "memory", seconds=60) is None
+    monkeypatch.setattr(onnx_file, "read_in_subprocess", lambda *_, **__: None)
     with pytest.raises(Unprocessable, match="within 1 GB"):
         read_onnx_file("m.onnx", b"\x08\x07")
 
 
 @pytest.mark.parametrize("how", ["disk", "fault"])
 def test_a_reader_that_breaks_down_says_nothing(how: str) -> None:
-    assert read_apart("x", "tests.profiles.greedy", how, seconds=60) is None
+    assert read_in_subprocess("x", "tests.profiles.greedy", how, seconds=60) is None
 
 
 def test_a_reader_that_does_not_come_to_an_end_is_ended() -> None:
     begun = monotonic()
     with pytest.raises(TooLarge, match="longer than 1 s"):
-        read_apart("x", "tests.profiles.greedy", "time", seconds=1)
+        read_in_subprocess("x", "tests.profiles.greedy", "time", seconds=1)
     assert monotonic() - begun < 5
 
 

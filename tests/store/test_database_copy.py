@@ -18,7 +18,7 @@ from app.errors import AppError, BadInput, Conflict, Unavailable
 from app.main import create_app
 from app.platform.store.database import Store
 from app.platform.store.database_copy import copy_database
-from app.platform.store.migrate import WORDS, database_faults
+from app.platform.store.migrate import WORDS, database_problems
 from app.platform.store.tables import EstimateRow, Profile
 from app.platform.store.upload_files import UploadFiles
 from app.platform.web.examples import GPT3
@@ -88,7 +88,7 @@ def test_every_row_and_file_is_in_the_copy(
         else:
             found = f"SELECT count(*) FROM {WORDS} WHERE {WORDS} MATCH '{b'la'.hex()}'"
             assert connection.scalar(sa.text(found)) == counts["estimate"]
-    assert list(database_faults(copy.engine)) == []
+    assert list(database_problems(copy.engine)) == []
     copy.close()
     assert again.read("ws_one", sha256) == b"{}"
 

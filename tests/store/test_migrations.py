@@ -13,7 +13,7 @@ from alembic import command
 from app.errors import Conflict
 from app.platform.store import migrate
 from app.platform.store.database import Store
-from app.platform.store.migrate import configuration, database_faults, revision_of
+from app.platform.store.migrate import configuration, database_problems, revision_of
 from tests.postgres import Cluster
 from tests.store.declared import compare_with_declaration
 from tests.store.rows import contents, fill, shared
@@ -63,7 +63,7 @@ def test_tables_of_the_first_version_are_brought_up_with_their_rows(released: St
     with released.engine.connect() as connection:
         before = contents(connection)
     released.migrate()
-    assert released.is_ready() and list(database_faults(released.engine)) == []
+    assert released.is_ready() and list(database_problems(released.engine)) == []
     compare_with_declaration(released.engine)
     with released.engine.connect() as connection:
         after = contents(connection)
@@ -99,4 +99,4 @@ def test_tables_of_another_version_are_left_alone_and_it_is_said_which_can_go_on
         store.migrate()
     with store.engine.connect() as connection:
         assert revision_of(connection) == revision
-    assert [template for template, _ in database_faults(store.engine)] != []
+    assert [template for template, _ in database_problems(store.engine)] != []

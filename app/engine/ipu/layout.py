@@ -114,13 +114,13 @@ def stage_layers(
         whole = np.ceil(lowest - extra - ROUNDING)
         for more in (0.0, 1.0):
             tried = extra + (whole + more)
-            if tried < level and held_at(tried, between, limit, first_extra, last_extra) >= depth:
+            if tried < level and resident_at(tried, between, limit, first_extra, last_extra) >= depth:
                 level = tried
     if level == math.inf:
         level = depth + first_extra + last_extra
     first = min(limit, whole_layers(level - first_extra))
     last = whole_layers(level - last_extra)
-    spare = held_at(level, between, limit, first_extra, last_extra) - depth
+    spare = resident_at(level, between, limit, first_extra, last_extra) - depth
     from_first = min(spare, first)
     last -= min(spare - from_first, last)
     first -= from_first
@@ -135,7 +135,7 @@ def whole_layers(level: float) -> float:
 
 
 @inner
-def held_at(level: float, between: float, limit: float, first_extra: float, last_extra: float) -> float:
+def resident_at(level: float, between: float, limit: float, first_extra: float, last_extra: float) -> float:
     """Return the layers that all stages take together at a level."""
     ends = min(limit, whole_layers(level - first_extra)) + whole_layers(level - last_extra)
     return between * float(np.floor(level + ROUNDING)) + ends

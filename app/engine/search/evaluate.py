@@ -66,7 +66,7 @@ class GpuEvaluator:
         total, most = plan_count(spread)
         rows, evaluated = np.empty((total, len(PLAN_FIELDS))), PlanFigures.room(total)
         size = max(most, BLOCK)
-        ends, counts = _nothing_kept()
+        ends, counts = _empty_cache()
         search_layouts(
             self._case,
             self._software,
@@ -90,7 +90,7 @@ def fitting(plans: Plans, evaluated: PlanFigures, *, limit: float, elsewhere_lim
     What does not fit is held against the bytes of a device, and of its host or streaming memory, 0 where not
     known.
     """
-    ends, counts = _nothing_kept()
+    ends, counts = _empty_cache()
     keep_fitting(plans.rows, evaluated, limit, elsewhere_limit, ends, counts)
     return Candidates.of(plans.rows, evaluated, ends, counts)
 
@@ -99,7 +99,7 @@ BLOCK = 1024
 """Plans that are evaluated together, so few that they stay in the processor's cache."""
 
 
-def _nothing_kept() -> tuple[Vector, Places]:
+def _empty_cache() -> tuple[Vector, Places]:
     ends = np.empty(ENDS)
     ends[LEAST_MEMORY] = ends[LEAST_FULLNESS] = np.inf
     return ends, np.zeros(2, dtype=np.int64)

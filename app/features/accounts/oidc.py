@@ -143,7 +143,7 @@ def let_in(queries: IdentityStore, single: SingleSignOn, person: Person, proven:
         if invitation is None and email.rpartition("@")[2].lower() not in single.domains:
             raise refusal
         try:
-            account = new_account(queries, email, shown_name(person.name, email), None)
+            account = new_account(queries, email, display_name(person.name, email), None)
         except Conflict:
             raise SignInRefusal(TWICE) from None
         if invitation is None:
@@ -183,6 +183,6 @@ def sole_workspace(queries: IdentityStore, refusal: SignInRefusal) -> str:
         raise refusal from None
 
 
-def shown_name(name: str, email: str) -> str:
+def display_name(name: str, email: str) -> str:
     printable = "".join(filter(str.isprintable, " ".join(name.split())))[:MOST_NAME]
     return printable or email.partition("@")[0]

@@ -108,7 +108,7 @@ def new_recovery_codes(queries: IdentityStore, account_id: str) -> list[str]:
 
 def takes(identity: Identity, account: Account, code: str) -> bool:
     """Use a code of an account; tell whether it is right and was not used before."""
-    bare = bare_code(code)
+    bare = normalized_code(code)
     if len(bare) == DIGITS and bare.isdecimal():
         try:
             secret = identity.sealer.open(purpose(account.id), account.totp_sealed or "")
@@ -125,7 +125,7 @@ def takes(identity: Identity, account: Account, code: str) -> bool:
 
 def step_of(secret: str, code: str) -> int | None:
     """Return the time step of a code; None if it is of none near the present one."""
-    bare = bare_code(code)
+    bare = normalized_code(code)
     if len(bare) != DIGITS or not bare.isascii():
         return None
     try:
@@ -192,10 +192,10 @@ def recovery_code() -> str:
     return "-".join(text[start : start + 4] for start in range(0, len(text), 4))
 
 
-def bare_code(code: str) -> str:
+def normalized_code(code: str) -> str:
     """Normalize a code: without spaces and hyphens, in lower case.
 
-    >>> bare_code(" 123 456 "), bare_code("ABCD-efgh-ijkl-mnop")
+    >>> normalized_code(" 123 456 "), normalized_code("ABCD-efgh-ijkl-mnop")
     ('123456', 'abcdefghijklmnop')
     """
     return "".join(code[:MOST_CODE].split()).replace("-", "").lower()
@@ -203,4 +203,4 @@ def bare_code(code: str) -> str:
 
 def code_hash(code: str) -> str:
     """Hash a recovery code; it is long and random, so that a fast hash is enough."""
-    return hashlib.sha256(bare_code(code).encode("utf-8", "replace")).hexdigest()
+    return hashlib.sha256(normalized_code(code).encode("utf-8", "replace")).hexdigest()

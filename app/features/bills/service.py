@@ -221,7 +221,7 @@ def stated_inputs(inputs: BillInputs, kind: ChipKind) -> dict[str, Any]:
     return inputs.model_dump(exclude_unset=True, exclude=set(left_out))
 
 
-def kept_inputs(views: Mapping[str, Mapping[str, str]]) -> BillInputs:
+def stored_inputs(views: Mapping[str, Mapping[str, str]]) -> BillInputs:
     """Return the inputs of a study's bill; an emptied field has its default, but counts as stated."""
     fields = INPUTS.filled(views.get("bill", {}))
     kept = INPUTS.request(fields)

@@ -114,10 +114,10 @@ def break_even_page(
         cash_chart=None if answer is None else cash_chart(answer, voice),
         tornado_chart=None if answer is None else tornado_chart(answer, voice),
         mixed_chart=None if answer is None else mixed_chart(answer, voice),
-        general=FORM.unplaced(form),
+        general=FORM.general_errors(form),
         amounts=amounts,
         unpriced=amounts is None and opened.question is not None and is_unpriced(opened.question),
-        kept=frozenset() if answer is None or amounts is None else kept_amounts(answer, amounts),
+        kept=frozenset() if answer is None or amounts is None else amounts_of_study(answer, amounts),
         clouds=[group for group in system_names(opened.workspace.catalogue) if group.name == RENTED],
         folds=open_folds(form),
     )
@@ -141,7 +141,7 @@ def mixed_chart(answer: BreakEven, voice: Voice) -> FigureView | None:
     return view("mixed", voice.gettext("Cost by owned capacity"), drawn)
 
 
-def kept_amounts(answer: BreakEven, amounts: OptionAmounts) -> frozenset[str]:
+def amounts_of_study(answer: BreakEven, amounts: OptionAmounts) -> frozenset[str]:
     kept = {"capex"} if is_of_study(answer.capex.value, amounts.purchase) else set()
     if not answer.onprem_lines and round(answer.onprem_monthly) == round(amounts.running_monthly):
         kept.add("onprem_monthly")

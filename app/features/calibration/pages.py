@@ -93,7 +93,7 @@ class RunsPage:
 
 
 def runs_page(request: Request, view: OpenView, form: Form, error: AppError | None = None) -> Response:
-    answer, frame, voice = shown_in(request, view), view.frame, voice_of(request)
+    answer, frame, voice = requested_fit(request, view), view.frame, voice_of(request)
     rows, fit = row_count(form), answer if isinstance(answer, CalibrationAnswer) else None
     knobs = {} if fit is None else software_knobs(view, fit)
     outlook = [] if fit is None else charts.outlooks(fit, voice)
@@ -116,7 +116,7 @@ def runs_page(request: Request, view: OpenView, form: Form, error: AppError | No
     return render(request, "calibration/runs.html", page, status=error.status if error else 200)
 
 
-def shown_in(request: Request, view: OpenView) -> CalibrationAnswer | GainAnswer | None:
+def requested_fit(request: Request, view: OpenView) -> CalibrationAnswer | GainAnswer | None:
     identifier = request.query_params.get("fit", "")
     return get_calibration(view.workspace, identifier) if identifier else None
 
@@ -202,7 +202,7 @@ def show_runs_data(request: Request, workspace: WorkspaceDep, identifier: str) -
         study=identifier,
         option=view.frame.option or None,
         calibrations=list(calibrations_of(view)),
-        fit=shown_in(request, view),
+        fit=requested_fit(request, view),
     )
 
 

@@ -55,7 +55,7 @@ def serving_page(request: Request, opened: OpenView, result: FormOutcome[Inferen
     answer = None if result is None else result.answer
     labels = labels_of(content, workspace.sizing.catalog).values()
     served = set() if answer is None else {system.label for system in answer.systems}
-    general = FORM.unplaced(form)
+    general = FORM.general_errors(form)
     if result is not None and result.message is not None and not form.errors:
         general = [result.message]
     return ServingPage(

@@ -47,7 +47,7 @@ class NetworkForm(QueryForm[NetworkTerms]):
         try:
             return checked(NetworkTerms, body_of(values))
         except AppError as error:
-            raise placed(error) from None
+            raise at_form_fields(error) from None
 
 
 FORM = NetworkForm(NetworkTerms)
@@ -114,7 +114,7 @@ def _runs(name: str, text: str) -> list[str]:
     return [rate for rate in SEPARATOR.split(text) if rate]
 
 
-def placed(error: AppError) -> AppError:
+def at_form_fields(error: AppError) -> AppError:
     """Return an error at the fields of the form, each once."""
     fields: dict[str, FieldError] = {}
     for entry in error.errors:

@@ -18,7 +18,7 @@ from app.features.bills.fabric import plan_fabric
 from app.features.bills.model import FabricPlan, FabricRequest
 from app.features.networks import charts
 from app.features.networks.answering import usual_options, weigh_fabrics
-from app.features.networks.forms import FORM, RUNS, USUAL, VIEW, choice_request, placed
+from app.features.networks.forms import FORM, RUNS, USUAL, VIEW, at_form_fields, choice_request
 from app.features.networks.model import EXPOSED, Exposed, FabricChoice, FabricGain, FabricOption, NetworkTerms
 from app.features.studies.frame import (
     OpenView,
@@ -53,7 +53,7 @@ def weigh(question: StudyQuestion, terms: NetworkTerms) -> FabricChoice:
     try:
         return weigh_fabrics(question.workspace, choice_request(question, terms))
     except AppError as error:
-        raise placed(error) from None
+        raise at_form_fields(error) from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +179,7 @@ def switch_part(result: FormOutcome[FabricPlan], voice: Voice) -> SwitchPart:
     drawn = topology(plan, voice) if plan else None
     return SwitchPart(
         result=result,
-        general=SWITCH_FORM.unplaced(result.form),
+        general=SWITCH_FORM.general_errors(result.form),
         drawing=DrawingView("topology", drawn.title, drawn, "fabric") if drawn else None,
     )
 

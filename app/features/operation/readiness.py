@@ -49,10 +49,10 @@ class ReadinessCheck:
         self._uploads_seen: tuple[float, Message | None] | None = None
 
     def look(self) -> Readiness:
-        database = fault_of(self._database)
+        database = error_of(self._database)
         # Of a database that is away, to ask for its schema too would only wait once more.
-        parts = {"database": database, "schema": database or fault_of(self._schema)}
-        parts |= {name: fault_of(check) for name, check in self._checks().items()}
+        parts = {"database": database, "schema": database or error_of(self._schema)}
+        parts |= {name: error_of(check) for name, check in self._checks().items()}
         ending = Message("the server is shutting down; use another one, or this one once it is back")
         return Readiness({"server": ending if self._stopping.is_set() else None, **parts})
 
@@ -76,7 +76,7 @@ class ReadinessCheck:
             return None
         seen = self._uploads_seen
         if seen is None or time.monotonic() - seen[0] >= KEPT_SECONDS:
-            seen = time.monotonic(), fault_of(self._installation.files.storage.check)
+            seen = time.monotonic(), error_of(self._installation.files.storage.check)
             self._uploads_seen = seen
         return seen[1]
 
@@ -97,7 +97,7 @@ class ReadinessCheck:
         return Message("formulas are not compiled and run some hundred times slower")
 
 
-def fault_of(check: Callable[[], Message | None]) -> Message | None:
+def error_of(check: Callable[[], Message | None]) -> Message | None:
     """Return the fault of a part; a check that fails is a fault."""
     try:
         return check()

@@ -12,13 +12,13 @@ from app.errors import Message, Unavailable
 from app.features.operation.chores import unreferenced_files
 from app.features.proposals.lines import content_hash
 from app.platform.store.failures import DAMAGED
-from app.platform.store.migrate import RESTORE, database_faults
+from app.platform.store.migrate import RESTORE, database_problems
 from app.platform.store.tables import ProposalRecord
 from app.platform.workspace import Installation, Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class StoreProblem:
     """A fault of the store."""
 
     kind: str
@@ -31,9 +31,11 @@ class Fault:
         return self.kind == "stray"
 
 
-def check_store(installation: Installation) -> Iterator[Fault]:
+def check_store(installation: Installation) -> Iterator[StoreProblem]:
     """Yield the faults; nothing is changed."""
-    faults = [Fault("database", Message(*fault)) for fault in database_faults(installation.store.engine)]
+    faults = [
+        StoreProblem("database", Message(*fault)) for fault in database_problems(installation.store.engine)
+    ]
     yield from faults
     try:
         if not installation.store.is_ready():
@@ -47,10 +49,10 @@ def check_store(installation: Installation) -> Iterator[Fault]:
         if error.message is not DAMAGED:
             raise
         if not faults:
-            yield Fault("database", Message(RESTORE))
+            yield StoreProblem("database", Message(RESTORE))
 
 
-def check_proposals(workspace: Workspace) -> Iterator[Fault]:
+def check_proposals(workspace: Workspace) -> Iterator[StoreProblem]:
     """Compare frozen proposals and their documents with their hashes."""
     with workspace.transaction() as repository:
         frozen = repository.values(
@@ -66,16 +68,16 @@ def check_proposals(workspace: Workspace) -> Iterator[Fault]:
         values = {"id": identifier}
         if content_hash(record.content) != record.sha256:
             template = "the frozen proposal {id} no longer matches the SHA-256 it was frozen with"
-            yield Fault("proposal", Message(template, values))
+            yield StoreProblem("proposal", Message(template, values))
         for artifact in artifacts:
             if hashlib.sha256(artifact.data).hexdigest() != artifact.sha256:
                 template = "the {kind} of the proposal {id} differs from the stored one"
-                yield Fault("proposal", Message(template, {**values, "kind": artifact.kind}))
+                yield StoreProblem("proposal", Message(template, {**values, "kind": artifact.kind}))
         if not artifacts:
-            yield Fault("proposal", Message("the frozen proposal {id} has no document", values))
+            yield StoreProblem("proposal", Message("the frozen proposal {id} has no document", values))
 
 
-def check_files(workspace: Workspace) -> Iterator[Fault]:
+def check_files(workspace: Workspace) -> Iterator[StoreProblem]:
     files = workspace.installation.files
     if files is None:
         return
@@ -85,17 +87,17 @@ def check_files(workspace: Workspace) -> Iterator[Fault]:
         values = {"path": files.place(workspace.id, sha256)}
         whole = files.is_whole(workspace.id, sha256)
         if whole is None:
-            yield Fault("file", Message("an uploaded file is missing: {path}", values))
+            yield StoreProblem("file", Message("an uploaded file is missing: {path}", values))
         elif not whole:
             template = "the content of an uploaded file does not match its address: {path}"
-            yield Fault("file", Message(template, values))
+            yield StoreProblem("file", Message(template, values))
 
 
-def check_strays(installation: Installation) -> Iterator[Fault]:
+def check_strays(installation: Installation) -> Iterator[StoreProblem]:
     files = installation.files
     if files is None:
         return
     paths = [files.place(file.workspace_id, file.sha256) for file in unreferenced_files(installation, files)]
     for path in [*paths, *map(files.storage.place, files.strays())]:
         template = "no upload refers to the file {path}; the next purge deletes it"
-        yield Fault("stray", Message(template, {"path": path}))
+        yield StoreProblem("stray", Message(template, {"path": path}))

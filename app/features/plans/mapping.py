@@ -201,7 +201,7 @@ def run_search(workspace: Workspace, request: SearchRequest) -> Search:
     return answer
 
 
-def kept_search(workspace: Workspace, request: SearchRequest) -> Search:
+def cached_search(workspace: Workspace, request: SearchRequest) -> Search:
     """Return the best plans of a model on a system, cached by request."""
     return workspace.cached(workspace.installation.searches, request, lambda: run_search(workspace, request))
 

@@ -21,7 +21,7 @@ from app.features.plans.forms import (
     own_rank,
     search_request,
 )
-from app.features.plans.mapping import kept_search, map_onto_ipus
+from app.features.plans.mapping import cached_search, map_onto_ipus
 from app.features.plans.model import MapCell, MappingRequest, ModelMapping, PlanQuestion, Search
 from app.features.plans.views import MappingPart, PlansPage
 from app.features.plans.words import plan_in_words
@@ -48,7 +48,7 @@ def search_plans(question: StudyQuestion, terms: PlanQuestion) -> Search:
     estimate = estimate_of(question)
     try:
         request = search_request(question, estimate, terms)
-        search = kept_search(question.workspace, request)
+        search = cached_search(question.workspace, request)
     except AppError as error:
         raise at_filters(error) from None
     compared_with(terms, search, own_rank(search, estimate.plan))
@@ -58,7 +58,7 @@ def search_plans(question: StudyQuestion, terms: PlanQuestion) -> Search:
 def map_cells(question: StudyQuestion, terms: PlanQuestion, search: Search) -> Sequence[MapCell]:
     """Return the map of all degrees, even if the search is constrained to some."""
     wider = map_request(search_request(question, estimate_of(question), terms), search)
-    return search.map if wider is None else kept_search(question.workspace, wider).map
+    return search.map if wider is None else cached_search(question.workspace, wider).map
 
 
 def plans_page(

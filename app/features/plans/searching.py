@@ -27,7 +27,7 @@ from app.estimating.scenario import (
     Scenario,
     as_stated,
     given_fields,
-    layer_faults,
+    layer_errors,
     plan_number,
     recompute_name,
     sharding_name,
@@ -255,7 +255,7 @@ def _fastest_of(searched: SearchRanking, wanted: PlanInput) -> Indices:
     space = searched.space
     try:
         stated = {name: (value,) for name, value in given_fields(wanted).items()}
-        refuse(layer_faults(stated, space.depth))
+        refuse(layer_errors(stated, space.depth))
         numbers = dict(with_recomputed_layers(stated, space.depth))
     except AppError as error:
         error.errors = tuple(

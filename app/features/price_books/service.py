@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from app.catalog.books import MOST_ROWS, BookRow
 from app.errors import BadInput, Conflict, FieldError, Message, NotFound, TooLarge, VersionConflict
-from app.estimating.names import fault_of_name
+from app.estimating.names import name_error
 from app.features.price_books.model import (
     BookVersion,
     PriceBookDocument,
@@ -118,7 +118,7 @@ def list_books(
 def printable(field: str, text: str) -> str:
     """Strip the name of a file or a comment; refuse what cannot be seen in it."""
     bare = text.strip()
-    fault = fault_of_name(bare) if bare else None
+    fault = name_error(bare) if bare else None
     if fault is not None:
         raise BadInput(fault, [FieldError(field, fault)])
     return bare

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from app.catalog.books import DISCOUNT, MOST_ROWS, BookRow, faults
+from app.catalog.books import DISCOUNT, MOST_ROWS, BookRow, row_errors
 from app.catalog.catalog import Catalog
 from app.errors import BadInput, FieldError, Message, TooLarge
 from app.estimating.capital import taken
@@ -61,8 +61,8 @@ def _rows(names: Sequence[str], lines: Iterable[Sequence[str]]) -> list[BookRowI
     rows: list[BookRowInput] = []
     errors: list[FieldError] = []
     for index, cells in enumerate(lines):
-        faults = list(_cell_faults(names, cells))
-        if faults:
+        row_errors = list(_cell_errors(names, cells))
+        if row_errors:
             errors += [
                 FieldError(
                     f"rows.{index}.{column}",
@@ -70,7 +70,7 @@ def _rows(names: Sequence[str], lines: Iterable[Sequence[str]]) -> list[BookRowI
                         "row {row}, {column}: {fault}", {"row": index + 1, "column": column, "fault": fault}
                     ),
                 )
-                for column, fault in faults
+                for column, fault in row_errors
             ]
             continue
         by_name = {name: plain(cell) for name, cell in zip(names, cells, strict=True)}
@@ -87,7 +87,7 @@ def refusal(errors: Sequence[FieldError]) -> BadInput:
     return BadInput(message, errors[:MOST_FAULTS])
 
 
-def _cell_faults(names: Sequence[str], cells: Sequence[str]) -> Iterable[tuple[str, Message]]:
+def _cell_errors(names: Sequence[str], cells: Sequence[str]) -> Iterable[tuple[str, Message]]:
     if len(cells) != len(names):
         yield (
             "item",
@@ -155,7 +155,7 @@ def stripped(cells: dict[str, Any]) -> dict[str, Any]:
 
 def checked(rows: Iterable[BookRowInput], catalog: Catalog) -> tuple[BookRow, ...]:
     book_rows = tuple(BookRow(**stripped(row.model_dump())) for row in rows)
-    errors = faults(catalog, book_rows)
+    errors = row_errors(catalog, book_rows)
     errors += [
         FieldError(f"rows.{index}.note", Message("contains characters that cannot be displayed"))
         for index, row in enumerate(book_rows)

@@ -174,7 +174,7 @@ def meets(row: ComparisonRow, limits: CustomerLimits) -> bool:
     return in_time and in_budget
 
 
-def apart(row: ComparisonRow, other: ComparisonRow, comparison: Comparison, metric: Metric) -> bool:
+def differ_clearly(row: ComparisonRow, other: ComparisonRow, comparison: Comparison, metric: Metric) -> bool:
     """Return whether the times or costs of two options differ clearly."""
     pair = {row.label, other.label}
     if metric == "time":
@@ -196,7 +196,10 @@ def least(rows: Sequence[ComparisonRow], comparison: Comparison, metric: Metric)
     if not rows or (metric == "cost" and any(amount(row) is None for row in rows)):
         return []
     best = min(rows, key=lambda row: measure(row, metric))
-    return [best, *(row for row in rows if row is not best and not apart(best, row, comparison, metric))]
+    return [
+        best,
+        *(row for row in rows if row is not best and not differ_clearly(best, row, comparison, metric)),
+    ]
 
 
 def only(rows: Sequence[ComparisonRow]) -> ComparisonRow | None:
@@ -287,7 +290,10 @@ def dearer_and_faster(fastest: ComparisonRow, other: ComparisonRow, comparison: 
     cost, best = amount(fastest), amount(other)
     if cost is None or best is None or cost <= best or seconds(fastest) >= seconds(other):
         return []
-    if not (apart(fastest, other, comparison, "time") and apart(fastest, other, comparison, "cost")):
+    if not (
+        differ_clearly(fastest, other, comparison, "time")
+        and differ_clearly(fastest, other, comparison, "cost")
+    ):
         return []
     values = {
         "option": fastest.label,
@@ -353,7 +359,7 @@ def against(row: ComparisonRow, recommended: ComparisonRow, choice: AdvisedChoic
     """Return the reasons against an option compared with the recommended one."""
     comparison = choice.comparison
     cost, best = amount(row), amount(recommended)
-    clear = apart(row, recommended, comparison, "time")
+    clear = differ_clearly(row, recommended, comparison, "time")
     ratio = significant(seconds(row) / seconds(recommended))
     slower = clear and seconds(row) > seconds(recommended)
     if cost is None or best is None:
@@ -361,7 +367,7 @@ def against(row: ComparisonRow, recommended: ComparisonRow, choice: AdvisedChoic
             values = {"option": recommended.label, "ratio": ratio}
             return [Message("takes {ratio} times as long as {option}", values)]
         return []
-    if cost <= best or not apart(row, recommended, comparison, "cost"):
+    if cost <= best or not differ_clearly(row, recommended, comparison, "cost"):
         return []
     extra = money(cost - best, comparison.currency)
     values = {"extra": extra, "option": recommended.label, "ratio": ratio}

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData
 
 from app.errors import AppError, Message, NotFound
-from app.features.bills.service import kept_inputs
+from app.features.bills.service import stored_inputs
 from app.features.calibration.service import get_calibration, list_calibrations
 from app.features.networks.forms import choice_request
 from app.features.networks.pages import switched
@@ -164,7 +164,7 @@ def study_fields(view: OpenView, fields: Mapping[str, str]) -> dict[str, Any]:
         "budget": content.limits.budget,
         "budget_kind": (content.limits.budget_kind or "purchase") if content.limits.budget else None,
         "scaling_efficiency": content.base.scaling_efficiency,
-        "bill": kept_inputs(content.views).model_dump(mode="json", exclude_unset=True),
+        "bill": stored_inputs(content.views).model_dump(mode="json", exclude_unset=True),
     }
     if key := fields.get(NETWORK_OF):
         keys = [option.key for option in content.options if switched(view.workspace, option)]

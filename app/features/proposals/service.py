@@ -14,7 +14,7 @@ from app.estimating.documents import Text
 from app.estimating.names import STORED
 from app.estimating.request import EstimateRequest
 from app.estimating.version import engine_version
-from app.features.bills.service import kept_inputs
+from app.features.bills.service import stored_inputs
 from app.features.comparisons.compare import ComparisonEntry
 from app.features.comparisons.model import PublishedFigure, RowRequest
 from app.features.comparisons.service import existing as existing_comparison
@@ -155,7 +155,7 @@ def with_comparison(
     with at_field("study_id"):
         comparison = comparison_of_state(workspace, request.study_id, comparison_request)
         current = state_of(workspace, request.study_id, state.knobs, state.version)
-        bill = request.bill or kept_inputs(current.content.views)
+        bill = request.bill or stored_inputs(current.content.views)
     return request.model_copy(update={"comparison_id": comparison.id, "bill": bill})
 
 

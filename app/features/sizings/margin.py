@@ -182,7 +182,7 @@ def _price_limits(verdict: Verdict, winner: int, lead: float) -> list[PriceLimit
     for index, option in enumerate(verdict.options):
         rival = option.document
         in_time = verdict.in_time[index] >= verdict.request.probability
-        if not (np.isfinite(verdict.seconds[index]) and in_time and _priced_apart(rival, won)):
+        if not (np.isfinite(verdict.seconds[index]) and in_time and _price_separately(rival, won)):
             continue
         ratio = _price_in_budget(verdict, index)
         if not verdict.by_time:
@@ -196,7 +196,7 @@ def _price_limits(verdict: Verdict, winner: int, lead: float) -> list[PriceLimit
     if not verdict.by_time:
         # If the winner's price rises, the first rival with another price wins.
         for index in _rivals(verdict, winner, verdict.ranked_by):
-            if not _priced_apart(verdict.options[index].document, won):
+            if not _price_separately(verdict.options[index].document, won):
                 continue
             growth = verdict.costs[index] / verdict.costs[winner] / (1.0 - lead)
             ratio = _price_ratio(won, verdict.ranked_by, float(growth))
@@ -209,7 +209,7 @@ def _price_limits(verdict: Verdict, winner: int, lead: float) -> list[PriceLimit
     return [limit for _, limit in limits]
 
 
-def _priced_apart(option: SizingOption, winner: SizingOption) -> bool:
+def _price_separately(option: SizingOption, winner: SizingOption) -> bool:
     """Tell whether two options depend on different prices."""
     if option.price is None or winner.price is None or option.system == winner.system:
         return False

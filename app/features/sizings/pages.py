@@ -180,7 +180,7 @@ def redirect_to_limits(opened: OpenView, fields: Mapping[str, str]) -> Response:
     if errors:
         errors[0].errors = tuple(entry for error in errors for entry in error.errors)
         raise errors[0]
-    return replace(opened, state=state).kept({name: text for name, text in filters.items() if text})
+    return replace(opened, state=state).redirect_with({name: text for name, text in filters.items() if text})
 
 
 @router.get(f"{PATH}.json")

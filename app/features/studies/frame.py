@@ -263,7 +263,7 @@ class OpenView:
     stored: Mapping[str, str]
     """Fields of the view in the state."""
 
-    def kept(self, fields: Mapping[str, str]) -> RedirectResponse:
+    def redirect_with(self, fields: Mapping[str, str]) -> RedirectResponse:
         """Redirect to the short address of the view, with its fields stored in the state."""
         state, study = self.state, self.state.study
         views = {name: stored for name, stored in state.views.items() if name != self.name}
@@ -374,7 +374,9 @@ def study_view(
         answered = form.answer(fields, before, lambda body: answer(question, body))
         if view.typed and not answered.stale:
             start = usual(question)
-            return view.kept({name: text for name, text in fields.items() if text != start.get(name, "")})
+            return view.redirect_with(
+                {name: text for name, text in fields.items() if text != start.get(name, "")}
+            )
         # Without fields in the address, errors are not those of the reader.
         status = answered.status if view.typed else 200
         return render(request, template, page(request, view, answered), status=status)

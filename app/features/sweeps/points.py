@@ -88,7 +88,7 @@ class Sweep:
     @classmethod
     def of(cls, request: SweepRequest) -> Sweep:
         """Check the lists of a request, each and against each other."""
-        sweep = cls.kept(request)
+        sweep = cls.restore(request)
         _check_labels_differ("models", model_labels(request.models))
         _check_labels_differ("prices", [price.label for price in request.prices])
         _check_labels_differ("scenarios", [scenario.label for scenario in request.scenarios])
@@ -97,7 +97,7 @@ class Sweep:
         return sweep
 
     @classmethod
-    def kept(cls, request: SweepRequest) -> Sweep:
+    def restore(cls, request: SweepRequest) -> Sweep:
         """Take up a request that was checked; version 0.1.0 may have left equal labels."""
         return cls(request, _total(request), _digest(request)[:16])
 

@@ -144,7 +144,7 @@ def get_sweep(
         matching = queries.count(selection)
         documents = queries.rows(selection, limit + 1, offset, after)
         refused = queries.refused()
-    sweep = Sweep.kept(SweepRequest.model_validate(record.request, context=STORED))
+    sweep = Sweep.restore(SweepRequest.model_validate(record.request, context=STORED))
     rows = [SweepRow.model_validate(document) for document in documents[:limit]]
     return SweepAnswer(
         **dict(state),
@@ -248,7 +248,7 @@ def compute_sweep(claim: JobClaim, make_pool: Callable[[], WorkerPool]) -> None:
         positions = repository.of_sweep(identifier).positions()
     uploads = UploadSet.of(request, workspace.context())
     # Where version 0.1.0 changed labels, keys are others than those that rows have.
-    remaining = (point for point in Sweep.kept(request).points() if point.position not in positions)
+    remaining = (point for point in Sweep.restore(request).points() if point.position not in positions)
     for rows in run_sweep(
         remaining,
         installed_context,

@@ -170,7 +170,7 @@ def pod_drawing(plan: PartitionPlan, voice: Voice) -> PodDrawing:
         height=tops[-1] + grid.tall + 1.0,
         shapes=shapes,
         labels=labels,
-        key=[KeyEntry(*look, team, held_by(team, plan)) for team, look in looks.items()],
+        key=[KeyEntry(*look, team, devices_of_team(team, plan)) for team, look in looks.items()],
         description=template.format(
             allocated=voice.number(plan.allocated),
             devices=voice.number(plan.devices),
@@ -233,7 +233,7 @@ def fitted(text: str, short: str, width: float) -> str:
     return f"{short.rstrip()}…" if len(short) > 2 else ""
 
 
-def held_by(team: str, plan: PartitionPlan) -> str:
+def devices_of_team(team: str, plan: PartitionPlan) -> str:
     """Return what a team holds: whole accelerators, and instances by their profile."""
     mine = [placement for placement in plan.placements if placement.team == team]
     whole = sum(placement.devices for placement in mine if placement.slice is None)

@@ -92,7 +92,7 @@ class PartitionsPage:
     """Time to train of the option, and its number of devices; None where unknown."""
 
 
-def placed_teams(plan: PartitionPlan) -> list[TeamSlots]:
+def slots_of_teams(plan: PartitionPlan) -> list[TeamSlots]:
     teams = []
     for index in sorted({placement.request for placement in plan.placements}):
         placements = [placement for placement in plan.placements if placement.request == index]
@@ -118,7 +118,7 @@ def teams_page(
 ) -> PartitionsPage:
     form = Form() if result is None else result.form
     plan, voice = None if result is None else result.answer, voice_of(request)
-    rows = PARTITION_FORM.shown_rows(form.firsts)
+    rows = PARTITION_FORM.visible_rows(form.firsts)
     drawing = None if plan is None else pod_drawing(plan, voice)
     waits = None if queue is None else queue.answer
     return PartitionsPage(
@@ -131,9 +131,9 @@ def teams_page(
         ),
         drawing=drawing,
         picture=None if plan is None or drawing is None else picture_of(plan, drawing, voice),
-        placed=[] if plan is None else placed_teams(plan),
+        placed=[] if plan is None else slots_of_teams(plan),
         queue=queue,
-        queue_rows=[] if queue is None else QUEUE_FORM.shown_rows(queue.form.firsts),
+        queue_rows=[] if queue is None else QUEUE_FORM.visible_rows(queue.form.firsts),
         scale=None if waits is None else wait_scale(waits),
         figures=[] if waits is None else figures_of(waits, voice),
         run=None if view.question is None else run_of(view.question),

@@ -75,7 +75,7 @@ class UploadPage:
     form: Form
 
 
-def shown_upload(request: Request, upload: KeptProfile | KeptWorkload) -> UploadPage:
+def stored_upload(request: Request, upload: KeptProfile | KeptWorkload) -> UploadPage:
     return upload_page(upload, Form({"name": [upload.name], "customer": [upload.customer]}))
 
 
@@ -83,7 +83,7 @@ def upload_page(upload: KeptProfile | KeptWorkload, form: Form) -> UploadPage:
     return UploadPage(upload=upload, is_model=isinstance(upload, KeptProfile), form=form)
 
 
-@resource(router, "/uploads/{identifier}", "uploads/upload.html", shown_upload)
+@resource(router, "/uploads/{identifier}", "uploads/upload.html", stored_upload)
 def show_upload(workspace: WorkspaceDep, identifier: str) -> KeptProfile | KeptWorkload:
     if is_sample(identifier):
         return uploads.get_workload(workspace, identifier)

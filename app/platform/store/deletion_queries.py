@@ -48,7 +48,7 @@ MOST_NAMED = 4
 class DeletionQueries(Queries):
     """What stands on an object, and its end."""
 
-    def standing_on(self, table: type[SQLModel], identifier: str) -> list[str]:
+    def references_to(self, table: type[SQLModel], identifier: str) -> list[str]:
         """Return what would lose what it rests on: proposals, comparisons, studies, bills, open sweeps."""
         dependents = self._called(ProposalRecord, ProposalRecord.title, *self._of_proposal(table, identifier))
         if table is EstimateRow:

@@ -119,29 +119,29 @@ MOST = 20
 RESTORE = "the database is damaged: stop every server and restore the newest backup, as the runbook says"
 
 
-def database_faults(engine: Engine) -> Iterator[Said]:
+def database_problems(engine: Engine) -> Iterator[Said]:
     """Return what is wrong with the tables: pages, indexes and references."""
     try:
-        yield from table_faults(engine)
+        yield from table_problems(engine)
     except Unavailable as error:
         if error.message is not DAMAGED:
             raise
         yield RESTORE, {}
 
 
-def table_faults(engine: Engine) -> Iterator[Said]:
+def table_problems(engine: Engine) -> Iterator[Said]:
     with engine.connect() as connection:
         without_limits(connection)
         if not fits(connection):
             yield ("the database tables do not match this version of Rackline; start the server once"), {}
             return
         if connection.dialect.name == "sqlite":
-            yield from sqlite_faults(connection)
+            yield from sqlite_problems(connection)
         else:
             yield from broken_references(connection)
 
 
-def sqlite_faults(connection: sa.Connection) -> Iterator[Said]:
+def sqlite_problems(connection: sa.Connection) -> Iterator[Said]:
     faults = connection.exec_driver_sql(f"PRAGMA integrity_check({MOST})").scalars().all()
     if faults != ["ok"]:
         for fault in faults:

@@ -111,7 +111,7 @@ def nested(values: Mapping[str, Any]) -> dict[str, Any]:
     return tree
 
 
-def placed(errors: Iterable[FieldError], systems: Sequence[str]) -> list[FieldError]:
+def at_shared_fields(errors: Iterable[FieldError], systems: Sequence[str]) -> list[FieldError]:
     """Return errors at the fields of the first form: options of a study are its systems.
 
     Model and workload are asked once for all options, so their errors are shown once.
@@ -129,7 +129,7 @@ def placed(errors: Iterable[FieldError], systems: Sequence[str]) -> list[FieldEr
 def refused(
     values: Mapping[str, Sequence[str]], error: AppError | ValidationError, systems: Sequence[str]
 ) -> Form:
-    return Form(values, placed(as_app_error(error).errors, systems))
+    return Form(values, at_shared_fields(as_app_error(error).errors, systems))
 
 
 def refusal(error: AppError | ValidationError) -> AppError:

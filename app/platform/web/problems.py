@@ -395,7 +395,7 @@ def install(
             error = HTTPException(405, headers={"Allow": ", ".join(methods)})
         return answer(request, from_http(error, request.url.path), error.headers)
 
-    async def of_fault(request: Request, error: Exception) -> Response:
+    async def of_error(request: Request, error: Exception) -> Response:
         # What has failed here has left the middleware that knew the request's identifier.
         identifier = getattr(request.state, "request_id", "")
         headers = {**(headers_of_faults or {}), **({"X-Request-Id": identifier} if identifier else {})}
@@ -414,7 +414,7 @@ def install(
         RequestValidationError: of_validation,
         HTTPException: of_framework,
         ClientDisconnect: of_leaving,
-        Exception: of_fault,
+        Exception: of_error,
     }
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)

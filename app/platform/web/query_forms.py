@@ -207,7 +207,7 @@ class QueryForm(Generic[Asked]):
                 pass
         return FormOutcome(form, None, "", stale=True, status=status, message=message)
 
-    def unplaced(self, form: Form) -> list[Message]:
+    def general_errors(self, form: Form) -> list[Message]:
         """Return what is wrong that no field of the form shows."""
         names = [name.partition(".*")[0] for name in self._leaves]
         return [
@@ -227,7 +227,7 @@ class QueryForm(Generic[Asked]):
         }
         return sorted(row for row in numbers if row < most)
 
-    def shown_rows(self, values: Mapping[str, str]) -> list[int]:
+    def visible_rows(self, values: Mapping[str, str]) -> list[int]:
         """Return the rows a form shows: all up to the last in use, and a few empty ones."""
         assert self._rows is not None, "a form without rows"
         last = max(self.filled_rows(values), default=-1) + 1

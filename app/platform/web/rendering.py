@@ -284,7 +284,7 @@ def render(
             switch={code: address_in(request, code) for code in LANGUAGES},
             chart_address=partial(chart_address, request),
             chart_forms=forms,
-            kept=partial(kept, lasting, f"{language} {request.url.path}?{request.url.query}"),
+            kept=partial(cached_part, lasting, f"{language} {request.url.path}?{request.url.query}"),
         )
     )
     response = HTMLResponse(body, status, headers=dict(headers or {}))
@@ -311,7 +311,7 @@ def data_path(path: str) -> str:
     return "/index.json" if path == "/" else f"{path}.json"
 
 
-def kept(lasting: LruCache[Any] | None, address: str, caller: Callable[[], Markup]) -> Markup:
+def cached_part(lasting: LruCache[Any] | None, address: str, caller: Callable[[], Markup]) -> Markup:
     """Return a part of a page as it was written for who asked for the address before."""
     if lasting is None:
         return caller()

@@ -13,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.datastructures import QueryParams
 
-from app.errors import AppError, FieldError, Message, Unprocessable, nearest, several_invalid, with_faults
+from app.errors import AppError, FieldError, Message, Unprocessable, nearest, several_invalid, with_errors
 from app.estimating.context import SizingContext
 from app.estimating.request import AssumptionsInput, EstimateRequest, ModelInput, SystemInput, WorkloadInput
 from app.estimating.request_checks import request_errors
@@ -101,7 +101,7 @@ def with_what_else_is_wrong(
         errors += [unread, *([from_validation(wrong)] if wrong else [])]
     if kind is not None:
         errors += meaning(kind, request.parsed, workspace_of(request).sizing)
-    return with_faults(first, errors)
+    return with_errors(first, errors)
 
 
 def told(error: RequestValidationError, of_body: list[Any]) -> list[Any]:
@@ -116,12 +116,12 @@ def meaning(annotation: Any, body: Any, context: SizingContext) -> Iterator[AppE
         for request in [parts] if whole else [{name: part} for name, part in parts.items()]:
             for error in request_errors(request, context):
                 error.errors = tuple(
-                    FieldError(placed(path, item.field), item.message) for item in error.errors
+                    FieldError(field_path(path, item.field), item.message) for item in error.errors
                 )
                 yield error
 
 
-def placed(path: str, field: str) -> str:
+def field_path(path: str, field: str) -> str:
     return f"{path}.{field}" if path else field
 
 
@@ -131,7 +131,7 @@ def objects(annotation: Any, value: Any, path: str = "") -> Iterator[tuple[str, 
         # Who sends millions of empty objects, or lists in lists, is told of no more than these.
         for index, item in enumerate(value[:MOST_CHECKED]):
             if isinstance(item, dict):
-                yield from objects(annotation, item, placed(path, str(index)))
+                yield from objects(annotation, item, field_path(path, str(index)))
     if not isinstance(value, dict):
         return
     for kind in documents(annotation):
@@ -141,7 +141,7 @@ def objects(annotation: Any, value: Any, path: str = "") -> Iterator[tuple[str, 
             yield path, parts, issubclass(kind, EstimateRequest)
         for name, inner in fields.items():
             if name not in PARTS:
-                yield from objects(inner, value[name], placed(path, name))
+                yield from objects(inner, value[name], field_path(path, name))
 
 
 def documents(annotation: Any) -> Iterator[type[BaseModel]]:

@@ -186,7 +186,7 @@ class Voice:
         else:
             template, values = sentence.template, sentence.values
         assert isinstance(values, Mapping)
-        written_values = {name: self._placed(name, value) for name, value in values.items()}
+        written_values = {name: self._placeholder(name, value) for name, value in values.items()}
         written = self.gettext(template).format(**written_values)
         joined = PER_CENT.sub("%", written) if self.language in JOINED else written
         return agree(joined) if self.language == "ko" else joined
@@ -211,7 +211,7 @@ class Voice:
         """Write a large count as it is spoken: 174.6B, 1,746억, or 1746亿; a round one as 100M, 1억, 1亿."""
         return scales.CountingUnit.of(value, self.language, digits=4).digits(value, trim=True)
 
-    def _placed(self, name: str, value: object) -> str:
+    def _placeholder(self, name: str, value: object) -> str:
         """Write the value of a place; in some places it is an identifier that stands for words."""
         if name == "fields":
             return self._fields(value)

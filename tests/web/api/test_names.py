@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError, field_validator
 
-from app.estimating.names import fault_of_name
+from app.estimating.names import name_error
 from app.estimating.request import EstimateRequest
 from app.platform.json_bodies import as_app_error
 from app.platform.web import examples
@@ -70,14 +70,14 @@ def test_a_name_that_cannot_be_seen_is_refused_at_its_field(
     ],
 )
 def test_what_languages_write_is_a_name(name: str) -> None:
-    assert fault_of_name(name) is None
+    assert name_error(name) is None
 
 
 @pytest.mark.parametrize(
     "name", ["a\u200db", "\u200d💻", "💻\u200d", "한\u200d빛", "a\u00adb", "\ufe0f", "\u2800", "a\nb"]
 )
 def test_what_cannot_be_seen_is_none(name: str) -> None:
-    assert fault_of_name(name) is not None
+    assert name_error(name) is not None
 
 
 class Even(BaseModel):

@@ -82,7 +82,7 @@ def test_errors_stand_where_they_were_typed() -> None:
     assert found.status == 422 and found.answer is None and found.stale
     assert {error.field for error in found.form.errors} == {"capex", "teams.2.devices"}
     assert found.form.get("capex") == "many"
-    assert FORM.unplaced(found.form) == []
+    assert FORM.general_errors(found.form) == []
 
 
 def test_limits_are_in_percent_where_the_field_is() -> None:
