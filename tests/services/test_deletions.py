@@ -45,8 +45,8 @@ from app.platform.store.tables import (
 from app.platform.store.upload_queries import UploadQueries
 from app.platform.web.examples import ACCELERATOR, BOOK, HEAD_TO_HEAD, RESNET, STUDY
 from app.platform.workspace import Workspace
-from tests.services.test_held import ONE, moment_before_saving
-from tests.services.test_held import workspace as workspace
+from tests.services.test_concurrency import ONE, moment_before_saving
+from tests.services.test_concurrency import workspace as workspace
 from tests.services.test_storage import LAYERS
 from tests.sizing.sweeping import wide
 from tests.store.conftest import migrated as migrated

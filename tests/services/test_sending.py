@@ -14,9 +14,9 @@ from app.features.proposals.model import Proposal, ReviewRequest
 from app.features.proposals.review import Mailer, take_step
 from app.platform.identity import Identity
 from app.platform.workspace import Workspace
+from tests.services.test_concurrency import at_once
+from tests.services.test_concurrency import workspace as workspace
 from tests.services.test_deletions import comparison_of, proposal_of
-from tests.services.test_held import at_once
-from tests.services.test_held import workspace as workspace
 from tests.store.conftest import migrated as migrated
 from tests.store.conftest import migrated_file as migrated_file
 from tests.store.conftest import store as store

@@ -358,14 +358,14 @@ def weight_sums(table: OperatorTable) -> Matrix:
     def section_sums(section: Section, counted: Floats) -> SectionSums:
         inside = table.section == section
 
-        def held(chosen: NDArray[np.bool_]) -> float:
+        def total(chosen: NDArray[np.bool_]) -> float:
             return float(np.sum(dense[inside & chosen] * counted[inside & chosen]))
 
         return SectionSums(
-            whole=held(~routed & ~shared),
-            split=held(~routed & shared),
-            whole_experts=held(routed & ~shared),
-            split_experts=held(routed & shared),
+            whole=total(~routed & ~shared),
+            split=total(~routed & shared),
+            whole_experts=total(routed & ~shared),
+            split_experts=total(routed & shared),
         )
 
     def sums(counted: Floats) -> WeightSums:
