@@ -102,12 +102,12 @@ def test_what_is_told_and_refused_comes_back_whole(workers: WorkerProcesses) -> 
 
 def test_a_sweep_that_ends_takes_no_other_computation_with_it(workers: WorkerProcesses) -> None:
     workers.start()
-    workers = LocalWorkerPool(1)
-    workers.executor().submit(os.getpid).result()
+    pool = LocalWorkerPool(1)
+    pool.executor().submit(os.getpid).result()
     with ThreadPoolExecutor(1) as thread:
         answer = thread.submit(workers.run, spin, "ws_one", 1.5)
         time.sleep(0.5)
-        workers.close()
+        pool.close()
         assert str(answer.result()).startswith("ws_one")
 
 
