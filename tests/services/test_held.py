@@ -309,7 +309,7 @@ def test_nothing_with_a_name_is_kept_while_it_is_erased(
     # SQLite has one writer, whoever it writes for.
     assert kept == [False, bench.store.engine.dialect.name == "postgresql"]
     listed = estimates.list_estimates(bench, LOCAL_WORKSPACE, 5, None).items
-    assert [row.label for row in listed] == ["For Erased"]
+    assert [row.name for row in listed] == ["For Erased"]
 
 
 def labelled_sweep(bench: Workbench) -> str:
@@ -376,4 +376,4 @@ def test_two_names_are_erased_at_the_same_time(bench: Workbench, monkeypatch: py
     monkeypatch.setattr(erasure_queries, "hold", take_together)
     assert at_once(erase, 2) == []
     listed = estimates.list_estimates(bench, LOCAL_WORKSPACE, 5, None).items
-    assert [row.label for row in listed] == ["For Erased"] * 2
+    assert [row.name for row in listed] == ["For Erased"] * 2
