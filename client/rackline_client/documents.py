@@ -1,4 +1,4 @@
-"""Requests and answers of the API. Written by ``rackline docs`` from its description."""
+"""Requests and answers of the API, written by ``python -m tools documents``."""
 
 import datetime
 from typing import Any, Literal, TypeAlias
@@ -130,14 +130,20 @@ class Accelerator(Document):
     """Name of the accelerator."""
     maker: str = ''
     """Manufacturer; empty if it is not to be named."""
-    bf16_tflops: float
-    """Peak in bf16. [TFLOP/s]"""
+    bf16_tflops: float | None = None
+    """Peak in bf16, if the chip has it; this or fp16_tflops is required. [TFLOP/s]"""
+    fp16_tflops: float | None = None
+    """Peak in fp16, if the chip has it. [TFLOP/s]"""
     tf32_tflops: float | None = None
     """Peak in TF32, if the chip has it. [TFLOP/s]"""
+    fp32_tflops: float | None = None
+    """Peak in fp32 outside the matrix units; never with sparsity. [TFLOP/s]"""
     fp8_tflops: float | None = None
     """Peak in FP8, if the chip has it. [TFLOP/s]"""
     fp4_tflops: float | None = None
     """Peak in FP4, if the chip has it. [TFLOP/s]"""
+    int8_tops: float | None = None
+    """Peak in int8, if the chip has it. [TOP/s]"""
     sparsity: Literal['none', 'structured'] | None = None
     """Whether the peaks are dense (“none”) or with 2:4 structured sparsity, which are halved. Required
     where a peak looks like one with sparsity.
@@ -208,12 +214,18 @@ class AcceleratorPatch(Request):
     """Manufacturer."""
     bf16_tflops: float | None = None
     """Peak in bf16. [TFLOP/s]"""
+    fp16_tflops: float | None = None
+    """Peak in fp16. [TFLOP/s]"""
     tf32_tflops: float | None = None
     """Peak in TF32. [TFLOP/s]"""
+    fp32_tflops: float | None = None
+    """Peak in fp32. [TFLOP/s]"""
     fp8_tflops: float | None = None
     """Peak in FP8. [TFLOP/s]"""
     fp4_tflops: float | None = None
     """Peak in FP4. [TFLOP/s]"""
+    int8_tops: float | None = None
+    """Peak in int8. [TOP/s]"""
     sparsity: Literal['none', 'structured'] | None = None
     """Whether the peaks are dense or with sparsity."""
     memory_gb: float | None = None
@@ -254,14 +266,20 @@ class AcceleratorRequest(Request):
     """Name of the accelerator."""
     maker: str = ''
     """Manufacturer; empty if it is not to be named."""
-    bf16_tflops: float
-    """Peak in bf16. [TFLOP/s]"""
+    bf16_tflops: float | None = None
+    """Peak in bf16, if the chip has it; this or fp16_tflops is required. [TFLOP/s]"""
+    fp16_tflops: float | None = None
+    """Peak in fp16, if the chip has it. [TFLOP/s]"""
     tf32_tflops: float | None = None
     """Peak in TF32, if the chip has it. [TFLOP/s]"""
+    fp32_tflops: float | None = None
+    """Peak in fp32 outside the matrix units; never with sparsity. [TFLOP/s]"""
     fp8_tflops: float | None = None
     """Peak in FP8, if the chip has it. [TFLOP/s]"""
     fp4_tflops: float | None = None
     """Peak in FP4, if the chip has it. [TFLOP/s]"""
+    int8_tops: float | None = None
+    """Peak in int8, if the chip has it. [TOP/s]"""
     sparsity: Literal['none', 'structured'] | None = None
     """Whether the peaks are dense (“none”) or with 2:4 structured sparsity, which are halved. Required
     where a peak looks like one with sparsity.
@@ -388,14 +406,12 @@ class ApiKey(Document):
     """Status: active; replaced (works until the grace period ends); expired or revoked (no longer works)."""
     created_at: datetime.datetime
     """Creation time."""
-    ends_at: datetime.datetime | None
+    expires_at: datetime.datetime | None
     """Time at which the key stops or stopped working; null if it does not expire."""
     last_used_at: datetime.datetime | None
     """Time of last use, to the minute; null if never used."""
     successor_id: str | None
     """Identifier of the key that replaces it; null if there is none."""
-    expires_at: datetime.datetime | None
-    """Time at which the key stops or stopped working; null if it does not expire."""
 
 
 class BillRequest(Request):
@@ -743,12 +759,10 @@ class BillSummary(Document):
     """Summary of a bill in a list."""
     id: str
     """Identifier of the bill."""
-    label: str
+    name: str
     """Name."""
     created_at: datetime.datetime
     """Creation time."""
-    name: str
-    """Name."""
 
 
 class AmountLine(Document):
@@ -1191,7 +1205,7 @@ class CalibrationAnswer(Document):
     """Form of the request."""
     id: str
     """Identifier."""
-    label: str
+    name: str
     """Name."""
     engine_version: str
     """Version of the engine."""
@@ -1229,8 +1243,6 @@ class CalibrationAnswer(Document):
     """The same, after the fit."""
     warnings: list[CheckWarning]
     """Warnings to consider when using the result."""
-    name: str
-    """Name."""
 
 
 class TransformerInput(Request):
@@ -1253,6 +1265,8 @@ class TransformerInput(Request):
     """Stacks of the model."""
     gated: bool = False
     """True for gated feed-forward blocks, as in LLaMA."""
+    tied_embeddings: bool | None = None
+    """Whether the output layer shares the weights of the embedding; if omitted, unless gated."""
     experts: int | None = None
     """Number of experts per layer of a mixture of experts."""
     experts_per_token: int | None = None
@@ -1517,7 +1531,7 @@ class CalibrationSummary(Document):
     """Summary of a calibration in a list."""
     id: str
     """Identifier of the calibration."""
-    label: str
+    name: str
     """Name."""
     kind: Literal['calibration', 'gain']
     """Form of the request."""
@@ -1525,8 +1539,6 @@ class CalibrationSummary(Document):
     """Identifier of the fitted profile, for use in a request; null if none was fitted."""
     created_at: datetime.datetime
     """Creation time."""
-    name: str
-    """Name."""
 
 
 class Checks(Document):
@@ -2063,7 +2075,7 @@ class Estimate(Document):
     """Assumptions used, given ones and defaults, in the units of the request; null in an answer that is
     not stored.
     """
-    label: str
+    name: str
     """Name."""
     engine_version: str
     """Version of the engine."""
@@ -2139,8 +2151,6 @@ class Estimate(Document):
     """Warnings to consider when reading the result."""
     trace: list[TraceStep]
     """Trace of the computation of each number."""
-    name: str
-    """Name."""
 
 
 class ComparisonRow(Document):
@@ -2353,39 +2363,11 @@ class DuplicateRequest(Request):
     """Name of the copy; if omitted, the original name with a suffix."""
 
 
-class Erasure(Document):
-    """What was erased: the certificate. The name itself is not kept."""
-    id: str | None
-    """Identifier of the certificate; null for a dry run."""
-    workspace: str
-    """Name of the workspace."""
-    erased_by: str | None
-    """Name of the actor, or its kind if it has none; null for a dry run."""
-    erased_at: datetime.datetime | None
-    """Time of the erasure; null for a dry run."""
-    replacement: str
-    """Text in the place of the name."""
-    rows: dict[str, int]
-    """Number of entries with the name, by kind."""
-    proposals: list[str]
-    """Frozen proposals that were changed: each has a new hash and PDF, and an event of it."""
-
-
-class ErasureRequest(Request):
-    """A customer's name to erase."""
-    customer: str
-    """Name of the customer."""
-    replacement: str = '[erased]'
-    """Text that takes its place."""
-    dry_run: bool = False
-    """Whether only to count where the name stands."""
-
-
 class EstimateSummary(Document):
     """Summary of an estimate in a list."""
     id: str
     """Identifier of the estimate."""
-    label: str
+    name: str
     """Name."""
     model: str | None = None
     """Name of the preset or upload; null if the model was given in the request itself."""
@@ -2395,8 +2377,6 @@ class EstimateSummary(Document):
     """Number of systems."""
     created_at: datetime.datetime
     """Creation time."""
-    name: str
-    """Name."""
 
 
 class Fabric(Document):
@@ -2822,7 +2802,7 @@ class GainAnswer(Document):
     """Form of the request."""
     id: str
     """Identifier."""
-    label: str
+    name: str
     """Name."""
     system: str
     """Identifier of the system."""
@@ -2840,8 +2820,6 @@ class GainAnswer(Document):
     """Mean throughput and gain by label."""
     warnings: list[CheckWarning]
     """Warnings to consider when using the result."""
-    name: str
-    """Name."""
 
 
 class GainRequest(Request):
@@ -3328,7 +3306,7 @@ class NewApiKey(Document):
     """Status: active; replaced (works until the grace period ends); expired or revoked (no longer works)."""
     created_at: datetime.datetime
     """Creation time."""
-    ends_at: datetime.datetime | None
+    expires_at: datetime.datetime | None
     """Time at which the key stops or stopped working; null if it does not expire."""
     last_used_at: datetime.datetime | None
     """Time of last use, to the minute; null if never used."""
@@ -3336,8 +3314,6 @@ class NewApiKey(Document):
     """Identifier of the key that replaces it; null if there is none."""
     secret: str | None
     """The full key. It is returned only once and is not stored; null in the answer to a repeated request."""
-    expires_at: datetime.datetime | None
-    """Time at which the key stops or stopped working; null if it does not expire."""
 
 
 class NewWebhook(Document):
@@ -4311,8 +4287,8 @@ class ProposalSummary(Document):
     """Identifier of the proposal."""
     number: str | None = None
     """Reference number; null for earlier proposals."""
-    title: str
-    """Title."""
+    name: str
+    """Name."""
     customer: str
     """Name of the customer."""
     review: Literal['accepted', 'approved', 'declined', 'draft', 'expired', 'in_review', 'sent'] = 'draft'
@@ -4337,8 +4313,6 @@ class ProposalSummary(Document):
     """Creation time."""
     updated_at: datetime.datetime
     """Time of the last change."""
-    name: str
-    """Name."""
 
 
 class TeamWait(Document):
@@ -5074,7 +5048,7 @@ class Sizing(Document):
     """All options worth considering, the best of them, and what would change the answer."""
     id: str
     """Identifier."""
-    label: str
+    name: str
     """Name."""
     engine_version: str
     """Version of the engine."""
@@ -5121,20 +5095,16 @@ class Sizing(Document):
     """Default values that were used."""
     warnings: list[CheckWarning]
     """Warnings to consider when reading the result."""
-    name: str
-    """Name."""
 
 
 class SizingSummary(Document):
     """Summary of a sizing in a list."""
     id: str
     """Identifier of the sizing."""
-    label: str
+    name: str
     """Name."""
     created_at: datetime.datetime
     """Creation time."""
-    name: str
-    """Name."""
 
 
 class SoftwareFigure(Document):
@@ -5293,12 +5263,10 @@ class Study(Document):
     """Whether the study is archived."""
     created_at: datetime.datetime
     """Creation time of the study."""
-    changed_at: datetime.datetime
-    """Creation time of this version."""
-    content: StudyContent
-    """Content of the study."""
     updated_at: datetime.datetime
     """Time of the last change: creation time of this version."""
+    content: StudyContent
+    """Content of the study."""
 
 
 class StudyChange(Document):
@@ -5681,8 +5649,8 @@ class SweepAnswer(Document):
     """A sweep with one page of its rows."""
     id: str
     """Identifier of the sweep."""
-    title: str
-    """Title."""
+    name: str
+    """Name."""
     status: Literal['cancelled', 'done', 'failed', 'queued', 'running']
     """Status: queued, running or ended (done, cancelled or failed)."""
     total: int
@@ -5709,8 +5677,6 @@ class SweepAnswer(Document):
     """Cursor of the next page of rows; null on the last page."""
     request: dict[str, JsonValue]
     """Original request."""
-    name: str
-    """Name."""
 
 
 class SweepModel(Request):
@@ -5825,8 +5791,8 @@ class SweepState(Document):
     """Progress of a sweep."""
     id: str
     """Identifier of the sweep."""
-    title: str
-    """Title."""
+    name: str
+    """Name."""
     status: Literal['cancelled', 'done', 'failed', 'queued', 'running']
     """Status: queued, running or ended (done, cancelled or failed)."""
     total: int
@@ -5839,8 +5805,6 @@ class SweepState(Document):
     """Creation time."""
     updated_at: datetime.datetime
     """Time at which a row was last added or the status last changed."""
-    name: str
-    """Name."""
 
 
 class BillOfSystem(Document):
@@ -6261,7 +6225,7 @@ class WebhookPatch(Request):
     """Fields of a webhook to change. Omitted fields are unchanged."""
     url: str | None = None
     """URL to which messages are sent."""
-    events: list[Literal['*', 'proposal.accepted', 'proposal.changed', 'proposal.created', 'proposal.declined', 'proposal.erased', 'proposal.expired', 'proposal.frozen', 'proposal.opened', 'proposal.replayed', 'proposal.returned', 'proposal.sent', 'proposal.shared', 'proposal.submitted', 'proposal.unshared', 'sizing.created', 'study.archived', 'study.changed', 'study.created', 'study.deleted', 'study.restored', 'study.saved', 'sweep.cancelled', 'sweep.created', 'sweep.deleted', 'sweep.done', 'sweep.failed']] | None = None
+    events: list[Literal['*', 'proposal.accepted', 'proposal.changed', 'proposal.created', 'proposal.declined', 'proposal.expired', 'proposal.frozen', 'proposal.opened', 'proposal.replayed', 'proposal.returned', 'proposal.sent', 'proposal.shared', 'proposal.submitted', 'proposal.unshared', 'sizing.created', 'study.archived', 'study.changed', 'study.created', 'study.deleted', 'study.restored', 'study.saved', 'sweep.cancelled', 'sweep.created', 'sweep.deleted', 'sweep.done', 'sweep.failed']] | None = None
     """Events for which the webhook receives messages."""
     name: str | None = None
     """Purpose."""
@@ -6275,7 +6239,7 @@ class WebhookRequest(Request):
     """URL to which messages are sent: https, a public address or a host that the server allows, no user
     name in it.
     """
-    events: list[Literal['*', 'proposal.accepted', 'proposal.changed', 'proposal.created', 'proposal.declined', 'proposal.erased', 'proposal.expired', 'proposal.frozen', 'proposal.opened', 'proposal.replayed', 'proposal.returned', 'proposal.sent', 'proposal.shared', 'proposal.submitted', 'proposal.unshared', 'sizing.created', 'study.archived', 'study.changed', 'study.created', 'study.deleted', 'study.restored', 'study.saved', 'sweep.cancelled', 'sweep.created', 'sweep.deleted', 'sweep.done', 'sweep.failed']] = ['proposal.frozen', 'proposal.shared', 'proposal.opened', 'proposal.expired']
+    events: list[Literal['*', 'proposal.accepted', 'proposal.changed', 'proposal.created', 'proposal.declined', 'proposal.expired', 'proposal.frozen', 'proposal.opened', 'proposal.replayed', 'proposal.returned', 'proposal.sent', 'proposal.shared', 'proposal.submitted', 'proposal.unshared', 'sizing.created', 'study.archived', 'study.changed', 'study.created', 'study.deleted', 'study.restored', 'study.saved', 'sweep.cancelled', 'sweep.created', 'sweep.deleted', 'sweep.done', 'sweep.failed']] = ['proposal.frozen', 'proposal.shared', 'proposal.opened', 'proposal.expired']
     """Events for which the webhook receives messages; “*” for all."""
     name: str = ''
     """Purpose; if omitted, the host of the URL."""

@@ -412,6 +412,8 @@ def test_a_replay_without_a_change_finds_none(ask: Ask, modelled: str) -> None:
     replay = ask("POST", f"/api/v1/proposals/{frozen(ask, modelled)['id']}/replay").json()
     assert replay["changes"] == replay["refused"] == []
     assert replay["compared"] > 50
+    for versions in (replay["engine_version"], replay["catalog_version"]):
+        assert versions["then"] == versions["now"]
 
 
 def test_a_replay_lists_what_a_new_price_changes_and_touches_nothing(
@@ -429,7 +431,8 @@ def test_a_replay_lists_what_a_new_price_changes_and_touches_nothing(
     assert ("One DGX A100", "cost.run") in by_name
     assert not any(option == "One Bow Pod16" for option, _ in by_name)
     assert ("One DGX A100", "hours") not in by_name
-    assert replay["catalog_version"]["then"] != replay["catalog_version"]["now"]
+    for versions in (replay["engine_version"], replay["catalog_version"]):
+        assert versions["then"] != versions["now"]
     assert ask("GET", f"{address}.pdf").content == before
     assert ask("GET", address).json() == found
 
