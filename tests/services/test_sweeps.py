@@ -139,7 +139,7 @@ def test_who_waits_for_workers_keeps_the_job(workspace: Workspace, monkeypatch: 
 
     def look() -> None:
         while not ended.wait(0.05):
-            watch.look(idle=False)
+            watch.look()
 
     watching = threading.Thread(target=look)
     watching.start()
