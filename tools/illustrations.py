@@ -128,9 +128,7 @@ def answers(workspace: Workspace, requests: Mapping[str, Any]) -> dict[str, Base
             lambda path: f"https://rackline.example.com{path}",
         ),
         "Comparison": compared(
-            workspace,
-            options,
-            ComparisonHead("cmp_a2b3c4d5e6f7g2h3", comparison.title, "en", "USD"),
+            workspace, options, ComparisonHead("cmp_a2b3c4d5e6f7g2h3", comparison.title, "en", "USD")
         ),
         "Sizing": size(sizing, workspace.sizing).document.model_copy(update={"id": "siz_a2b3c4d5e6f7g2h3"}),
         "ScalingCurve": scaling(sizing, "dgx-a100-640gb", workspace.sizing),

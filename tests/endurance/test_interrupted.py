@@ -10,14 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.buckets import bucket_server
-from tests.endurance.interrupted import (
-    WORKS,
-    Installation,
-    document,
-    installed,
-    interrupt,
-    interrupt_each,
-)
+from tests.endurance.interrupted import WORKS, Installation, document, installed, interrupt, interrupt_each
 from tests.postgres import Cluster
 
 MOST = 60

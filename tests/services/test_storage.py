@@ -114,11 +114,7 @@ def study_of(profile: str, **workload: object) -> StudyContent:
 def test_the_same_content_is_kept_once_in_a_workspace_and_never_across(
     installation: Installation, workspace: Workspace
 ) -> None:
-    first, second, foreign = (
-        upload(installation),
-        upload(installation),
-        upload(installation, "ws_two"),
-    )
+    first, second, foreign = (upload(installation), upload(installation), upload(installation, "ws_two"))
     assert len(kept(installation)) == 2
     assert uploads.original_file(workspace, second) == ("layers.csv", LAYERS)
     with pytest.raises(NotFound):
@@ -332,8 +328,7 @@ def old(installation: Installation, table: str, days: int) -> None:
 def test_what_has_had_its_time_goes(installation: Installation, workspace: Workspace) -> None:
     free = create_estimate(workspace, EstimateRequest.model_validate(RESNET), key="a")
     used = create_comparison(
-        workspace,
-        ComparisonRequest.model_validate({"rows": [{**RESNET, "label": "used"}]}),
+        workspace, ComparisonRequest.model_validate({"rows": [{**RESNET, "label": "used"}]})
     )
     sweep = create_sweep(workspace, SweepRequest.model_validate(FLEET_PLAN))
     old(installation, "estimate", 100)

@@ -67,10 +67,7 @@ def list_accelerators(
 
 @router.get("/{id}", summary="Retrieve an accelerator", responses=READ)
 def get_accelerator(
-    workspace: WorkspaceDep,
-    identifier: AcceleratorId,
-    response: Response,
-    version: VersionQuery = None,
+    workspace: WorkspaceDep, identifier: AcceleratorId, response: Response, version: VersionQuery = None
 ) -> Accelerator:
     """Return what was stated, the figures that estimates use, the versions and what was made with it.
 

@@ -20,8 +20,7 @@ router = api_router("planning")
 @router.post("/breakevens", summary="Compare owning with renting", responses=ASK)
 @requires(Right.ASK, CostClass.SEARCH)
 def find_break_even(
-    workspace: WorkspaceDep,
-    body: Annotated[BreakEvenRequest, Body(examples=[BREAK_EVEN, BREAK_EVEN_PRICED])],
+    workspace: WorkspaceDep, body: Annotated[BreakEvenRequest, Body(examples=[BREAK_EVEN, BREAK_EVEN_PRICED])]
 ) -> BreakEven:
     """Compute the months until owning has cost no more than renting, and the effect of each input.
 

@@ -32,9 +32,7 @@ def list_claims(workspace: WorkspaceDep, assumptions: Annotated[ClaimsRequest, Q
 @router.get("/{id}", summary="Retrieve a vendor claim", responses=READ)
 @requires(cost=CostClass.SEARCH)
 def get_claim(
-    workspace: WorkspaceDep,
-    identifier: ClaimId,
-    assumptions: Annotated[ClaimsRequest, Query()],
+    workspace: WorkspaceDep, identifier: ClaimId, assumptions: Annotated[ClaimsRequest, Query()]
 ) -> VendorClaim:
     """Return estimates of both sides, with software of the time and later, and the request of each."""
     return claims.get_claim(workspace, identifier, assumptions)

@@ -87,10 +87,7 @@ def keep_comparison(
 
 
 def get_comparison(
-    workspace: Workspace,
-    identifier: str,
-    scaling_efficiency: float = 1.0,
-    basis: BasisRequest = USUAL_BASIS,
+    workspace: Workspace, identifier: str, scaling_efficiency: float = 1.0, basis: BasisRequest = USUAL_BASIS
 ) -> ComparisonVersion:
     """Return a comparison, recomputed for a scaling efficiency and a basis of costs."""
     with workspace.transaction() as repository:

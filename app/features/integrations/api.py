@@ -36,9 +36,7 @@ GRACE = RotationRequest()
 @keys_router.post("", status_code=201, summary="Create an API key", responses=ASK)
 @requires(Right.MANAGE)
 def create_key(
-    workspace: WorkspaceDep,
-    body: Annotated[KeyRequest, Body(examples=[KEY])],
-    key: KeyHeader = None,
+    workspace: WorkspaceDep, body: Annotated[KeyRequest, Body(examples=[KEY])], key: KeyHeader = None
 ) -> NewApiKey:
     """Create a key to send as ``Authorization: Bearer``; its secret is returned only once and not
     stored.
@@ -72,10 +70,7 @@ def revoke_key(workspace: WorkspaceDep, identifier: KeyId) -> None:
 @keys_router.post("/{id}/rotate", status_code=201, summary="Rotate an API key", responses=ASK)
 @requires(Right.MANAGE)
 def rotate_key(
-    workspace: WorkspaceDep,
-    identifier: KeyId,
-    body: GraceBody = GRACE,
-    key: KeyHeader = None,
+    workspace: WorkspaceDep, identifier: KeyId, body: GraceBody = GRACE, key: KeyHeader = None
 ) -> NewApiKey:
     """Create a key with the same scopes to replace this one, which works until the grace period ends."""
     return keys.rotate_key(workspace, identifier, body, key)
@@ -150,10 +145,7 @@ def send_webhook_test(workspace: WorkspaceDep, hook: WebhookId, key: KeyHeader =
 @webhooks_router.get("/{id}/deliveries", summary="List webhook deliveries", responses=READ)
 @requires(Right.HOOK)
 def list_deliveries(
-    workspace: WorkspaceDep,
-    hook: WebhookId,
-    limit: LimitQuery = USUAL,
-    cursor: CursorQuery = None,
+    workspace: WorkspaceDep, hook: WebhookId, limit: LimitQuery = USUAL, cursor: CursorQuery = None
 ) -> Page[Delivery]:
     """List messages with attempts, next attempt and start of the last response, newest first, for 30
     days.

@@ -167,10 +167,7 @@ def revoke_key(workspace: Workspace, identifier: str) -> ApiKey:
 
 
 def rotate_key(
-    workspace: Workspace,
-    identifier: str,
-    request: RotationRequest,
-    idempotency: str | None = None,
+    workspace: Workspace, identifier: str, request: RotationRequest, idempotency: str | None = None
 ) -> NewApiKey:
     """Replace a key, which works beside the new one until the grace period ends.
 

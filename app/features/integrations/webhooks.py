@@ -150,10 +150,7 @@ def remove_webhook(workspace: Workspace, identifier: str) -> None:
 
 
 def rotate_secret(
-    workspace: Workspace,
-    identifier: str,
-    request: RotationRequest,
-    idempotency: str | None = None,
+    workspace: Workspace, identifier: str, request: RotationRequest, idempotency: str | None = None
 ) -> NewWebhook:
     """Replace the secret; until the grace period ends, messages are signed with the old one too."""
     once = IdempotentCall.of(f"webhooks/{identifier}/rotate", idempotency, request)

@@ -27,8 +27,7 @@ router = api_router("searches", "/searches")
 @router.post("", summary="Search for the best plans", responses=ASK)
 @requires(Right.ASK, CostClass.SEARCH, body=LARGE_BODY)
 def run_search(
-    workspace: WorkspaceDep,
-    body: Annotated[SearchRequest, Body(examples=[SEARCH, MIXTURE_SEARCH])],
+    workspace: WorkspaceDep, body: Annotated[SearchRequest, Body(examples=[SEARCH, MIXTURE_SEARCH])]
 ) -> Search:
     """Evaluate every legal plan for memory and, if it fits, time; return the best that differ, and why.
 

@@ -110,10 +110,7 @@ def get_price_book_csv(workspace: WorkspaceDep, identifier: BookId, version: Ver
 
 @router.get("/{id}", summary="Retrieve a price book", responses=READ)
 def get_price_book(
-    workspace: WorkspaceDep,
-    identifier: BookId,
-    response: Response,
-    version: VersionQuery = None,
+    workspace: WorkspaceDep, identifier: BookId, response: Response, version: VersionQuery = None
 ) -> PriceBookDocument:
     """Return the rows with the catalogue's figures, and the versions; use the ETag in If-Match."""
     book = price_books.get_book(workspace, identifier, version)

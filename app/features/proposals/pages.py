@@ -205,11 +205,7 @@ def show_proposal(workspace: WorkspaceDep, identifier: str) -> Proposal:
 @router.post("/proposals/{identifier}/review", response_class=HTMLResponse)
 @requires(Right.PROPOSE, CostClass.SEARCH)
 def review(
-    request: Request,
-    workspace: WorkspaceDep,
-    identity: IdentityDep,
-    form: FormDep,
-    identifier: str,
+    request: Request, workspace: WorkspaceDep, identity: IdentityDep, form: FormDep, identifier: str
 ) -> Response:
     """Take a step of review; only sending by e-mail uses the address."""
     values = typed(form)

@@ -37,11 +37,7 @@ class Mailer:
 
 
 def take_step(
-    workspace: Workspace,
-    identifier: str,
-    request: ReviewRequest,
-    mailer: Mailer,
-    key: str | None = None,
+    workspace: Workspace, identifier: str, request: ReviewRequest, mailer: Mailer, key: str | None = None
 ) -> Proposal:
     """Take a step of review; a repeated key sends no second mail."""
     call = IdempotentCall.of(f"proposals/{identifier}/review", key, request)

@@ -70,10 +70,7 @@ ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(RowRequest)
 
 
 def create_proposal(
-    workspace: Workspace,
-    request: ProposalRequest,
-    key: str | None = None,
-    state: StateRequest | None = None,
+    workspace: Workspace, request: ProposalRequest, key: str | None = None, state: StateRequest | None = None
 ) -> Proposal:
     """Create a draft from a comparison, or from a study in a state."""
 

@@ -186,11 +186,7 @@ def redirect_to_limits(opened: OpenView, fields: Mapping[str, str]) -> Response:
 @router.get(f"{PATH}.json")
 @requires(cost=CostClass.SEARCH)
 def show_systems_data(
-    request: Request,
-    workspace: WorkspaceDep,
-    gone: GoneDep,
-    identifier: str,
-    cursor: CursorQuery = None,
+    request: Request, workspace: WorkspaceDep, gone: GoneDep, identifier: str, cursor: CursorQuery = None
 ) -> Sizing:
     """Return all systems and counts for the question of a study, a hundred options at a time."""
     # Refuse an invalid cursor before searching.

@@ -145,10 +145,7 @@ def keep_found(workspace: Workspace, identifier: str, request: SizingRequest, wa
 
 
 def judged_sizing(
-    workspace: Workspace,
-    stored: StoredSizing,
-    request: SizingRequest,
-    wanted: Callable[[SizingOption], bool],
+    workspace: Workspace, stored: StoredSizing, request: SizingRequest, wanted: Callable[[SizingOption], bool]
 ) -> Sizing:
     """Return a stored sizing judged anew: some of its options under the limits of a request."""
     check(request)

@@ -58,9 +58,7 @@ VersionQuery = Annotated[
 @router.post("", status_code=201, summary="Create a study", responses=ASK)
 @requires(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
 def create_study(
-    workspace: WorkspaceDep,
-    body: Annotated[StudyContent, Body(examples=[STUDY])],
-    key: KeyHeader = None,
+    workspace: WorkspaceDep, body: Annotated[StudyContent, Body(examples=[STUDY])], key: KeyHeader = None
 ) -> Study:
     """Store a question: a base shared by all options, and what each option changes.
 
@@ -92,9 +90,7 @@ def list_studies(
 @router.post("/import", status_code=201, summary="Import a study", responses=ASK)
 @requires(Right.MAKE, CostClass.SEARCH, body=LARGE_BODY)
 def import_study(
-    workspace: WorkspaceDep,
-    body: Annotated[StudyFile, Body(examples=[STUDY_FILE])],
-    key: KeyHeader = None,
+    workspace: WorkspaceDep, body: Annotated[StudyFile, Body(examples=[STUDY_FILE])], key: KeyHeader = None
 ) -> Study:
     """Store the study of an exported file under a new identifier.
 
@@ -105,10 +101,7 @@ def import_study(
 
 @router.get("/{id}", summary="Retrieve a study", responses=READ)
 def get_study(
-    workspace: WorkspaceDep,
-    identifier: StudyId,
-    response: Response,
-    version: VersionQuery = None,
+    workspace: WorkspaceDep, identifier: StudyId, response: Response, version: VersionQuery = None
 ) -> Study:
     """Return the content of a study; use the ETag in If-Match to change it."""
     study = studies.get_study(workspace, identifier, version)
@@ -140,9 +133,7 @@ def list_versions(workspace: WorkspaceDep, identifier: StudyId) -> StudyVersions
 @router.post("/{id}/answers", summary="Evaluate a study state", responses=ASK)
 @requires(Right.ASK, CostClass.SEARCH)
 def answer_study(
-    workspace: WorkspaceDep,
-    identifier: StudyId,
-    body: Annotated[StateRequest, Body(examples=[STUDY_STATE])],
+    workspace: WorkspaceDep, identifier: StudyId, body: Annotated[StateRequest, Body(examples=[STUDY_STATE])]
 ) -> StudyAnswer:
     """Evaluate a version with knobs applied; nothing is stored.
 

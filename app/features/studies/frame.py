@@ -153,13 +153,7 @@ def option_query(content: StudyContent, key: str) -> list[tuple[str, str]]:
 
 
 def frame_of(
-    workspace: Workspace,
-    state: State,
-    view: str,
-    voice: Voice,
-    *,
-    key: str = "",
-    suited: Sequence[str] = (),
+    workspace: Workspace, state: State, view: str, voice: Voice, *, key: str = "", suited: Sequence[str] = ()
 ) -> StudyFrame:
     """Return the frame of a view of the option ``key``, one of the ``suited``."""
     study, content = state.study, state.content

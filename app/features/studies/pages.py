@@ -167,11 +167,7 @@ def show_assumptions(workspace: WorkspaceDep, identifier: str, query: QueryDep) 
 
 @router.get("/studies/{identifier}/trace.json")
 def show_trace_data(
-    workspace: WorkspaceDep,
-    identifier: str,
-    query: QueryDep,
-    option: str = "",
-    figure: str = "time_to_train",
+    workspace: WorkspaceDep, identifier: str, query: QueryDep, option: str = "", figure: str = "time_to_train"
 ) -> StudyTrace:
     answer = answered_state(workspace, identifier, query).answer
     return trace_figure(workspace, answer, option[:20] or answer.options[0].key, figure)

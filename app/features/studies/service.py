@@ -42,11 +42,7 @@ from app.platform.workspace import Workspace
 
 
 def estimates_of(
-    workspace: Workspace,
-    content: StudyContent,
-    knobs: Mapping[str, str],
-    *,
-    strict: bool = True,
+    workspace: Workspace, content: StudyContent, knobs: Mapping[str, str], *, strict: bool = True
 ) -> tuple[Requests, Outcomes]:
     """Return the request of each option and its outcome; a ``strict`` call raises refusals instead."""
     with _at_knobs(content, knobs):

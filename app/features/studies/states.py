@@ -97,11 +97,7 @@ def state_of(
 
 
 def answer_state(
-    workspace: Workspace,
-    state: State,
-    pair: Sequence[str] | None = None,
-    *,
-    strict: bool = True,
+    workspace: Workspace, state: State, pair: Sequence[str] | None = None, *, strict: bool = True
 ) -> StudyAnswer:
     """Answer a state; unless ``strict``, an option that cannot be estimated gets the reason instead."""
     requests, outcomes = estimates_of(workspace, state.content, state.variant.knobs, strict=strict)

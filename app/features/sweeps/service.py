@@ -184,11 +184,7 @@ def read_row_cursor(cursor: str | None, order: Order) -> RowPlace | None:
 
 
 def best_rows(
-    workspace: Workspace,
-    identifier: str,
-    limit: int,
-    order: Order,
-    labels: Mapping[Label, str],
+    workspace: Workspace, identifier: str, limit: int, order: Order, labels: Mapping[Label, str]
 ) -> list[SweepRow]:
     """Return the first rows with a time to train, for a figure."""
     with workspace.transaction() as repository:

@@ -70,10 +70,7 @@ NarrowingDep = Annotated[TrailParameters, Depends()]
 @router.get("", summary="List audit events", responses=LIST)
 @requires(Right.MANAGE)
 def list_audit_events(
-    workspace: WorkspaceDep,
-    narrowing: NarrowingDep,
-    limit: LimitQuery = USUAL,
-    cursor: CursorQuery = None,
+    workspace: WorkspaceDep, narrowing: NarrowingDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
 ) -> Page[TrailEvent]:
     """List actions in the workspace with actor and address, newest first; owners only, no API keys."""
     return trail.list_events(workspace, narrowing.chosen, limit, cursor)

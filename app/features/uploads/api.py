@@ -73,9 +73,7 @@ def attachment(name: str, content: bytes) -> Response:
 )
 @requires(Right.MAKE, body=LARGE_BODY)
 def create_profile(
-    workspace: WorkspaceDep,
-    upload: Annotated[Any, Depends(read_upload_or_json)],
-    key: KeyHeader = None,
+    workspace: WorkspaceDep, upload: Annotated[Any, Depends(read_upload_or_json)], key: KeyHeader = None
 ) -> KeptProfile:
     """Read a model from an ONNX graph, a Hugging Face config.json or a layer table, and store it."""
     if isinstance(upload, Upload):
