@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from app.platform.admission import Principal, Role, Scope
 from app.platform.web.requirements import Right, right_of
-from app.platform.web.rights import NEEDED, RANK, allows
+from app.platform.web.rights import ACCESS_RULES, RANK, allows
 from tests.isolation.doors import Door, doors
 from tests.isolation.tenants import ONE, TWO, ClientKind, KnownBearers, never, tenants
 from tests.isolation.walking import OPEN
@@ -77,7 +77,7 @@ def test_roles_and_scopes_as_they_are_meant() -> None:
     for right, (name, principal) in product(Right, WHO.items()):
         if name != "two":
             assert allows(principal, right) is (name in MAY[right]), (right, name)
-    assert set(NEEDED) == set(Right)
+    assert set(ACCESS_RULES) == set(Right)
     assert [*RANK] == [Role.VIEWER, Role.CONSULTANT, Role.OWNER]
 
 
