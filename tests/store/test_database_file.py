@@ -41,7 +41,7 @@ def store(file: Path) -> Iterator[Store]:
 
 def readiness(store: Store) -> str | None:
     """Return what readiness says of the database."""
-    check = ReadinessCheck(Installation(sizing_context(), store), lambda: 0, threading.Event())
+    check = ReadinessCheck(Installation(sizing_context(), store), threading.Event())
     found = check.look()
     assert found.serves == (found.parts["database"] is None)
     return None if found.parts["database"] is None else str(found.parts["database"])

@@ -221,7 +221,7 @@ def modelled(row: Estimate) -> ComparisonRow:
     """Return the row of an estimate."""
     time = row.time_to_train
     return ComparisonRow(
-        label=row.label,
+        label=row.name,
         kind="modelled",
         hours=time.value / 3600 if time else None,
         low=time.low / 3600 if time else None,
@@ -245,7 +245,7 @@ def modelled_comparison(currency: str = "USD") -> Comparison:
         currency=currency,
         scaling_efficiency=1.0,
         rows=[modelled(first), modelled(second), modelled(small)],
-        ratios=[Ratio(slower=second.label, faster=first.label, ratio=96 / 34.2)],
+        ratios=[Ratio(slower=second.name, faster=first.name, ratio=96 / 34.2)],
         warnings=[],
     )
 
