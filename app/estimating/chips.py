@@ -2,6 +2,8 @@
 
 IPU_SERIES = frozenset({"gc200", "bow"})
 
+IPU_GENERATIONS = frozenset({"mk2", "bow"})
+
 
 def chip_series(chip: str) -> str:
     """Return the series of a chip.

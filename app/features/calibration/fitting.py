@@ -33,6 +33,7 @@ from app.estimating.three_steps import Prediction, case_regimes, step_prediction
 from app.estimating.version import engine_version
 from app.estimating.workload import resolve_model
 from app.features.calibration.model import (
+    IMPLAUSIBLE,
     CalibratedRun,
     CalibrationAnswer,
     CalibrationRequest,
@@ -42,8 +43,6 @@ from app.features.calibration.model import (
     RunSystem,
 )
 
-IMPLAUSIBLE = 2.5
-"""Prior standard deviations beyond which a figure or the mean gap is suspect (one in eighty by chance)."""
 SCATTERED = 1.5
 """Largest plausible scatter of the runs over their noise; its square is more than two."""
 PERCENT = 100.0

@@ -138,6 +138,10 @@ class CalibratedRun(Document):
     note: str | None = Field(description="Note on who measured it.")
 
 
+IMPLAUSIBLE = 2.5
+"""Prior standard deviations beyond which a figure or the mean gap is suspect (one in eighty by chance)."""
+
+
 class MovedFigure(Document):
     """A figure before and after the fit; low and high are the 10th and 90th percentile."""
 
@@ -154,6 +158,10 @@ class MovedFigure(Document):
     posterior_high: float = Field(description="90th percentile after the fit.")
     deviations: float = Field(description="Shift of the figure, in standard deviations of the prior.")
     narrowed: float = Field(description="Standard deviation after the fit relative to that before.")
+
+    @property
+    def implausible(self) -> bool:
+        return abs(self.deviations) > IMPLAUSIBLE
 
 
 class Outlook(Document):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fastapi import Request
 
 from app.errors import Message
+from app.estimating.chips import IPU_GENERATIONS
 from app.estimating.documents import CheckWarning, Estimate, Text
 from app.estimating.validation.run import UNITS
 from app.features.estimates import charts
@@ -73,6 +74,8 @@ class EstimatePage:
     """Software profile with its date and fit; None for a bare figure."""
     softwares: Sequence[ChoiceGroup]
     """Software profiles that an option of a study can use instead."""
+    networks: bool
+    """Whether other networks can be compared: IPU systems and rented ones come with theirs."""
 
 
 router = page_router()
@@ -132,6 +135,9 @@ def estimate_page(request: Request, estimate: Estimate, frame: object | None = N
             None,
         ),
         softwares=softwares if frame is not None else (),
+        networks=estimate.system.machines > 1
+        and estimate.system.generation not in IPU_GENERATIONS
+        and not (estimate.cost and estimate.cost.basis.get("acquisition") == "rent"),
     )
 
 

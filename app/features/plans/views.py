@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.errors import Message
+from app.estimating.chips import IPU_GENERATIONS
 from app.estimating.documents import CheckWarning, Part, PlanSummary
 from app.estimating.schema import Quantity
 from app.features.plans import charts as figures
@@ -179,9 +180,6 @@ SENTENCES = {
 }
 """By what is changed; on IPUs it is the exchange and the streaming memory."""
 
-IPU = {"mk2", "bow"}
-"""Generations of IPUs."""
-
 
 def address(frame: StudyFrame, values: Values, changes: Mapping[str, str], anchor: str = "") -> str:
     """Return the address of the view with changed filters and without a comparison."""
@@ -342,7 +340,7 @@ def front_of(search: Search, voice: Voice) -> FigureView | None:
 
 def advice_of(search: Search, voice: Voice) -> list[HardwareAdvice]:
     """Return the effect of other hardware, the largest first."""
-    prefix = "ipu." if search.system.generation in IPU else ""
+    prefix = "ipu." if search.system.generation in IPU_GENERATIONS else ""
     ranked = sorted(search.what_if, key=lambda what_if: -what_if.gain)
     return [
         _advice(what_if, SENTENCES.get(prefix + what_if.change, SENTENCES[what_if.change]), voice)

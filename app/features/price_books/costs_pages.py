@@ -66,6 +66,8 @@ class CostsPage:
     """Defaults of the terms."""
     stale: bool
     """Whether the terms were refused and the stored estimate is shown."""
+    owned: bool
+    """Whether the system is bought, or nothing is known of its cost."""
     basis: Sequence[tuple[str, str]]
     warnings: Sequence[WarningGroup]
     tiers: Mapping[str, str]
@@ -140,6 +142,7 @@ def costs_page(request: Request, estimate: Estimate, form: Form, *, stale: bool)
         form=form,
         usual=Form({name: [default_text(name, estimate, voice)] for name in NUMBERS}),
         stale=stale,
+        owned=not estimate.cost or estimate.cost.basis.get("acquisition") != "rent",
         basis=basis_rows(estimate, voice),
         warnings=grouped(("", warning) for warning in estimate.warnings if warning.code in WARNINGS),
         tiers={name: voice.label(name) for name in tiers},

@@ -20,7 +20,9 @@ BLUE, SKY, GREEN = "#0072b2", "#56b4e9", "#009e73"
 
 ORANGE, VERMILION, PURPLE = "#e69f00", "#d55e00", "#cc79a7"
 
-GREY, SILVER = "#7b828c", "#aab1bb"
+GREY, SLATE, SILVER = "#7b828c", "#6b727c", "#aab1bb"
+
+SAND = "#f5cf7a"
 
 GUIDE, SHADE = "rgba(128,136,148,0.9)", "rgba(128,136,148,0.16)"
 """Lines and areas to read others against, on light and dark ground."""

@@ -49,8 +49,8 @@ COLOUR = re.compile(r"rgba\((\d+), ?(\d+), ?(\d+), ?([\d.]+)\)")
 def colour(value: str) -> Any:
     """Return a colour of a figure as matplotlib takes it.
 
-    >>> colour("rgba(128,136,148,0.5)")[3], colour("#0072b2")
-    (0.5, '#0072b2')
+    >>> colour("rgba(128,136,148,0.5)")[3], colour("#102030")
+    (0.5, '#102030')
     """
     match = COLOUR.fullmatch(value)
     if match is None:

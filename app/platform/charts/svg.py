@@ -11,36 +11,70 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup, escape
 
+from app.platform.charts.figures import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SAND,
+    SILVER,
+    SKY,
+    SLATE,
+    VERMILION,
+)
+
 INK, SOFT, RULE, PANEL, GROUND, ACCENT = "#14181f", "#4f5865", "#c3cad3", "#f6f7f9", "#ffffff", "#2447d6"
 
+BOXES: Mapping[str, str] = {
+    "machine": BLUE,
+    "host": SKY,
+    "switch": ORANGE,
+    "management": SILVER,
+    "storage": GREEN,
+    "spare": SLATE,
+    "leaf": SKY,
+    "spine": ORANGE,
+    "core": VERMILION,
+    "forward": BLUE,
+    "forward-light": SKY,
+    "backward": ORANGE,
+    "backward-light": SAND,
+}
+"""Class of a box → its colour."""
+
+TENANTS = (
+    (BLUE, 0.55),
+    (ORANGE, 0.6),
+    (GREEN, 0.55),
+    (VERMILION, 0.55),
+    (PURPLE, 0.6),
+    (SKY, 0.6),
+    (GREY, 0.55),
+    (SILVER, 0.75),
+)
+"""Colour and opacity of the teams that share a pod."""
+
+
+def on_white(colour: str, opacity: float) -> str:
+    """Return what a colour that lets others through looks like on white.
+
+    >>> on_white("#000000", 0.6)
+    '#666666'
+    """
+    inks = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
+    return "#" + "".join(f"{round(255 - opacity * (255 - ink)):02x}" for ink in inks)
+
+
 FILLS: Mapping[str, str] = {
-    "machine": "#0072b2",
-    "host": "#56b4e9",
-    "switch": "#e69f00",
-    "management": "#aab1bb",
-    "storage": "#009e73",
-    "spare": "#7b828c",
-    "leaf": "#56b4e9",
-    "spine": "#e69f00",
-    "core": "#d55e00",
+    **BOXES,
     "nodes": PANEL,
     "frame": GROUND,
     "band": PANEL,
-    "forward": "#0072b2",
-    "forward-light": "#56b4e9",
-    "backward": "#e69f00",
-    "backward-light": "#f5cf7a",
     "idle": "#e2e6eb",
     "gap": GROUND,
     "plate": GROUND,
-    "tenant-0": "#73b4da",
-    "tenant-1": "#f0c566",
-    "tenant-2": "#73c8b1",
-    "tenant-3": "#e8a673",
-    "tenant-4": "#e0afca",
-    "tenant-5": "#9ad2f2",
-    "tenant-6": "#b8bcc1",
-    "tenant-7": "#bfc4cc",
+    **{f"tenant-{index}": on_white(*tenant) for index, tenant in enumerate(TENANTS)},
 }
 """Class of a box → its colour where no rule of the page says otherwise."""
 

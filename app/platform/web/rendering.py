@@ -17,6 +17,8 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2.ext import Extension
+from jinja2.lexer import Token, TokenStream
 from markupsafe import Markup
 from starlette.datastructures import QueryParams
 from starlette.types import Scope
@@ -202,13 +204,24 @@ def documents() -> Mapping[str, Path]:
     return {name: path for name, file in DOCUMENTS.items() if (path := folder / file).exists()}
 
 
+class Unindented(Extension):
+    """Leaves indentation in the templates: pages with thousands of rows are a tenth lighter."""
+
+    def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
+        for token in stream:
+            yield token._replace(value=SPACE.sub(r"\1", token.value)) if token.type == "data" else token
+
+
+SPACE = re.compile(r"([ \n])[ \n]+")
+
+
 @functools.cache
 def environment(language: str) -> Environment:
     """Return the templates in one language: strings through gettext, numbers through its voice."""
     speaker = voice(language)
     templates = Environment(
         loader=FileSystemLoader(beside("templates")),
-        extensions=["jinja2.ext.i18n"],
+        extensions=["jinja2.ext.i18n", Unindented],
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -197,7 +197,7 @@ def test_without_a_rented_option_the_closest_system_stands_in(reader: Reader) ->
     address = reader.study(OWN)
     page = reader.page(f"{address}/rent")
     row = page.find(id="amounts").select_one(".tag").parent
-    assert row.get_text().startswith("2 × "), "as many of the same accelerator"
+    assert row.get_text().strip().startswith("2 × "), "as many of the same accelerator"
     (link,) = page.select("#amounts-title ~ p a")
     added = reader.data(str(link["href"]).replace("?", ".json?", 1))
     assert len(added["options"]) == 2

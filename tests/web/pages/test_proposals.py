@@ -587,7 +587,7 @@ def test_forms_offer_price_books_and_measured_runs_by_their_names(reader: Reader
 
     def offered(address: str, name: str) -> dict[str, str]:
         entries = reader.page(address).select(f"#{name} option")
-        return {entry["value"]: entry.get_text() for entry in entries}
+        return {entry["value"]: entry.get_text(strip=True) for entry in entries}
 
     [(run, label)] = [one for one in offered(view, "calibration_id").items() if one[0]]
     assert reader.data(f"/calibrations/{run}.json")["name"] == label

@@ -144,7 +144,7 @@ def test_the_table_is_sorted_by_the_address(reader: Reader, address: str) -> Non
     }
     ids = [row["id"] for row in page.select("#options tbody tr")]
     assert [times[one] for one in ids] == sorted(times[one] for one in ids)
-    assert page.select_one("th[aria-sort]").get_text() == "Training time"
+    assert page.select_one("th[aria-sort]").get_text(strip=True) == "Training time"
     assert reader.page(f"{address}?sort=nonsense")
 
 

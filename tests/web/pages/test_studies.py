@@ -136,10 +136,10 @@ def test_a_price_book_of_the_workspace_is_chosen_by_its_name(reader: Reader, add
     made = reader.ask("POST", "/api/v1/price-books", json=book)
     assert made.status_code == 201, made.text
     choice = reader.page(address).select_one("#knob-price_book")
-    offered = {one["value"]: one.get_text() for one in choice.select("option")}
+    offered = {one["value"]: one.get_text(strip=True) for one in choice.select("option")}
     assert offered[made.json()["id"]] == "Seoul 2026"
     turned = reader.page(f"{address}?price_book={made.json()['id']}")
-    assert turned.select_one("#knob-price_book option[selected]").get_text() == "Seoul 2026"
+    assert turned.select_one("#knob-price_book option[selected]").get_text(strip=True) == "Seoul 2026"
     assert column(turned, "a") != column(reader.page(address), "a")
 
 

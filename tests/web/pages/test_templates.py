@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import csv
 import dataclasses
 import re
 from pathlib import Path
 
 import pytest
 
+from app.estimating.chips import IPU_GENERATIONS
 from app.features.accelerators import pages as accelerator_pages
 from app.features.accounts import pages as account_contexts
 from app.features.accounts import sign_in_pages
@@ -119,6 +121,20 @@ def test_content_policy_is_kept(name: str) -> None:
     assert not re.search(r"\sstyle=|<style|\son[a-z]+=|javascript:", source)
     for attributes in re.findall(r"<script\b([^>]*)>", source):
         assert "src=" in attributes or 'type="application/json"' in attributes
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_lines_are_short(name: str) -> None:
+    """Whole sentences are split into literals side by side, which the catalogues see as one key."""
+    assert [line for line in text(name).splitlines() if len(line) > 120] == []
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_no_template_knows_a_machine(name: str) -> None:
+    """What holds for a chip or a system only, its context says."""
+    with (beside("data") / "items.csv").open(encoding="utf-8", newline="") as file:
+        machines = IPU_GENERATIONS | {row["item"] for row in csv.DictReader(file)}
+    assert machines & set(re.findall(r"""["']([^"']+)["']""", text(name))) == set()
 
 
 @pytest.mark.parametrize(("name", "context"), CONTEXTS.items())
