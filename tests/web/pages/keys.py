@@ -63,7 +63,7 @@ PROPOSED = (
         "features/proposals/writing/*",
         "features/comparisons/charts",
         "features/comparisons/compare",
-        "features/comparisons/one_basis",
+        "features/comparisons/common_basis",
     ),
     *(f"features/bills/{name}" for name in ("bill", "fabric", "model", "parts", "racks", "service")),
     *(
