@@ -11,18 +11,7 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup, escape
 
-from app.platform.charts.figures import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    SAND,
-    SILVER,
-    SKY,
-    SLATE,
-    VERMILION,
-)
+from app.platform.charts.figures import BLUE, GREEN, GREY, ORANGE, PURPLE, SAND, SILVER, SKY, SLATE, VERMILION
 
 INK, SOFT, RULE, PANEL, GROUND, ACCENT = "#14181f", "#4f5865", "#c3cad3", "#f6f7f9", "#ffffff", "#2447d6"
 
