@@ -170,7 +170,7 @@ def intra_node_allreduce_time(size: float, ranks: float, links: IntraLinks) -> f
 
     Examples
     --------
-    >>> pcie = Links(8.0, 16e9, 30e-6, UNMEASURED)
+    >>> pcie = IntraLinks(8.0, 16e9, 30e-6, UNMEASURED)
     >>> round(float(intra_node_allreduce_time(670e6, 8, pcie)), 4)
     0.0733
     """
@@ -192,7 +192,7 @@ def node_bandwidth(fabric: ScaleOutFabric, efficiency: FloatLike = 1.0) -> Float
 
     All ports together, as far as software reaches them, over the oversubscription.
 
-    >>> float(node_bandwidth(Fabric("hdr", 24e9, 8, 7.5e-6, 14e-6, 30e-6, 1.0, 0.92)))
+    >>> float(node_bandwidth(ScaleOutFabric("hdr", 24e9, 8, 7.5e-6, 14e-6, 30e-6, 1.0, 0.92)))
     192000000000.0
     """
     return np.asarray(
@@ -279,7 +279,7 @@ def collective_time(
     BERT-Large gradients over 20 machines of eight GPUs on eight HDR ports:
 
     >>> hdr = Network(8 * 24e9, 7.5e-6, 14e-6, 30e-6, 0.92, 0.0)
-    >>> node = Links(8.0, 232e9, 3.4e-6, UNMEASURED)
+    >>> node = IntraLinks(8.0, 232e9, 3.4e-6, UNMEASURED)
     >>> round(float(collective_time(670e6, 160, 8, node, hdr, 2.0)) * 1e3, 2)
     7.78
     """
@@ -305,7 +305,7 @@ def allreduce_algorithm(
     A tree waits for few hops and wins for small messages over many machines (Sanders, Speck, Träff 2009).
 
     >>> hdr = Network(8 * 24e9, 7.5e-6, 14e-6, 30e-6, 0.92, 0.0)
-    >>> node = Links(8.0, 232e9, 3.4e-6, UNMEASURED)
+    >>> node = IntraLinks(8.0, 232e9, 3.4e-6, UNMEASURED)
     >>> [allreduce_algorithm(size, 512, 8, node, hdr) for size in (1e6, 10e9)]
     [1.0, 0.0]
     """
@@ -444,7 +444,7 @@ def all_to_all_time(
     Eight ranks on eight machines send seven eighths of 100 MB through one port each:
 
     >>> hdr = Network(8 * 24e9, 7.5e-6, 14e-6, 30e-6, 0.92, 0.0)
-    >>> node = Links(8.0, 232e9, 3.4e-6, UNMEASURED)
+    >>> node = IntraLinks(8.0, 232e9, 3.4e-6, UNMEASURED)
     >>> round(float(all_to_all_time(100e6, 8, 1, node, hdr)) * 1e3, 3)
     3.676
     """
