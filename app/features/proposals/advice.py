@@ -11,12 +11,12 @@ from app.engine.units import HOUR
 from app.errors import BadInput, Message
 from app.estimating.documents import Text
 from app.estimating.ranges import chance, duration, money, significant
+from app.estimating.request import BudgetKind
 from app.features.calibration.model import GainRequest
 from app.features.comparisons.common_basis import ways_to_pay
 from app.features.comparisons.compare import AmountSamples, separated
 from app.features.comparisons.model import Comparison, ComparisonRow
 from app.features.proposals.model import Advice, Reasoned
-from app.features.studies.model import BudgetKind
 
 WORTHWHILE = float(GainRequest.model_fields["threshold"].default)
 """Gain below which a faster network is not worth its price: the default for measured gains."""

@@ -21,12 +21,11 @@ from pydantic_core import CoreSchema
 
 from app.estimating.documents import Text
 from app.estimating.names import Name
-from app.estimating.request import Number, Schema
+from app.estimating.request import BudgetKind, Number, Schema
 from app.estimating.schema import Document, Quantity, SourceRef
 from app.features.bills.model import BillInputs
 from app.features.comparisons.model import Comparison
 from app.features.networks.model import FabricChoiceRequest
-from app.features.studies.model import BudgetKind
 
 
 class WeighedOption(Document):

@@ -19,8 +19,8 @@ from app.estimating.request import (
     Whole,
     WorkloadInput,
 )
+from app.estimating.request import BudgetKind as BudgetKind
 from app.estimating.schema import Document, Quantity
-from app.features.studies.model import BudgetKind as BudgetKind
 
 LONGEST = 1e12
 """Deadline beyond which no sizing is made, some thirty thousand years. [s]"""

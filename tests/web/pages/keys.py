@@ -37,6 +37,7 @@ POSITIONS = {
 ERRORS = {"AppError", "EngineError", "BadInput", "Unprocessable", "NotFound", "Conflict", "TooLarge"}
 
 TABLES = {
+    "DOUBTS",
     "FOR_CUSTOMERS",
     "REASONS",
     "SENTENCES",
