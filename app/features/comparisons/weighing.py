@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,8 +22,8 @@ from app.estimating.outlay import Uncertain, outlay_of
 from app.estimating.prices import prices
 from app.estimating.ranges import SAMPLES, common_normals
 from app.estimating.request import Demand, EstimateRequest
-from app.features.comparisons.compare import SECONDS_PER_HOUR, AmountSamples, ComparisonEntry
-from app.features.comparisons.model import DemandAnswer
+from app.features.comparisons.compare import SECONDS_PER_HOUR, AmountSamples, ComparisonEntry, row_hours
+from app.features.comparisons.model import Comparison, DemandAnswer
 
 DEMANDS = (Demand(runs=1), Demand(runs_per_year=10), Demand(utilisation=1))
 """Demands that are answered beside the one that is asked."""
@@ -57,6 +57,9 @@ class Candidates:
         ]
         return cls(alternatives, years * YEAR)
 
+    def owned(self, key: str) -> bool:
+        return next(each.owned for each in self.alternatives if each.id == key)
+
     def decision(self, question: DecisionQuestion) -> Decision:
         return decision_of(self.alternatives, question, self.term)
 
@@ -64,6 +67,29 @@ class Candidates:
         """Return what is recommended for one run, for ten a year, and for a system that is always busy."""
         asked = [question.model_copy(update={"demand": demand}) for demand in DEMANDS]
         return [DemandAnswer.of(self.decision(one)) for one in asked]
+
+
+def candidates_of(
+    comparison: Comparison,
+    options: Sequence[ComparisonEntry],
+    wanted: Collection[str],
+    context: SizingContext,
+) -> Candidates:
+    """Return the rows of a comparison with the wanted labels as candidates, over the term of its costs."""
+    labels = [row.label for row in comparison.rows]
+    rows = {label: entry for label, entry in zip(labels, options, strict=True) if label in wanted}
+    hours = row_hours(options, labels, comparison.scaling_efficiency)
+    years = None if comparison.one_basis is None else comparison.one_basis.term_years
+    return Candidates.of(rows, {label: label for label in rows}, hours, context, years)
+
+
+def rows_demand(options: Sequence[ComparisonEntry]) -> Demand | None:
+    """Return the demand that the rows of a comparison state."""
+    return shared_demand(
+        (f"rows.{index}.assumptions", option.request.assumptions.demand)
+        for index, option in enumerate(options)
+        if isinstance(option.request, EstimateRequest)
+    )
 
 
 def _estimated(

@@ -2,90 +2,112 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import BadInput
-from app.estimating.money import Cost
+from app.estimating.request import WorkloadInput
 from app.features.comparisons.compare import ComparisonEntry
-from app.features.proposals.advice import CustomerLimits, advise
 from app.features.proposals.branding import READABLE, accent_of, contrast_with_white, readable
-from app.features.proposals.model import Advice
-from tests.reports.proposals import CLAIMED, compared, request_of
+from app.features.proposals.model import Advice, ProposalContent
+from tests.reports.proposals import CLAIMED, content, request_of
 from tests.web.pages.documents import estimate
 
 DAY = 86_400.0
 
 
-def option(
-    label: str, days: float, cost: float, count: int = 128, fabric: str = "hdr-infiniband"
-) -> ComparisonEntry:
-    """Return an option with a time and a cost of its own."""
+def option(label: str, days: float, count: int, system: str = "dgx-a100-640gb") -> ComparisonEntry:
+    """Return an option with a time of its own, which its system costs what it costs."""
     one = estimate(label, label, days * DAY)
-    assert one.cost is not None
-    run = one.cost.run.model_copy(update={"value": cost, "low": 0.9 * cost, "high": 1.1 * cost})
-    priced: Cost = one.cost.model_copy(update={"run": run})
-    system = one.system.model_copy(update={"count": count, "fabric": fabric})
-    changed = one.model_copy(update={"cost": priced, "system": system})
-    return ComparisonEntry(request_of(changed), changed)
+    asked = request_of(one)
+    hardware = asked.system.model_copy(update={"id": system, "count": count})
+    workload = WorkloadInput(tokens=3e11)
+    return ComparisonEntry(asked.model_copy(update={"system": hardware, "workload": workload}), one)
+
+
+SMALL, LARGE = option("small", 20, 4), option("large", 10, 8)
+RENTED = option("rented", 20, 4, "aws-p4d")
+
+
+def proposed(*options: ComparisonEntry, **asked: Any) -> ProposalContent:
+    return content(options, **asked)
 
 
 def said(advice: Advice, label: str) -> str:
     return " / ".join(reason.message for one in advice.avoid if one.label == label for reason in one.reasons)
 
 
-def test_the_cheapest_is_recommended_where_nothing_is_asked() -> None:
-    advice = advise(compared([option("fast", 10, 3e6), option("cheap", 20, 2e6)]), CustomerLimits(), None)
-    assert (advice.recommended, advice.cheapest, advice.fastest) == ("cheap", "cheap", "fast")
+def test_the_least_outlay_is_recommended_where_nothing_is_asked() -> None:
+    advice = proposed(LARGE, SMALL).advice
+    assert advice.recommended == advice.by_rule == "small"
     # What is faster for more money is a choice, not a mistake.
     assert advice.avoid == []
-    assert any("fast would finish 10 days sooner for" in reason.message for reason in advice.reasons)
+    assert any("large is done 10 days sooner, for" in reason.message for reason in advice.reasons)
+
+
+def test_what_is_rented_for_less_is_recommended_and_a_purchase_is_not() -> None:
+    advice = proposed(SMALL, RENTED).advice
+    assert advice.recommended == "rented"
+    assert "more in all than rented" in said(advice, "small")
 
 
 def test_the_cheapest_that_keeps_the_deadline_is_recommended() -> None:
-    options = [option("fast", 10, 3e6), option("cheap", 20, 2e6), option("fastest", 5, 9e6)]
-    advice = advise(compared(options), CustomerLimits(deadline_s=15 * DAY), None)
-    assert advice.recommended == "fast"
-    assert "misses the deadline" in said(advice, "cheap")
-    assert "fast already meets the deadline" in said(advice, "fastest")
-
-
-def test_what_is_slower_and_dearer_is_not_to_be_bought() -> None:
-    advice = advise(compared([option("good", 10, 2e6), option("bad", 20, 3e6)]), CustomerLimits(), None)
-    assert "takes 2 times as long" in said(advice, "bad")
-
-
-def test_a_faster_network_under_the_threshold_is_not_recommended() -> None:
-    options = [option("RoCE", 10, 2e6, fabric="roce-200"), option("InfiniBand", 9.8, 2.4e6)]
-    advice = advise(compared(options), CustomerLimits(), None)
-    assert "not recommended: its network gains 2.04 %, below the threshold of 5 %" in said(
-        advice, "InfiniBand"
-    )
+    found = proposed(LARGE, SMALL, deadline_s=15 * DAY)
+    assert found.advice.recommended == "large"
+    assert "misses the deadline by 5 days: 20 days, limit 15 days" in said(found.advice, "small")
 
 
 def test_nothing_is_recommended_where_nothing_keeps_the_limits() -> None:
-    advice = advise(compared([option("a", 10, 2e6)]), CustomerLimits(budget=1e6), None)
-    assert advice.recommended is None
-    assert "exceeds the budget" in said(advice, "a")
+    found = proposed(SMALL, budget=1e6, budget_kind="purchase")
+    assert found.advice.recommended is None and found.offered == []
+    assert "exceeds the budget by" in said(found.advice, "small")
+    assert found.decision is not None and found.decision.nearest is not None
 
 
-def test_an_author_may_choose_otherwise_and_it_is_said() -> None:
-    advice = advise(compared([option("fast", 10, 3e6), option("cheap", 20, 2e6)]), CustomerLimits(), "fast")
-    assert (advice.recommended, advice.by_rule) == ("fast", "cheap")
-    assert any("cheap would be recommended" in reason.message for reason in advice.reasons)
+def test_a_budget_for_a_purchase_pays_no_rent() -> None:
+    found = proposed(SMALL, RENTED, budget=1e12, budget_kind="purchase").advice
+    assert found.recommended == "small" and "is rented" in said(found, "rented")
+
+
+def test_an_author_may_choose_otherwise_and_what_it_breaks_is_said_by_how_much() -> None:
+    advice = proposed(LARGE, SMALL, deadline_s=15 * DAY, recommended="small").advice
+    assert (advice.recommended, advice.by_rule) == ("small", "large")
+    told = [reason.message for reason in advice.reasons]
+    assert "small is the author's choice: misses the deadline by 5 days: 20 days, limit 15 days" in told
+    assert any("large would be recommended" in text for text in told)
+    assert "large" not in {one.label for one in advice.avoid}
+
+
+def test_what_an_author_pays_for_speed_is_said() -> None:
+    told = [reason.message for reason in proposed(LARGE, SMALL, recommended="large").advice.reasons]
+    assert "to be done 10 days sooner" in told[0]
 
 
 def test_what_does_not_fit_cannot_be_chosen() -> None:
-    small = estimate("small", "small", fits=False)
+    small = estimate("none", "none", fits=False)
     with pytest.raises(BadInput):
-        advise(compared([ComparisonEntry(request_of(small), small)]), CustomerLimits(), "small")
+        proposed(ComparisonEntry(request_of(small), small), recommended="none")
 
 
-def test_an_extrapolation_is_named_as_one() -> None:
-    advice = advise(compared(CLAIMED), CustomerLimits(), None)
-    assert advice.recommended == "1 × IPU-POD64"
+def test_published_figures_are_no_offer_but_may_be_chosen() -> None:
+    advice = proposed(*CLAIMED).advice
+    assert advice.recommended is None
     assert "extrapolation" in said(advice, "3 × DGX A100")
+    chosen = proposed(*CLAIMED, recommended="1 × IPU-POD64").advice
+    assert chosen.recommended == "1 × IPU-POD64"
+    assert any("stated by its vendor" in reason.message for reason in chosen.reasons)
+
+
+def test_no_power_of_a_rented_system_and_no_time_beyond_the_deadline_is_committed_to() -> None:
+    bought, rented = proposed(SMALL).acceptance, proposed(RENTED).acceptance
+    assert {one.figure for one in bought} - {one.figure for one in rented} == {"system.power"}
+    time = next(one for one in bought if one.figure == "time_to_train")
+    limit = (time.committed + time.expected.value) / 2
+    short = proposed(SMALL, deadline_s=limit, probability=0.5).acceptance
+    assert short and "time_to_train" not in {one.figure for one in short}
 
 
 @given(st.integers(0, 0xFFFFFF))
