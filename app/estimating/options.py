@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.catalog.catalog import Catalog
+from app.catalog.entries import ChipKind
 from app.catalog.figures import Figure
 from app.engine.cost.hours import run_cost
-from app.engine.units import HOUR
+from app.engine.units import HOUR, YEAR
 from app.errors import Message
 from app.estimating.capital import taken
 from app.estimating.costing import Charges, power_factors, system_power
@@ -17,10 +18,18 @@ from app.estimating.decision import Alternative, DecisivePrice
 from app.estimating.hardware import Hardware
 from app.estimating.outlay import Uncertain, outlay_of
 from app.estimating.ranges import common_normals
+from app.estimating.request import AssumptionsInput
 from app.estimating.schema import Quantity
 
 USED = "used market"
 """Availability of systems that are not sold new."""
+
+
+def usual_term(assumptions: AssumptionsInput, catalog: Catalog) -> float:
+    """Return the term of options without a price. [s]"""
+    if assumptions.amortisation_years is not None:
+        return assumptions.amortisation_years * YEAR
+    return catalog.cost_defaults(ChipKind.GPU).amortisation.si
 
 
 def alternative_of(
