@@ -4,8 +4,8 @@ Where its definition leaves two readings, this is the one that whoever signs for
 
 - An option that does not fit has no probability, with limits or without.
 - What cannot be recommended sets no amount of work: the system whose speed turns a busy share into runs is
-  one that could be recommended. If none meets the limits, it is chosen as if there were none, so that a number
-  of runs stands beside every amount.
+  one that could be recommended. If none meets the limits, it is chosen as if there were none, so that a
+  number of runs stands beside every amount.
 - The term is the longest of the options that have a price; without one it is the usual one.
 - What is nearest and what overturns change one input and leave everything else as answered, the runs
   included.
