@@ -24,9 +24,9 @@ from app.platform.store.trail import TrailFilter
 from app.platform.web.examples import GPT3
 from app.platform.workspace import LOCAL_WORKSPACE
 from app.settings import Settings
-from tests.clocks import moved_clock
-from tests.serving import serving
-from tests.store.test_migrations import step
+from tests.conftest import ROOT
+from tests.support.serving import serving
+from tests.support.stores import moved_clock, step
 
 LAYERS = b"name,kind,count,rows,inner,columns\nproject,gemm,12,128,1024,1024\n"
 
@@ -41,7 +41,7 @@ def rackline(data_dir: Path, *arguments: str) -> Result:
     return done
 
 
-RUNBOOK = Path(__file__).parents[2] / "docs" / "runbook.md"
+RUNBOOK = ROOT / "docs" / "runbook.md"
 
 
 def back_up(data: Path, backup: Path) -> None:

@@ -28,10 +28,8 @@ from app.commands.sweeping import (
 from app.errors import BadInput
 from app.features.sweeps.run import run_sweep
 from app.platform.wording.voice import voice
-from tests.sizing.asking import sizing_context
-from tests.sizing.sweeping import Threads, sweep, wide
-
-ROOT = Path(__file__).parents[1]
+from tests.conftest import ROOT, sizing_context
+from tests.support.sweeping import Threads, sweep, wide
 
 
 @pytest.fixture(autouse=True)

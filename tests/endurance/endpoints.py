@@ -20,7 +20,7 @@ from fastapi import FastAPI
 
 from app.main import create_app
 from app.settings import Settings
-from tests.described import resolved
+from tests.support.described import resolved
 
 REPEATED = 5
 LONG = 1.0

@@ -9,7 +9,6 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
@@ -22,11 +21,11 @@ from app.estimating.workload import resolve_model
 from app.features.sizings.answering import size
 from app.features.sizings.model import SizingRequest
 from app.platform.charts import figures
-from tests.sizing.asking import asked, sizing_context
-from tests.sizing.size.requests import DAY
-from tests.sizing.size.requests import MODELS as SIZINGS
+from tests.conftest import ROOT, asked, sizing_context
+from tests.features.sizings.conftest import DAY
+from tests.features.sizings.conftest import MODELS as SIZINGS
 
-PICTURES = Path(__file__).parents[2] / "docs" / "img"
+PICTURES = ROOT / "docs" / "img"
 
 MODELS = {"llama-7b": "LLaMA 7B", "gpt3-175b": "GPT-3 175B", "megatron-1t": "Megatron 1T"}
 

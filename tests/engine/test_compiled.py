@@ -15,9 +15,8 @@ import pytest
 from app.engine import compiled
 from app.engine.arrays import number_columns
 from app.engine.compiled import Kernel, Library, sources_digest, state
-from tests.sizing.asking import answer
+from tests.conftest import ROOT, answer
 
-ROOT = Path(__file__).parents[2]
 COLUMNS = np.array([[8.0, 2.0, 8.0], [1.0, 1.0, 1.0]])
 
 
@@ -70,7 +69,7 @@ ASKED: dict[str, Any] = {"workload": {"global_batch": 256}}
 ESTIMATE = f"""
 import json
 from app.engine.compiled import state
-from tests.sizing.asking import answer
+from tests.conftest import answer
 print(json.dumps([state(), answer(**{ASKED!r}).model_dump(mode="json")]))
 """
 

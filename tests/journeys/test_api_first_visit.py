@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.profiles.graphs import resnet50
-from tests.sizing.test_systems import LLAMA_7B
+from tests.support.graphs import resnet50
+from tests.support.views import LLAMA_7B
 
 Call = Callable[..., Any]
 SYSTEMS = ("dgx-a100-640gb", "ipu-pod16", "bow-pod16")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from app.estimating.effects import Effects, time_factor
-from tests.sizing.asking import sizing_context
+from tests.conftest import sizing_context
 from tools.fitting.effects import fit_effects
 from tools.fitting.runs import FitRun, laboratory_of
 
