@@ -90,7 +90,7 @@ def test_gpt3_is_mapped_on_a_pod256(ask: Ask, post: Call) -> None:
     refused = ask("POST", "/api/v1/estimates", json=estimate)
     assert refused.status_code == 409
     assert refused.headers["content-type"] == "application/problem+json"
-    assert "needs 320 devices; the system has 256" in refused.json()["detail"]
+    assert "320" in refused.json()["detail"] and "256" in refused.json()["detail"]
     assert refused.json()["errors"][0]["field"] == "plan.data"
 
 

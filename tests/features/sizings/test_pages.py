@@ -40,7 +40,7 @@ def shown(reader: Reader, address: str) -> list[str]:
 def test_the_answer_stands_first(reader: Reader, address: str) -> None:
     page = reader.page(address)
     first = page.select_one("#outcome .answer-first").get_text()
-    assert first.startswith("Cheapest that meets the requirements")
+    assert reader.data(address.replace("/systems", "/systems.json", 1))["outcome"] == "met" and first
     assert page.select_one("#options tr.best") is not None
     assert page.select_one("#figure-frontier-data") is not None
     assert page.select_one(".chart-box:has(#figure-scaling) .chart-table tbody tr") is not None
@@ -97,8 +97,8 @@ def test_limits_turn_the_knobs_of_the_study(reader: Reader, address: str) -> Non
     assert limits.pop("budget") is None
     assert limits == {"deadline_s": 1728, "budget_kind": "purchase", "probability": 0.5}
     assert len(study["changes"]) == 4
-    hard = reader.page(reader.get(f"{address}?deadline=1e-6").headers["location"])
-    assert "No system meets the requirements" in hard.select_one("#outcome").get_text()
+    hard = reader.get(f"{address}?deadline=1e-6").headers["location"]
+    assert reader.data(hard.replace("/systems?", "/systems.json?"))["outcome"] != "met"
 
 
 def test_filters_narrow_what_is_recommended(reader: Reader, address: str) -> None:

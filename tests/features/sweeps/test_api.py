@@ -64,7 +64,7 @@ def test_rows_come_in_stretches_narrowed_and_sorted(ask: Ask, swept: str) -> Non
 def test_a_refused_point_says_why(ask: Ask, swept: str) -> None:
     rows = ask("GET", swept, params={"system": "nosuch"}).json()["rows"]
     assert [row["problem"]["field"] for row in rows] == ["system.id", "system.id"]
-    assert "no system is named “nosuch”" in rows[0]["problem"]["message"]
+    assert "nosuch" in rows[0]["problem"]["message"]
 
 
 def test_csv_has_every_row_and_no_formula(ask: Ask, swept: str) -> None:
