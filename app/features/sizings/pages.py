@@ -12,6 +12,8 @@ from fastapi.responses import HTMLResponse, Response
 from starlette.datastructures import QueryParams
 
 from app.errors import AppError, FieldError, Message, NotFound
+from app.estimating.documents import Text
+from app.estimating.request import BudgetKind
 from app.features.estimates.pages import scaling_views
 from app.features.sizings import charts
 from app.features.sizings.finding import (
@@ -22,13 +24,8 @@ from app.features.sizings.finding import (
     WatchedSearch,
     question_of,
 )
-from app.features.sizings.model import (
-    BudgetKind,
-    Sizing,
-    SizingOption,
-)
+from app.features.sizings.model import Sizing, SizingOption
 from app.features.sizings.service import OPTIONS, paged
-from app.features.sizings.words import sentences
 from app.features.studies.frame import OpenView, StudyFrame, open_view
 from app.features.studies.knobs import knob_text
 from app.features.studies.states import state_of
@@ -97,6 +94,7 @@ SORTS: Mapping[str, Callable[[SizingOption], tuple[float | str, ...]]] = {
     "purchase": lambda option: (_money(option, "purchase"), _time(option)),
     "cost": lambda option: (_money(option, "run"), _time(option)),
     "term": lambda option: (_money(option, "term"), _time(option)),
+    "idle": lambda option: (option.idle_share or 0.0, _money(option, "term")),
     "probability": lambda option: (-(option.probability or 0.0), _money(option, "run")),
     "power": lambda option: (option.power.value, _money(option, "run")),
 }
@@ -126,12 +124,10 @@ class SystemsPage:
     """Whether the page starts the search."""
     display: Mapping[str, str]
     """Display of the table: its order, and whether it is shown in full."""
-    answer: Sequence[Message]
+    answer: Sequence[Text]
     """Result in sentences; the first is emphasised."""
     options: Sequence[SizingOption]
     """Options that are shown."""
-    tied: Sequence[str]
-    """Options that are tied with the best."""
     reasons: Mapping[str, str]
     """Short texts of warnings."""
     hidden: int
@@ -256,7 +252,6 @@ def systems_page(request: Request, opened: OpenView, outcome: Outcome) -> System
     if (sort := display.get("sort", "")) in SORTS:
         options = sorted(options, key=SORTS[sort])
     listed = options if display.get("all") else options[:SHOWN]
-    margin = None if sizing is None else sizing.margin
     pending = outcome.has_question and sizing is None and outcome.status == 200
     return SystemsPage(
         frame=opened.frame,
@@ -270,9 +265,8 @@ def systems_page(request: Request, opened: OpenView, outcome: Outcome) -> System
         pending=pending,
         searching=pending and query.get("run") != "0",
         display=display,
-        answer=[] if sizing is None else sentences(sizing),
+        answer=[] if sizing is None else sizing.decision.sentences,
         options=listed,
-        tied=[] if margin is None or not margin.tie else [margin.option, *margin.tied],
         reasons=REASONS,
         hidden=len(options) - len(listed),
         frontier=None if sizing is None else frontier_view(sizing, voice),

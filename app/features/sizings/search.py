@@ -10,42 +10,35 @@ from itertools import pairwise
 import numpy as np
 from pydantic import JsonValue
 
+from app.catalog.catalog import Catalog
 from app.catalog.entries import ChipKind, SystemEntry
-from app.catalog.figures import Figure
 from app.catalog.software import SoftwareProfile
-from app.engine.cost.hours import run_cost
 from app.engine.plans import Plans
 from app.engine.records import Floats, IpuChip
 from app.engine.search.evaluate import GpuEvaluator
-from app.engine.units import HOUR
-from app.errors import AppError, BadInput
-from app.estimating.capital import spot_interruptions, taken, terms_of
+from app.errors import AppError, BadInput, Message
+from app.estimating.capital import spot_interruptions, terms_of
 from app.estimating.checks import data_sheet_checks, model_checks, plan_checks, run_checks, validation_checks
 from app.estimating.context import SizingContext, critical_batch_checks
 from app.estimating.costing import Charges, system_power
 from app.estimating.deciding import Decision, ResolvedRequest, choose, question_of
+from app.estimating.decision import Alternative
 from app.estimating.documents import CheckWarning
 from app.estimating.hardware import Hardware, Reliability, known_id, reliability
 from app.estimating.nearest import Status, claimed, distance, runs_of_kind, status_of
+from app.estimating.options import alternative_of, usual_term
+from app.estimating.outlay import Uncertain
 from app.estimating.plan_search import memory_of
 from app.estimating.prices import prices
-from app.estimating.ranges import common_normals, quantity, residual_factors, scaled, spread_quantity
+from app.estimating.ranges import common_normals, quantity, residual_factors, spread_quantity
 from app.estimating.regimes import regimes
 from app.estimating.request import EstimateRequest, PlanInput, SystemInput, WorkloadInput
 from app.estimating.runtime import Run, runs_of
 from app.estimating.scenario import as_stated, recompute_name, recomputed_layers, sharding_name
-from app.estimating.schema import Quantity
 from app.estimating.validity import family_error_of, measurable, outside_checks, validation_summary
 from app.estimating.workload import ADAPTER_PAPERS
-from app.features.sizings.judging import SampledOption, judge
-from app.features.sizings.model import (
-    LeftOut,
-    OptionCosts,
-    OptionPrice,
-    PriceShares,
-    SizingOption,
-    SizingRequest,
-)
+from app.features.sizings.model import LeftOut, OptionCosts, SizingOption, SizingRequest
+from app.features.sizings.options import SampledOption, fronts, weighing_of
 from app.profiles.model import ModelProfile
 
 SCALABLE_UNIT = 20
@@ -191,7 +184,7 @@ class SystemSearch:
 
     def refine(self, systems: Mapping[str, Sequence[int]]) -> None:
         """Search between a count that misses the limits and the next that meets them, on the front."""
-        if not self.request.limited or not self.options:
+        if not self.request.question.limited or not self.options:
             return
         self._search(
             [(name, count) for name in self._on_front() for count in self._finer(name, systems[name])]
@@ -209,9 +202,14 @@ class SystemSearch:
         first = set(self._first(systems[system]))
         return [count for count in systems[system] if count not in first]
 
+    @property
+    def term(self) -> float:
+        """Term of options without a price. [s]"""
+        return usual_term(self.request.assumptions, self.context.catalog)
+
     def _on_front(self) -> list[str]:
-        on_front = judge(self.options, self.request).front
-        return sorted({self.options[index].document.system for index in np.flatnonzero(on_front)})
+        front = fronts(weighing_of(self.options, self.request, self.term))
+        return sorted({self.options[index].document.system for index in front})
 
     def _finer(self, system: str, counts: Sequence[int]) -> list[int]:
         """Return the counts to try between a lattice point that misses and the next, which meets."""
@@ -220,7 +218,8 @@ class SystemSearch:
         known = by_count(self.options, system)
         # A system that came to the front only now has not been tried at all its counts.
         counts = sorted({*self._first(counts), *known})
-        meets = dict(zip(known, judge(list(known.values()), self.request).meets, strict=True))
+        weighing = weighing_of(list(known.values()), self.request, self.term)
+        meets = dict(zip(known, weighing.meets, strict=True))
         return [
             count
             for low, high in pairwise(counts)
@@ -264,11 +263,7 @@ class SystemSearch:
             self._systems[system] = smallest, self._group(smallest)
         smallest, group = self._systems[system]
         hardware, warnings = replace(smallest, count=count), list[CheckWarning]()
-        family = self.profile.family
-        dollar_prices = prices(hardware, request.assumptions, request.currency, catalog, warnings, family)
-        charges = None
-        if dollar_prices is not None:
-            charges = Charges(hardware, dollar_prices, normals=common_normals(), currency=request.currency)
+        charges = charges_of(hardware, request, catalog, warnings, self.profile.family)
         return Candidate(group, hardware, charges, warnings)
 
     def _group(self, hardware: Hardware) -> Group:
@@ -409,20 +404,24 @@ class SystemSearch:
             workload = _as_stated(group.question.request.workload)
             estimate["workload"] = {**workload, "global_batch": decision.batch}
         estimate |= {"plan": _as_stated(plan), "system": {"id": entry.id, "count": hardware.count}}
-        none = np.full_like(common_normals()["price"], np.inf)
-        seconds, run_samples, purchase_samples = none if run is None else run.total_samples, none, none
-        hourly = capex = purchase = cost = term = None
+        hourly = capex = None
         if charges is not None:
             hourly = quantity(charges.hourly, charges.hourly_samples, currency)
-            term = scaled(hourly, charges.term_hours)
-            if charges.owned:
-                capex = quantity(*charges.capital, currency)
-                purchase = scaled(capex, charges.installed)
-                purchase_samples = charges.capital[1] * charges.installed
-            if run is not None:
-                run_samples = run_cost(charges.hourly_samples, seconds)
-                cost = quantity(float(run_cost(charges.hourly, run.total)), run_samples, currency)
-        owned = terms_of(hardware, self.request.assumptions, catalog).owned
+            capex = quantity(*charges.capital, currency) if charges.owned else None
+        alternative = sized_alternative(
+            self.request,
+            hardware,
+            charges,
+            None if run is None else (run.total, run.total_samples),
+            (*finding.codes, *(warning.code for warning in candidate.warnings)),
+            catalog,
+            self.profile.family,
+        )
+        purchase = run_cost = None
+        if alternative.purchase is not None:
+            purchase = quantity(*alternative.purchase, currency)
+        if alternative.run is not None:
+            run_cost = quantity(*alternative.run, currency)
         document = SizingOption(
             id=f"{entry.id}-x{hardware.count}",
             system=entry.id,
@@ -441,49 +440,88 @@ class SystemSearch:
             memory_share=float(np.ravel(choice.memory.total)[0]) / memory_of(decision.scenario.chip),
             step_time=None if run is None else quantity(run.step_seconds, run.step_samples, "s"),
             time_to_train=None if run is None else quantity(run.total, run.total_samples, "s"),
-            cost=cost,
+            cost=run_cost,
             hourly=hourly,
             capex=capex,
-            costs=OptionCosts(purchase=purchase, run=cost, term=term),
-            acquisition="own" if owned else "rent",
+            costs=OptionCosts(purchase=purchase, run=run_cost),
+            acquisition="own" if alternative.owned else "rent",
             term_years=None if charges is None else charges.found.lifetime,
-            price=None if charges is None else self._price(hardware, charges),
+            price=alternative.price,
             power=spread_quantity(system_power(hardware, 1.0, catalog, self.profile.family)),
             rack_units=entry.rack_units * hardware.count,
             probability=None,
-            probability_deadline=None,
-            probability_budget=None,
             meets=run is not None,
             on_front=False,
             status=finding.status,
-            warnings=[*finding.codes, *(warning.code for warning in candidate.warnings)],
+            warnings=list(alternative.doubts),
             estimate=estimate,
         )
-        return SampledOption(document, seconds, run_samples, purchase_samples)
+        return SampledOption(document, alternative)
 
-    def _price(self, hardware: Hardware, charges: Charges) -> OptionPrice:
-        """Return the price that dominates the cost of a system."""
-        dollar_prices, entry = charges.found, hardware.entry
-        catalog, currency = self.context.catalog, self.request.currency
-        rate = dollar_prices.rate if currency == "KRW" else 1.0
-        basis = dollar_prices.figures["machines" if dollar_prices.owned else "instances"][0]
-        if isinstance(basis, Figure):
-            known = taken(basis, catalog.book)
-            factor = rate if dollar_prices.owned else rate * HOUR
-            value, low, high = (end * factor for end in (basis.si, basis.si_low, basis.si_high))
-            item, status = catalog.items[basis.item].name, known.status
-            part = basis.item == entry.machine
-        else:
-            value = low = high = basis.value * rate if dollar_prices.owned else basis.value
-            item, status, part = entry.name, "stated", entry.machines == 1
-        purchase, hour = charges.shares
-        return OptionPrice(
-            item=item,
-            per="hour" if not dollar_prices.owned else "machine" if part else "system",
-            price=Quantity(value=value, low=low, high=high, unit=currency),
-            status=status,
-            shares=PriceShares(purchase=purchase if dollar_prices.owned else None, run=hour, term=hour),
+
+def charges_of(
+    hardware: Hardware,
+    request: SizingRequest,
+    catalog: Catalog,
+    warnings: list[CheckWarning],
+    family: str | None,
+) -> Charges | None:
+    """Return what a system costs; None where no price is known."""
+    found = prices(hardware, request.assumptions, request.currency, catalog, warnings, family)
+    if found is None:
+        return None
+    return Charges(hardware, found, normals=common_normals(), currency=request.currency)
+
+
+def sized_alternative(
+    request: SizingRequest,
+    hardware: Hardware,
+    charges: Charges | None,
+    time: Uncertain | None,
+    codes: Sequence[str],
+    catalog: Catalog,
+    family: str | None,
+) -> Alternative:
+    """Return a system at one count as an option of a sizing's decision."""
+    entry = hardware.entry
+    return alternative_of(
+        f"{entry.id}-x{hardware.count}",
+        Message("{count} × {system}", {"count": hardware.count, "system": entry.name}),
+        hardware,
+        charges,
+        time,
+        catalog=catalog,
+        family=family,
+        named=request.systems is not None,
+        owned=terms_of(hardware, request.assumptions, catalog).owned,
+        doubts=tuple(dict.fromkeys(codes)),
+    )
+
+
+def sampled_options(
+    options: Sequence[SizingOption],
+    family: str,
+    samples: Mapping[str, Floats],
+    request: SizingRequest,
+    context: SizingContext,
+) -> list[SampledOption]:
+    """Return the options of a stored sizing at the prices of its request."""
+    context = context.at_prices(request.assumptions)
+    smallest: dict[str, Hardware] = {}
+    sampled = []
+    for option in options:
+        if option.system not in smallest:
+            smallest[option.system] = context.hardware.system(option.system, 1)
+        hardware = replace(smallest[option.system], count=option.count)
+        charges = charges_of(hardware, request, context.catalog, [], family or None)
+        time = None
+        if option.time_to_train is not None and option.id in samples:
+            time = option.time_to_train.value, samples[option.id]
+        alternative = sized_alternative(
+            request, hardware, charges, time, option.warnings, context.catalog, family or None
         )
+        sampled.append(SampledOption(option, alternative))
+    return sampled
 
 
 def _as_stated(part: PlanInput | WorkloadInput) -> dict[str, JsonValue]:
