@@ -142,13 +142,6 @@ def test_sales_tooling_checks_the_batch_first(post: Call) -> None:
     assert codes(found) == {"batch_not_divisible"}
 
 
-def test_the_same_key_stores_once(post: Call, get: Call) -> None:
-    document = {"rows": [{"label": "a", "hours": 69.5, "kind": "vendor"}], "title": "once"}
-    stored = [post("/comparisons", document, headers={"Idempotency-Key": "journey-6"}) for _ in range(2)]
-    assert stored[0] == stored[1]
-    assert [one["title"] for one in get("/comparisons")["items"]].count("once") == 1
-
-
 def test_vendor_claims_stand_on_equal_footing(get: Call) -> None:
     """Journey 4: Bow's ceiling of 9.4 hours, and one IPU-POD64 = three DGX A100 as an assumption."""
     found = get("/claims", params={"scaling_efficiency": 0.85, "dgx_per_pod64": 3})

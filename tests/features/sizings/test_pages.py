@@ -179,8 +179,3 @@ def test_a_study_of_figures_says_what_is_missing(reader: Reader) -> None:
     page = reader.page(f"/studies/{made.json()['id']}/systems")
     assert "stated figures only" in page.select_one(".notice").get_text()
     assert reader.get(f"/studies/{made.json()['id']}/systems.json").status_code == 404
-
-
-def test_korean_pages_say_it_in_korean(address: str, reader: Reader) -> None:
-    korean = Reader(reader.app, "ko")
-    assert "최저 비용" in korean.page(address).select_one("#outcome").get_text()

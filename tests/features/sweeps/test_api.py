@@ -225,13 +225,6 @@ def test_what_is_wrong_is_named(ask: Ask, change: dict[str, Any], status: int, f
     assert field in [error["field"] for error in response.json()["errors"]]
 
 
-@pytest.mark.parametrize("ending", ["", ".csv", ".parquet", "/events"])
-def test_a_sweep_that_is_not_there_is_a_404(ask: Ask, ending: str) -> None:
-    assert ask("GET", f"/api/v1/sweeps/swp_nosuch{ending}").status_code == 404
-    assert ask("POST", "/api/v1/sweeps/swp_nosuch/cancel").status_code == 404
-    assert ask("GET", "/api/v1/jobs/swp_nosuch").status_code == 404
-
-
 @pytest.mark.parametrize("query", ["cursor=0", "cursor=x", "cursor=-1", "order=name", "limit=0"])
 def test_wrong_stretches_are_refused(ask: Ask, swept: str, query: str) -> None:
     assert ask("GET", f"{swept}?{query}").status_code in {400, 422}

@@ -209,7 +209,3 @@ def test_events_carry_pieces_of_the_page(reader: Reader, swept: str) -> None:
     piece = "\n".join(line.removeprefix("data: ") for line in first.split("\n"))
     assert BeautifulSoup(piece, "lxml").progress["value"] == "15"
     assert last.split("\n") == ["event: end", "id: end", "data: done"]
-
-
-def test_a_sweep_that_is_not_there_is_a_page(reader: Reader) -> None:
-    assert reader.page("/sweeps/swp_nosuch", status=404).h1.get_text() == "Not found"
