@@ -39,7 +39,8 @@ def family_error_of(decision: Decision, context: SizingContext) -> float | None:
         is_convolutional(decision.scenario.table),
         entry.chip,
         entry.chip_kind,
-        context,
+        context.catalog,
+        context.software,
     )
     return family_error(
         context.family_errors,
