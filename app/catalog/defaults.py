@@ -14,6 +14,8 @@ from app.engine.records import Floats
 from app.errors import CatalogError
 
 COST = "cost-defaults"
+CURRENCIES = ("USD", "KRW", "EUR", "JPY", "CNY")
+"""Currencies with a dated rate to the dollar, in which the catalogue's prices are."""
 YEARLY_SHARES = {"support": "support_rate"}
 """Parameter of each cost line that is a yearly share of the price of the equipment."""
 
@@ -28,6 +30,8 @@ class CostDefaults:
     yearly_shares: Mapping[str, Figure]
     """Yearly cost over the price of the equipment, by cost line. [1/s]"""
     installation_share: Figure
+    commissioning_share: Figure
+    """Start-up and acceptance test."""
     spares_share: Figure
     utilisation: Figure
     pue: Figure
@@ -47,8 +51,8 @@ class CostDefaults:
     """Of the grid. [kg/J]"""
     interruptions: Figure
     """Of one spot instance. [1/s]"""
-    won_per_dollar: Figure
-    euro_per_dollar: Figure
+    exchange_rates: Mapping[str, Figure]
+    """Units of each other currency per dollar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,13 +152,17 @@ def cost_defaults(
         "egress": ("korea-cloud" if region == "korea" else COST, "egress"),
         "carbon": (f"{region}-grid", "carbon"),
         "interruptions": (COST, "interruption_rate", "spot"),
-        "won_per_dollar": (COST, "exchange_rate", "krw"),
-        "euro_per_dollar": (COST, "exchange_rate", "eur"),
     }
-    names = [field.name for field in fields(CostDefaults) if field.name != "yearly_shares"]
+    apart = ("yearly_shares", "exchange_rates")
+    names = [field.name for field in fields(CostDefaults) if field.name not in apart]
     return CostDefaults(
         **{name: lookup.figure(*elsewhere.get(name, (COST, name))) for name in names},
         yearly_shares={line: lookup.figure(COST, name) for line, name in YEARLY_SHARES.items()},
+        exchange_rates={
+            name: rate
+            for name in CURRENCIES
+            if (rate := lookup.find(COST, "exchange_rate", name.lower())) is not None
+        },
     )
 
 

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.catalog.catalog import Catalog
-from app.catalog.defaults import YEARLY_SHARES, CostDefaults
+from app.catalog.defaults import CURRENCIES, YEARLY_SHARES, CostDefaults
 from app.catalog.entries import ChipKind, SystemEntry
 from app.catalog.figures import Figure, Spread
-from app.engine.cost.hours import average_power
+from app.engine.cost.hours import average_power, site_power
 from app.engine.units import GIGABYTE, HOUR, KILOWATT_HOUR, MONTH, YEAR
 from app.estimating.capital import (
-    NOTHING,
     STORAGE,
     Basis,
     StatedAssumption,
     Terms,
     capital_of,
     check_assumptions,
+    order_of,
     storage_size,
     stored_bytes,
     terms_of,
 )
 from app.estimating.documents import CheckWarning, caution, info
 from app.estimating.hardware import Hardware
+from app.estimating.money import ExchangeRate
+from app.estimating.purchase import Purchase, purchase_of
 from app.estimating.regimes import power_kind
 from app.estimating.request import AssumptionsInput
 
@@ -64,15 +66,15 @@ class DollarPrices:
     staff_pay: float
     """[USD/year]"""
     stored: float
-    """Rented storage. [B]"""
+    """Shared storage. [B]"""
     egress: float
     """Out of the cloud. [B/s]"""
     egress_price: float
     """[USD/B]"""
-    rate: float
-    """Won per dollar."""
-    currency: str
-    """Of the request, in which stated prices are."""
+    exchange: ExchangeRate
+    """To the currency of the request, in which stated prices are."""
+    purchase: Purchase | None
+    """What the purchase price is the sum of; None where it is rented, or a line is priced otherwise."""
     figures: Mapping[str, list[Basis]]
     """Figures behind each line; under ``""`` those behind all of them."""
 
@@ -87,11 +89,11 @@ class DollarPrices:
             isinstance(figure, StatedAssumption) and figure.name in ("system_price", "hourly_price")
             for figure in basis
         ):
-            return self.currency
+            return self.exchange.currency
         units = {
             figure.unit if isinstance(figure, StatedAssumption) else figure.unit.name for figure in basis
         }
-        return next((name for name in ("KRW", "EUR") if any(unit.startswith(name) for unit in units)), "USD")
+        return next((name for name in CURRENCIES[1:] if any(unit.startswith(name) for unit in units)), "USD")
 
     @property
     def include(self) -> tuple[str, ...]:
@@ -110,19 +112,18 @@ def prices(
     check_assumptions(assumptions)
     terms = terms_of(hardware, assumptions, catalog)
     defaults = cost_defaults_of(hardware, assumptions, catalog)
-    won = defaults.won_per_dollar.si
-    exchange = won if currency == "KRW" else 1.0
+    exchange = ExchangeRate.of(catalog, currency)
     rent = None if terms.owned else catalog.find(hardware.entry.id, "price_hour", terms.condition)
     hourly = (
-        assumptions.hourly_price / exchange
+        assumptions.hourly_price / exchange.value
         if assumptions.hourly_price is not None
         else rent.si * HOUR
         if rent
         else None
     )
-    price = None if assumptions.system_price is None else assumptions.system_price / exchange
-    capital = capital_of(hardware, price, assumptions, terms, defaults, catalog) if terms.owned else NOTHING
-    if (terms.owned and not capital.lines) or (not terms.owned and hourly is None):
+    price = None if assumptions.system_price is None else assumptions.system_price / exchange.value
+    capital = capital_of(hardware, price, assumptions, terms, catalog) if terms.owned else None
+    if (terms.owned and capital is None) or (not terms.owned and hourly is None):
         warnings.append(_price_unknown(hardware, terms, catalog))
         return None
     counted = STORAGE in terms.include
@@ -130,8 +131,9 @@ def prices(
     rates = DollarPrices(
         terms=terms,
         defaults=defaults,
-        capital=capital.lines,
-        deviation=capital.deviation,
+        capital={} if capital is None else capital.lines,
+        purchase=None if capital is None else capital.purchase,
+        deviation=0.0 if capital is None else capital.deviation,
         hourly=hourly,
         rent=rent if assumptions.hourly_price is None else None,
         on_demand=None if terms.owned else catalog.find(hardware.entry.id, "price_hour"),
@@ -143,23 +145,33 @@ def prices(
         electricity=(
             in_dollars(defaults.tariff, defaults)
             if assumptions.electricity_per_kwh is None
-            else assumptions.electricity_per_kwh / exchange / KILOWATT_HOUR
+            else assumptions.electricity_per_kwh / exchange.value / KILOWATT_HOUR
         ),
-        power=mean_power(hardware, catalog, utilisation, family),
+        power=mean_power(hardware, catalog, utilisation, family)
+        + (0.0 if capital is None else capital.purchase.power_beside(hardware.entry).value),
         staff=_or(assumptions.staff, staff_posts(hardware.entry, hardware.count, defaults)),
         staff_pay=in_dollars(defaults.staff_cost, defaults) * YEAR,
-        stored=stored_bytes(hardware, assumptions, defaults) if counted and not terms.owned else 0.0,
+        stored=stored_bytes(hardware, assumptions, defaults) if counted else 0.0,
         egress=0.0 if terms.owned else (assumptions.egress_gb or 0.0) * GIGABYTE / MONTH,
         egress_price=in_dollars(defaults.egress, defaults),
-        rate=won,
-        currency=currency,
+        exchange=exchange,
         figures={
-            **capital.figures,
+            **({} if capital is None else capital.figures),
             **_figures(hardware, assumptions, terms, defaults, catalog, rent, currency),
         },
     )
     warnings += _doubts(hardware, assumptions, rates)
     return rates
+
+
+def at_network_price(rates: DollarPrices, dollars: float) -> DollarPrices:
+    """Return prices with another price of the network between machines, and what is a share of it."""
+    defaults, more = rates.defaults, dollars - rates.capital.get("fabric", 0.0)
+    spares = more * defaults.spares_share.si
+    service = (more + spares) * (defaults.installation_share.si + defaults.commissioning_share.si)
+    moved = {"fabric": more, "spares": spares, "install": service}
+    capital = {name: rates.capital.get(name, 0.0) + moved.get(name, 0.0) for name in (*rates.capital, *moved)}
+    return replace(rates, capital=capital, purchase=None)
 
 
 CLOUDS = ("aws", "azure", "gcp")
@@ -203,19 +215,56 @@ def training_power(hardware: Hardware, catalog: Catalog, family: str | None) -> 
 
 def in_dollars(figure: Figure, defaults: CostDefaults) -> float:
     """Return a rate in dollars and SI units, at the dated rate of its currency."""
-    rates = {"KRW": defaults.won_per_dollar.si, "EUR": defaults.euro_per_dollar.si}
-    return figure.si / rates.get(figure.si_unit[:3], 1.0)
+    rate = defaults.exchange_rates.get(figure.si_unit[:3])
+    return figure.si if rate is None else figure.si / rate.si
+
+
+def idle_power(hardware: Hardware, catalog: Catalog, family: str | None = None) -> float:
+    """Return the draw of a system that is on and does no work, at most that of training. [W]"""
+    idle = 0.0
+    for part in hardware.entry.bill:
+        known = catalog.idle_power(part.item)
+        steady = 0.0 if part.power_typical is None else part.power_typical.si
+        idle += (steady if known is None else known[0]) * part.count * hardware.count
+    return min(idle, training_power(hardware, catalog, family).value)
 
 
 def mean_power(hardware: Hardware, catalog: Catalog, utilisation: float, family: str | None = None) -> float:
     """Return the mean draw of a system's equipment over a year. [W]"""
     training = training_power(hardware, catalog, family).value
-    idle = 0.0
-    for part in hardware.entry.bill:
-        idle_power = catalog.idle_power(part.item)
-        steady = 0.0 if part.power_typical is None else part.power_typical.si
-        idle += (steady if idle_power is None else idle_power[0]) * part.count * hardware.count
-    return float(average_power(min(idle, training), training, utilisation))
+    return float(average_power(idle_power(hardware, catalog, family), training, utilisation))
+
+
+@dataclass(frozen=True, slots=True)
+class SitePower:
+    """Power at the meter of an owned system: machines, network, storage, servers beside them, cooling."""
+
+    training: Spread
+    """[W]"""
+    idle: float
+    """While the system waits for work. [W]"""
+
+
+def site_power_of(
+    hardware: Hardware, assumptions: AssumptionsInput, catalog: Catalog, family: str | None = None
+) -> SitePower:
+    """Return the power of the site of an owned system, whatever its cost counts."""
+    terms = terms_of(hardware, assumptions, catalog)
+    usual = cost_defaults_of(hardware, assumptions, catalog)
+    pue = usual.pue.si if assumptions.pue is None else assumptions.pue
+    order = replace(order_of(hardware, None, assumptions, terms, catalog), include=POWERED)
+    beside, drawn = (
+        purchase_of(catalog, order).power_beside(hardware.entry),
+        training_power(hardware, catalog, family),
+    )
+    ends = zip((drawn.value, drawn.low, drawn.high), (beside.value, beside.low, beside.high), strict=True)
+    value, low, high = (float(site_power(machines, other, pue)) for machines, other in ends)
+    idle = float(site_power(idle_power(hardware, catalog, family), beside.value, pue))
+    return SitePower(Spread(value, low, high, "W"), idle)
+
+
+POWERED = ("hosts", "fabric", "storage")
+"""What draws power beside the machines."""
 
 
 def _or(value: float | None, usual: float) -> float:
@@ -304,7 +353,8 @@ def _figures(
         basis("amortisation_years", "year", defaults.amortisation),
         basis("discount_rate", "1/year", defaults.capital_rate),
         basis("utilisation", "1", defaults.utilisation),
-        defaults.won_per_dollar,
+        defaults.exchange_rates["KRW"],
+        *(rate for name, rate in defaults.exchange_rates.items() if name == currency != "KRW"),
     ]
     if terms.owned:
         machines = {part.item: part.power_typical for part in hardware.entry.bill}
@@ -318,7 +368,7 @@ def _figures(
         elif hardware.entry.chip_kind is ChipKind.IPU:
             staff.append(defaults.staff_per_appliance)
         owned: dict[str, list[Basis]] = {
-            "install": [defaults.installation_share],
+            "install": [defaults.installation_share, defaults.commissioning_share],
             "spares": [defaults.spares_share],
             **{line: [share] for line, share in defaults.yearly_shares.items()},
             "power": [

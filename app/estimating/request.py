@@ -23,6 +23,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticKnownError
 
+from app.estimating.money import Currency
 from app.estimating.names import Name
 from app.estimating.schema import DocumentedModel
 
@@ -122,7 +123,7 @@ def _kinds(annotation: object) -> Iterator[object]:
         yield from _kinds(part)
 
 
-CostItem: TypeAlias = Literal["hosts", "fabric", "storage", "power", "space", "staff", "support"]
+CostItem: TypeAlias = Literal["hosts", "fabric", "storage", "power", "space", "staff", "support", "licences"]
 
 
 class TransformerInput(Schema):
@@ -330,7 +331,10 @@ class AssumptionsInput(Schema):
         None, description="Data transferred out of the cloud per month, for rented systems. [GB/month]"
     )
     include: list[CostItem] | None = None
-    """Cost items to include besides the machines."""
+    """Cost items to include besides the machines: hosts with login and management nodes, the network between
+    machines, shared storage, electricity, space with racks and power strips, staff, support, and licences
+    (of the maker's enterprise software). If omitted, all but storage and licences.
+    """
     price_book_id: str | None = Field(
         None,
         max_length=60,
@@ -367,11 +371,10 @@ class EstimateRequest(Schema):
     """Identifier of a software profile; if omitted, the usual one for the model and the chip."""
     assumptions: AssumptionsInput = AssumptionsInput()
     """Assumptions of the estimate."""
-    currency: Literal["USD", "KRW"] = "USD"
+    currency: Currency = "USD"
     """Currency of every price and cost."""
     label: Name | None = Field(None, max_length=200)
     """Name of the estimate."""
 
 
 Locale = Literal["en", "ko", "zh"]
-Currency = Literal["USD", "KRW"]

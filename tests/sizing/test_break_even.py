@@ -262,7 +262,7 @@ def test_the_base_is_owned_and_the_peak_rented(context: SizingContext) -> None:
         ({"utilisation": 1.1}, "utilisation"),
         ({"demand": []}, "demand"),
         ({"demand": [0.5] * 10_000}, "demand"),
-        ({"currency": "EUR"}, "currency"),
+        ({"currency": "euro"}, "currency"),
         ({"bill": 3}, "bill"),
     ],
 )

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from app.catalog.defaults import CURRENCIES
 from app.catalog.entries import ChipKind
 from app.engine.reliability import interruption_rate, write_bandwidth
 from app.estimating.context import SizingContext
+from app.estimating.costing import Charges
 from app.estimating.hardware import Reliability, reliability
 from app.estimating.money import Cost
-from app.estimating.prices import staff_posts
+from app.estimating.prices import prices, staff_posts
+from app.estimating.ranges import common_normals
 from app.estimating.request import AssumptionsInput
 from app.features.bills.bill import make_bill
 from app.features.bills.model import BillRequest
@@ -170,7 +174,8 @@ def test_the_exchange_rate_widens_what_is_converted_and_nothing_else() -> None:
     assert dollars is not None and won is not None and dollars.capex is not None and won.capex is not None
     widened = math.log(won.capex.high / won.capex.low) / math.log(dollars.capex.high / dollars.capex.low)
     assert 1.02 < widened < 1.2
-    stated = answer(currency="KRW", assumptions={"system_price": 4e8}).cost
+    # A price stated in won is not converted; the rack it stands in is.
+    stated = answer(currency="KRW", assumptions={"system_price": 4e8, "include": []}).cost
     assert stated is not None and stated.capex is not None
     assert stated.capex.low == pytest.approx(stated.capex.high)
 
@@ -187,13 +192,28 @@ def test_a_bill_names_the_taxes_it_leaves_out(context: SizingContext) -> None:
     assert europe.taxes[0].rate == pytest.approx(0.219)
 
 
-def test_the_equipment_of_a_bill_is_the_purchase_of_an_estimate(context: SizingContext) -> None:
-    for system, count in (("dgx-a100-640gb", 4), ("a100-sxm-80gb", 3), ("bow-pod64", 1)):
-        bill = make_bill(BillRequest(system=system, count=count), context)
-        capex = cost(system={"id": system, "count": count}).capex
-        assert bill.equipment is not None and capex is not None
-        assert bill.equipment.value == pytest.approx(capex.value)
-        assert bill.totals.price.value > bill.equipment.value
+@pytest.mark.parametrize("currency", CURRENCIES)
+def test_the_total_of_a_bill_is_the_purchase_of_an_estimate(context: SizingContext, currency: str) -> None:
+    asked: list[dict[str, Any]] = [
+        {},
+        {"storage_tb": 300.0},
+        {"include": ["hosts", "fabric", "storage", "licences"]},
+        {"include": []},
+    ]
+    for system, count in (("dgx-a100-640gb", 4), ("gb200-nvl72", 1), ("ipu-m2000", 3), ("bow-pod64", 1)):
+        for more in asked:
+            assumptions = AssumptionsInput.model_validate({"acquisition": "own", **more})
+            hardware = context.hardware.system(system, count)
+            rates = prices(hardware, assumptions, currency, context.catalog, [])
+            assert rates is not None
+            charges = Charges(hardware, rates, normals=common_normals(), currency=currency)
+            fields = {"system": system, "count": count, "currency": currency, **more}
+            bill = make_bill(BillRequest.model_validate(fields), context)
+            assert charges.capital[0] == bill.totals.price.value, (system, more)
+            for line in bill.lines:
+                assert line.unit_price is not None and line.total is not None
+                whole = Decimal(repr(line.unit_price.value)) * line.quantity
+                assert whole == Decimal(repr(line.total.value)), line.item
 
 
 @pytest.mark.parametrize(

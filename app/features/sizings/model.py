@@ -9,6 +9,7 @@ from pydantic import Field, JsonValue
 
 from app.errors import BadInput, Unprocessable
 from app.estimating.documents import CheckWarning, Default, ModelSummary, Text
+from app.estimating.money import Currency
 from app.estimating.names import Name
 from app.estimating.request import (
     AssumptionsInput,
@@ -68,7 +69,7 @@ class SizingRequest(Schema):
         "for rented systems.",
         examples=["purchase"],
     )
-    currency: Literal["USD", "KRW"] = Field("USD", description="Currency of budget, prices and costs.")
+    currency: Currency = Field("USD", description="Currency of budget, prices and costs.")
     probability: Number = USUAL_PROBABILITY
     """Share of samples in which deadline and budget must be met."""
     software: str | None = None

@@ -411,14 +411,13 @@ class SystemSearch:
         estimate |= {"plan": _as_stated(plan), "system": {"id": entry.id, "count": hardware.count}}
         none = np.full_like(common_normals()["price"], np.inf)
         seconds, run_samples, purchase_samples = none if run is None else run.total_samples, none, none
-        hourly = capex = purchase = cost = term = None
+        hourly = capex = cost = term = None
         if charges is not None:
             hourly = quantity(charges.hourly, charges.hourly_samples, currency)
             term = scaled(hourly, charges.term_hours)
             if charges.owned:
                 capex = quantity(*charges.capital, currency)
-                purchase = scaled(capex, charges.installed)
-                purchase_samples = charges.capital[1] * charges.installed
+                purchase_samples = charges.capital[1]
             if run is not None:
                 run_samples = run_cost(charges.hourly_samples, seconds)
                 cost = quantity(float(run_cost(charges.hourly, run.total)), run_samples, currency)
@@ -444,7 +443,7 @@ class SystemSearch:
             cost=cost,
             hourly=hourly,
             capex=capex,
-            costs=OptionCosts(purchase=purchase, run=cost, term=term),
+            costs=OptionCosts(purchase=capex, run=cost, term=term),
             acquisition="own" if owned else "rent",
             term_years=None if charges is None else charges.found.lifetime,
             price=None if charges is None else self._price(hardware, charges),
@@ -465,7 +464,7 @@ class SystemSearch:
         """Return the price that dominates the cost of a system."""
         dollar_prices, entry = charges.found, hardware.entry
         catalog, currency = self.context.catalog, self.request.currency
-        rate = dollar_prices.rate if currency == "KRW" else 1.0
+        rate = dollar_prices.exchange.value
         basis = dollar_prices.figures["machines" if dollar_prices.owned else "instances"][0]
         if isinstance(basis, Figure):
             known = taken(basis, catalog.book)
