@@ -160,10 +160,13 @@ def terms_of(hardware: Hardware, assumptions: AssumptionsInput, catalog: Catalog
     owned = (assumptions.acquisition or usual) == "own"
     # Published rents are those of regions in the United States.
     region = assumptions.region or (REGIONS[0] if owned else "us")
-    tiers = catalog.tariffs(region)
-    tier = assumptions.tariff_tier or tiers[0]
-    if tier not in tiers:
-        raise NotFound.named("tariff", tier, tiers, "assumptions.tariff_tier")
+    pue = catalog.figure("facility", "pue").si if assumptions.pue is None else assumptions.pue
+    load = pue * hardware.entry.power_max.value * hardware.count
+    tier = catalog.tier_of(region, assumptions.tariff_tier, load)
+    if tier is None:
+        raise NotFound.named(
+            "tariff", assumptions.tariff_tier or "", catalog.tariffs(region), "assumptions.tariff_tier"
+        )
     include: tuple[str, ...] = INCLUDED if assumptions.include is None else tuple(assumptions.include)
     if assumptions.storage_tb and STORAGE not in include:
         include = (*include, STORAGE)

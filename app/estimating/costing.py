@@ -18,12 +18,14 @@ from app.engine.cost.hours import (
     OwnedSystem,
     emissions,
     facility_power,
+    hourly_cost,
     owned_hourly_cost,
     rented_hourly_cost,
     reservation_threshold,
     run_cost,
     run_energy,
     spot_hourly_price,
+    support_cost,
 )
 from app.engine.records import Floats
 from app.engine.units import GIGABYTE, HOUR, HOURS_PER_YEAR, KILOWATT_HOUR, MONTH, MONTHS, TERABYTE, YEAR
@@ -71,7 +73,8 @@ def cost_trace(
             formula="sum of: capital P (f − s (f − r)) / (8,766 h · u), f = r / (1 − (1 + r)^−n); "
             "support, power, space and staff of a year / (8,766 h · u)"
             if rates.owned
-            else "(instances × price + storage + egress) / u; on demand and spot instances × price",
+            else "(instances × price + storage + egress + support + staff) / u; on demand and spot "
+            "instances × price",
             inputs=stated | {line.item: line.hourly for line in cost.lines},
             value=cost.hourly.value,
             unit=cost.hourly.unit,
@@ -350,8 +353,15 @@ def _rented(hardware: Hardware, rates: DollarPrices, factor: Floats) -> dict[str
         rates.egress,
         rates.egress_price,
     )
-    counted = {"instances": True, STORAGE: rates.stored > 0, "egress": rates.egress > 0}
-    return {name: value for name, value in lines.items() if counted[name]}
+    hours = rates.utilisation * HOURS_PER_YEAR
+    bill = hourly_cost(lines) * hours / MONTHS
+    plan = rates.support
+    support = np.zeros_like(factor) if plan is None else support_cost(bill, plan.bands, plan.least)
+    return {
+        **lines,
+        "support": support * MONTHS / hours,
+        "staff": np.asarray(rates.staff * rates.staff_pay / hours),
+    }
 
 
 SERVICES = ("install", "licences")
@@ -376,6 +386,8 @@ def _owned(hardware: Hardware, rates: DollarPrices, factor: Floats) -> dict[str,
             },
             power=facility_power(rates.power, rates.pue),
             electricity_price=rates.electricity,
+            demand_power=rates.demand_power,
+            demand_price=rates.demand_price,
             reserved_power=hardware.entry.power_max.value * hardware.count,
             space_price=in_dollars(defaults.colocation, defaults),
             staff=rates.staff,
@@ -407,8 +419,9 @@ def basis_of(rates: DollarPrices, currency: str, catalog: Catalog) -> dict[str, 
             "amortisation_years": rates.lifetime,
             "residual_share": rates.residual,
             "tariff_tier": terms.tier,
+            "tariff_kind": terms.tier.partition("-")[0],
             "pue": rates.pue,
-            "electricity_usd_per_kwh": rates.electricity * KILOWATT_HOUR,
+            "electricity_usd_per_kwh": rates.electricity_in_all * KILOWATT_HOUR,
         }
         if rates.stored:
             basis["storage_tb"] = rates.stored / TERABYTE
@@ -432,7 +445,13 @@ def basis_of(rates: DollarPrices, currency: str, catalog: Catalog) -> dict[str, 
 def _counted(rates: DollarPrices) -> list[JsonValue]:
     if rates.owned:
         return list(rates.include)
-    return [name for name, amount in ((STORAGE, rates.stored), ("egress", rates.egress)) if amount]
+    amounts = {
+        STORAGE: rates.stored,
+        "egress": rates.egress,
+        "support": rates.support,
+        "staff": rates.staff,
+    }
+    return [name for name, amount in amounts.items() if amount]
 
 
 def _carbon(

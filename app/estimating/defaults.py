@@ -88,7 +88,7 @@ def assumption_defaults(
             add("staff", round(prices.staff, 9), cost.staff_per_node)
         all_items = Message("all cost items with a sourced or marked figure")
         add("include", list(prices.include), None, all_items)
-        per_kwh = prices.electricity * KILOWATT_HOUR * prices.exchange.value
+        per_kwh = prices.electricity_in_all * KILOWATT_HOUR * prices.exchange.value
         add("electricity_per_kwh", round(per_kwh, 6), cost.tariff)
     else:
         add("rental", prices.terms.rental, None, Message("on-demand by default"))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from app.catalog.catalog import Catalog
-from app.catalog.defaults import CURRENCIES, YEARLY_SHARES, CostDefaults
+from app.catalog.defaults import CURRENCIES, YEARLY_SHARES, CostDefaults, SupportPlan
 from app.catalog.entries import ChipKind, SystemEntry
 from app.catalog.figures import Figure, Spread
 from app.engine.cost.hours import average_power, site_power
@@ -59,6 +59,10 @@ class DollarPrices:
     pue: float
     electricity: float
     """[USD/J]"""
+    demand_power: float
+    """Highest draw at the meter. [W]"""
+    demand_price: float
+    """For it, where the tariff charges it apart. [USD/(W s)]"""
     power: float
     """Mean draw of the equipment over a year, idle hours included. [W]"""
     staff: float
@@ -71,12 +75,20 @@ class DollarPrices:
     """Out of the cloud. [B/s]"""
     egress_price: float
     """[USD/B]"""
+    support: SupportPlan | None
+    """Plan of a rented system; None for none."""
     exchange: ExchangeRate
     """To the currency of the request, in which stated prices are."""
     purchase: Purchase | None
     """What the purchase price is the sum of; None where it is rented, or a line is priced otherwise."""
     figures: Mapping[str, list[Basis]]
     """Figures behind each line; under ``""`` those behind all of them."""
+
+    @property
+    def electricity_in_all(self) -> float:
+        """Price of a mean unit of energy with the charge for the highest load. [USD/J]"""
+        drawn = self.power * self.pue
+        return self.electricity + (self.demand_price * self.demand_power / drawn if drawn else 0.0)
 
     @property
     def owned(self) -> bool:
@@ -113,7 +125,7 @@ def prices(
     terms = terms_of(hardware, assumptions, catalog)
     defaults = cost_defaults_of(hardware, assumptions, catalog)
     exchange = ExchangeRate.of(catalog, currency)
-    rent = None if terms.owned else catalog.find(hardware.entry.id, "price_hour", terms.condition)
+    rent = None if terms.owned else rent_of(hardware.entry, terms.condition, defaults, catalog)
     hourly = (
         assumptions.hourly_price / exchange.value
         if assumptions.hourly_price is not None
@@ -128,6 +140,9 @@ def prices(
         return None
     counted = STORAGE in terms.include
     utilisation = _or(assumptions.utilisation, defaults.utilisation.si)
+    pue = _or(assumptions.pue, defaults.pue.si)
+    beside = Spread(0.0, 0.0, 0.0, "W") if capital is None else capital.purchase.power_beside(hardware.entry)
+    training = training_power(hardware, catalog, family).value
     rates = DollarPrices(
         terms=terms,
         defaults=defaults,
@@ -136,24 +151,28 @@ def prices(
         deviation=0.0 if capital is None else capital.deviation,
         hourly=hourly,
         rent=rent if assumptions.hourly_price is None else None,
-        on_demand=None if terms.owned else catalog.find(hardware.entry.id, "price_hour"),
+        on_demand=None if terms.owned else rent_of(hardware.entry, "", defaults, catalog),
         lifetime=assumptions.amortisation_years or defaults.amortisation.si / YEAR,
         discount_rate=_or(assumptions.discount_rate, defaults.capital_rate.value or 0.0),
         residual=_or(assumptions.residual_share, defaults.residual.si),
         utilisation=utilisation,
-        pue=_or(assumptions.pue, defaults.pue.si),
+        pue=pue,
         electricity=(
             in_dollars(defaults.tariff, defaults)
             if assumptions.electricity_per_kwh is None
             else assumptions.electricity_per_kwh / exchange.value / KILOWATT_HOUR
         ),
-        power=mean_power(hardware, catalog, utilisation, family)
-        + (0.0 if capital is None else capital.purchase.power_beside(hardware.entry).value),
-        staff=_or(assumptions.staff, staff_posts(hardware.entry, hardware.count, defaults)),
+        demand_power=float(site_power(training, beside.value, pue)),
+        demand_price=_demand_price(assumptions, defaults, catalog),
+        power=mean_power(hardware, catalog, utilisation, family) + beside.value,
+        staff=_or(
+            assumptions.staff, staff_posts(hardware.entry, hardware.count, defaults) if terms.owned else 0.0
+        ),
         staff_pay=in_dollars(defaults.staff_cost, defaults) * YEAR,
         stored=stored_bytes(hardware, assumptions, defaults) if counted else 0.0,
         egress=0.0 if terms.owned else (assumptions.egress_gb or 0.0) * GIGABYTE / MONTH,
         egress_price=in_dollars(defaults.egress, defaults),
+        support=None if terms.owned else catalog.support_plan(assumptions.cloud_support),
         exchange=exchange,
         figures={
             **({} if capital is None else capital.figures),
@@ -175,7 +194,46 @@ def at_network_price(rates: DollarPrices, dollars: float) -> DollarPrices:
 
 
 CLOUDS = ("aws", "azure", "gcp")
-"""Clouds that publish the PUE of their sites."""
+"""Clouds that publish the PUE of their sites, and whose prices differ by region."""
+
+
+def rent_of(entry: SystemEntry, condition: str, defaults: CostDefaults, catalog: Catalog) -> Figure | None:
+    """Return the rent of a system in a region; one that a price book states holds where it is rented."""
+    rent, factor, book = (
+        catalog.find(entry.id, "price_hour", condition),
+        defaults.region_factor,
+        catalog.book,
+    )
+    own = book is not None and any((row.item, row.parameter) == (entry.id, "price_hour") for row in book.rows)
+    if (
+        rent is None
+        or rent.value is None
+        or factor is None
+        or own
+        or entry.id.partition("-")[0] not in CLOUDS
+    ):
+        return rent
+    value = rent.value * factor.si
+    low, high = (
+        end if known is None else known for end, known in ((rent.value, rent.low), (rent.value, rent.high))
+    )
+    note = f"{rent.value:,.15g} × {factor.si:g} ({factor.condition}: {factor.note})"
+    return replace(
+        rent,
+        value=value,
+        low=low * factor.si_low,
+        high=high * factor.si_high,
+        text=repr(value),
+        note="; ".join(filter(None, (note, rent.note))),
+    )
+
+
+def _demand_price(assumptions: AssumptionsInput, defaults: CostDefaults, catalog: Catalog) -> float:
+    """Return the charge for the highest load; a tariff that is stated or of a price book is all there is."""
+    charge, book = defaults.demand_charge, catalog.book
+    stated = assumptions.electricity_per_kwh is not None
+    own = book is not None and defaults.tariff.source.id == book.source.id
+    return 0.0 if charge is None or stated or own else in_dollars(charge, defaults)
 
 
 def cost_defaults_of(hardware: Hardware, assumptions: AssumptionsInput, catalog: Catalog) -> CostDefaults:
@@ -187,11 +245,12 @@ def cost_defaults_of(hardware: Hardware, assumptions: AssumptionsInput, catalog:
 
 
 def staff_posts(entry: SystemEntry, count: int, defaults: CostDefaults) -> float:
-    """Return the full-time administrators of ``count`` systems."""
-    if entry.chip_kind is not ChipKind.IPU:
-        return defaults.staff_per_node.si * count * entry.machines
-    posts = defaults.staff_per_node.si * entry.hosts + defaults.staff_per_appliance.si * entry.machines
-    return posts * count
+    """Return the full-time administrators of ``count`` systems, at least those that a site needs."""
+    servers, appliances = entry.machines, 0
+    if entry.chip_kind is ChipKind.IPU:
+        servers, appliances = entry.hosts, entry.machines
+    posts = defaults.staff_per_node.si * servers + defaults.staff_per_appliance.si * appliances
+    return max(posts * count, defaults.staff_per_site.si)
 
 
 def training_power(hardware: Hardware, catalog: Catalog, family: str | None) -> Spread:
@@ -360,9 +419,10 @@ def _figures(
         machines = {part.item: part.power_typical for part in hardware.entry.bill}
         drawn: list[Basis] = [figure for figure in machines.values() if figure is not None]
         idle = [catalog.idle_power(item) for item in machines]
+        charged = _demand_price(assumptions, defaults, catalog) > 0
         drawn += [power_figure[1] for power_figure in idle if power_figure is not None]
         common[2:2] = [basis("residual_share", "1", defaults.residual)]
-        staff: list[Basis] = [defaults.staff_per_node]
+        staff: list[Basis] = [defaults.staff_per_node, defaults.staff_per_site]
         if assumptions.staff is not None:
             staff = [StatedAssumption("staff", assumptions.staff, "1")]
         elif hardware.entry.chip_kind is ChipKind.IPU:
@@ -373,6 +433,7 @@ def _figures(
             **{line: [share] for line, share in defaults.yearly_shares.items()},
             "power": [
                 basis("electricity_per_kwh", f"{currency}/kWh", defaults.tariff),
+                *([defaults.demand_charge] if charged and defaults.demand_charge else []),
                 basis("pue", "1", defaults.pue),
                 *drawn,
             ],
@@ -391,7 +452,11 @@ def _figures(
             defaults.storage_object,
         ],
         "egress": [StatedAssumption("egress_gb", assumptions.egress_gb or 0.0, "GB/month"), defaults.egress],
+        "staff": [StatedAssumption("staff", assumptions.staff or 0.0, "1"), defaults.staff_cost],
     }
+    support = catalog.support_plan(assumptions.cloud_support)
+    if support is not None:
+        lines["support"] = [*support.figures]
     if terms.spot:
         lines["instances"].append(basis("spot_interruptions_per_month", "1/month", defaults.interruptions))
     return {"": common, **lines}

@@ -126,6 +126,9 @@ def _kinds(annotation: object) -> Iterator[object]:
 CostItem: TypeAlias = Literal["hosts", "fabric", "storage", "power", "space", "staff", "support", "licences"]
 
 
+Region: TypeAlias = Literal["korea", "us", "eu", "japan"]
+
+
 class TransformerInput(Schema):
     """A transformer defined by its dimensions."""
 
@@ -304,14 +307,15 @@ class AssumptionsInput(Schema):
     """Amortisation period of a bought system. [a]"""
     utilisation: Number | None = None
     """Share of the time a bought system is in use."""
-    region: Literal["korea", "us", "eu"] | None = None
-    """Region whose tariff, salaries, space and grid are used; if omitted, Korea for owned systems,
-    otherwise the US.
+    region: Region | None = None
+    """Region whose tariff, salaries, space and grid are used, and whose surcharge rented systems of large
+    clouds bear; if omitted, Korea for owned systems, otherwise the US.
     """
     tariff_tier: str | None = Field(
         None,
         max_length=60,
-        description="Tier of the region's tariff; if omitted, the first tier: large industry.",
+        description="Tier of the region's tariff, or a kind of customer (industrial, general) whose tier "
+        "follows from the load of the site; if omitted, the first kind: industry.",
     )
     rental: Literal["on-demand", "reserved-1-year", "reserved-3-years", "spot"] | None = None
     """Pricing model of a rented system; ignored for owned systems."""
@@ -324,7 +328,11 @@ class AssumptionsInput(Schema):
     residual_share: Number | None = None
     """Resale value of a bought system at the end of the term, as a share of its price."""
     staff: Number | None = None
-    """Full-time positions that operate the system."""
+    """Full-time positions that operate the system; if omitted, those that an owned site needs at least, and
+    none for a rented system.
+    """
+    cloud_support: Literal["none", "business", "enterprise"] = "none"
+    """Support plan of a rented system: a share of the monthly bill with a least price, as AWS sells it."""
     storage_tb: Number | None = None
     """Shared storage bought or rented with the system; counted only if given. [TB]"""
     egress_gb: Number | None = Field(

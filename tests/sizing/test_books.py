@@ -117,7 +117,7 @@ def test_an_estimate_is_priced_with_the_book_and_names_it() -> None:
     rows = checked(
         [
             BookRowInput(item="dgx-a100-640gb", parameter="price", value=200_000, unit="USD"),
-            BookRowInput(item="korea-industrial-large", parameter="tariff", value=0, unit="KRW/kWh"),
+            BookRowInput(item="korea-industrial-small", parameter="tariff", value=0, unit="KRW/kWh"),
         ],
         context.catalog,
     )

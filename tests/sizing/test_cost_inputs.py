@@ -15,7 +15,7 @@ from app.estimating.context import SizingContext
 from app.estimating.costing import Charges
 from app.estimating.hardware import Reliability, reliability
 from app.estimating.money import Cost
-from app.estimating.prices import prices, staff_posts
+from app.estimating.prices import prices, site_power_of, staff_posts, training_power
 from app.estimating.ranges import common_normals
 from app.estimating.request import AssumptionsInput
 from app.features.bills.bill import make_bill
@@ -118,12 +118,31 @@ def test_the_failure_rate_of_the_defaults_is_that_of_the_job(context: SizingCont
 def test_a_pod_of_one_host_needs_no_staff_of_four_nodes(context: SizingContext) -> None:
     catalog = context.catalog
     posts = {
-        name: staff_posts(catalog.system(name), 1, catalog.cost_defaults(catalog.system(name).chip_kind))
+        name: staff_posts(catalog.system(name), 100, catalog.cost_defaults(catalog.system(name).chip_kind))
         for name in ("dgx-a100-640gb", "bow-pod16", "bow-pod64")
     }
-    assert posts["dgx-a100-640gb"] == pytest.approx(0.015)
+    assert posts["dgx-a100-640gb"] == pytest.approx(1.5)
     assert posts["dgx-a100-640gb"] < posts["bow-pod16"] < 2 * posts["dgx-a100-640gb"]
     assert posts["bow-pod64"] == pytest.approx(4 * posts["bow-pod16"])
+
+
+def test_a_site_needs_staff_however_small_it_is(context: SizingContext) -> None:
+    catalog = context.catalog
+    defaults, entry = catalog.cost_defaults(ChipKind.GPU), catalog.system("dgx-h100")
+    assert staff_posts(entry, 1, defaults) == staff_posts(entry, 30, defaults) == 0.5
+    assert staff_posts(entry, 128, defaults) == pytest.approx(1.92)
+
+
+def test_a_site_draws_more_than_its_machines(context: SizingContext) -> None:
+    for system, count in (("h100-sxm-80gb", 8), ("bow-pod64", 1), ("dgx-h100", 1)):
+        hardware = context.hardware.system(system, count)
+        drawn = site_power_of(hardware, AssumptionsInput(pue=1.3), context.catalog, "gpt")
+        machines = training_power(hardware, context.catalog, "gpt").value
+        bill = make_bill(BillRequest(system=system, count=count), context)
+        beside = bill.totals.power.value - hardware.entry.power_typical.value * count
+        assert drawn.training.value == pytest.approx(1.3 * (machines + beside))
+        assert drawn.training.low < drawn.training.value < drawn.training.high
+        assert 0.2 * drawn.training.value < drawn.idle < 0.5 * drawn.training.value
 
 
 def test_estimate_and_build_or_rent_count_the_same_staff_and_resale(context: SizingContext) -> None:

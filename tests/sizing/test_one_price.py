@@ -120,7 +120,7 @@ def test_rates_of_a_book_are_turned_into_the_currency(known: SizingContext) -> N
     staff = {line.item: line.amount for line in bought(known, BOOK, "dgx-a100-640gb", 4).onprem_lines}[
         "staff"
     ]
-    posts = known.catalog.figure("cost-defaults", "staff_per_node").si * 4
+    posts = known.catalog.figure("cost-defaults", "staff_per_site").si
     assert staff == pytest.approx(60_000 / euro * posts / 12)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -118,10 +119,7 @@ def run_energy(power: FloatLike, seconds: FloatLike) -> Floats:
 
 
 def electricity_cost(energy: FloatLike, electricity_price: FloatLike) -> Floats:
-    """Return the cost [currency] of energy at the meter [J] at a flat price [currency/J].
-
-    Demand charges are spread over that price.
-    """
+    """Return the cost [currency] of energy at the meter [J] at a flat price [currency/J]."""
     return np.asarray(np.asarray(energy, dtype=float) * electricity_price)
 
 
@@ -259,6 +257,10 @@ class OwnedSystem:
     """Mean draw of the facility for the system over the whole year, idle hours included. [W]"""
     electricity_price: FloatLike
     """[currency/J]"""
+    demand_power: FloatLike
+    """Highest draw at the meter, which a tariff may charge apart. [W]"""
+    demand_price: FloatLike
+    """[currency/(W s)]"""
     reserved_power: FloatLike
     """Power that is provisioned in the racks, by which space is let. [W]"""
     space_price: FloatLike
@@ -306,7 +308,8 @@ def owned_hourly_cost(system: OwnedSystem) -> dict[str, Floats]:
     >>> lines = owned_hourly_cost(OwnedSystem(
     ...     equipment={"machines": 8766.0}, services={"install": 4383.0}, residual_share=0.0,
     ...     discount_rate=0.0, lifetime=1.0, yearly={}, power=0.0, electricity_price=0.0,
-    ...     reserved_power=0.0, space_price=0.0, staff=0.0, staff_pay=0.0, utilisation=0.5))
+    ...     demand_power=0.0, demand_price=0.0, reserved_power=0.0, space_price=0.0, staff=0.0,
+    ...     staff_pay=0.0, utilisation=0.5))
     >>> float(lines["machines"]), float(lines["install"]), float(hourly_cost(lines))
     (2.0, 1.0, 3.0)
     """
@@ -316,11 +319,52 @@ def owned_hourly_cost(system: OwnedSystem) -> dict[str, Floats]:
     yearly |= {
         **{name: capital_charge(line, 0.0, rate, years) for name, line in system.services.items()},
         **{name: np.asarray(line) for name, line in system.yearly.items()},
-        "power": electricity_cost(run_energy(system.power, YEAR), system.electricity_price),
+        "power": electricity_cost(run_energy(system.power, YEAR), system.electricity_price)
+        + np.asarray(system.demand_power, dtype=float) * YEAR * system.demand_price,
         "space": np.asarray(np.asarray(system.reserved_power, dtype=float) * YEAR * system.space_price),
         "staff": np.asarray(np.asarray(system.staff, dtype=float) * system.staff_pay),
     }
     return {name: np.asarray(amount / hours) for name, amount in yearly.items()}
+
+
+def support_cost(monthly_bill: FloatLike, bands: Sequence[tuple[float, float]], least: float) -> Floats:
+    r"""Monthly price of a support plan: falling shares of the bill, band by band.
+
+    .. math:: s = \max\left(s_0, \sum_i r_i \max(\min(B, b_{i+1}) - b_i, 0)\right)
+
+    Parameters
+    ----------
+    monthly_bill : FloatLike
+        What is paid to the cloud without support, :math:`B`. [currency/month]
+    bands : sequence of tuple of float
+        Amount from which a share holds, rising, :math:`b_i`, and the share, :math:`r_i`. [currency/month, -]
+    least : float
+        Least price of the plan, :math:`s_0`. [currency/month]
+
+    Returns
+    -------
+    price : Floats
+        0 where nothing is rented. [currency/month]
+
+    References
+    ----------
+    .. [1] Amazon Web Services, "AWS Support plan pricing" (Business and Enterprise plans).
+
+    Examples
+    --------
+    Enterprise support for a bill of two million a month, and its least price:
+
+    >>> bands = [(0.0, 0.1), (150_000.0, 0.07), (500_000.0, 0.05), (1_000_000.0, 0.03)]
+    >>> [float(support_cost(bill, bands, 15_000.0)) for bill in (2_000_000.0, 40_000.0)]
+    [94500.0, 15000.0]
+    """
+    bill = np.asarray(monthly_bill, dtype=float)
+    ends = [start for start, _ in bands[1:]] + [math.inf]
+    price = sum(
+        share * np.clip(np.minimum(bill, end) - start, 0.0, None)
+        for (start, share), end in zip(bands, ends, strict=True)
+    )
+    return np.where(bill > 0, np.maximum(price, least), 0.0)
 
 
 def rented_hourly_cost(

@@ -12,7 +12,7 @@ from app.estimating.documents import CheckWarning, Text
 from app.estimating.money import Currency
 from app.estimating.names import Name
 from app.estimating.network_parts import Group
-from app.estimating.request import CostItem, Number, Schema, Whole
+from app.estimating.request import CostItem, Number, Region, Schema, Whole
 from app.estimating.schema import Document, Quantity, SourceRef
 
 MOST_NODES = 100_000
@@ -88,7 +88,7 @@ class BillRequest(BillInputs):
         None, max_length=40, description="Identifier of an estimate whose system, count and network are used."
     )
     fabric: str | None = Field(None, description="Identifier of the network; if omitted, the system's own.")
-    region: Literal["korea", "us", "eu"] = "korea"
+    region: Region = "korea"
     """Region of purchase. Its tax and duty are listed; neither is included in any price."""
     include: list[CostItem] | None = None
     """Cost items that are bought beside the machines, as in the assumptions of an estimate; if omitted, all

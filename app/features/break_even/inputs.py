@@ -138,8 +138,11 @@ class Amounts:
         """The exchange rate, if used."""
         self.own = None if request.hardware is None else self._system("hardware", request.hardware)
         self.rented = None if request.cloud is None else self._system("cloud", request.cloud)
-        kind = ChipKind.GPU if self.own is None else self.own.entry.chip_kind
-        self.rates = context.catalog.cost_defaults(kind)
+        kind, tier = ChipKind.GPU, None
+        if self.own is not None:
+            kind = self.own.entry.chip_kind
+            tier = terms_of(self.own, AssumptionsInput(acquisition="own"), context.catalog).tier
+        self.rates = context.catalog.cost_defaults(kind, tier=tier)
         self._read()
 
     @property
@@ -229,12 +232,18 @@ class Amounts:
                 self._default(f"onprem.{name}", self.values[f"onprem.{name}"], figure, "onprem")
 
         take("pue", rates.pue, lambda: rates.pue.si)
-        take("tariff", rates.tariff, lambda: self._money(rates.tariff, KILOWATT_HOUR))
+        take("tariff", rates.tariff, self._tariff)
         take("staff", rates.staff_per_node, self._posts)
         take("staff_cost", rates.staff_cost, lambda: self._money(rates.staff_cost, YEAR))
         take("space", rates.colocation, lambda: self._money(rates.colocation, KILOWATT_MONTH) * provisioned)
         support = rates.yearly_shares["support"]
         take("support", support, lambda: support.si * YEAR)
+
+    def _tariff(self) -> float:
+        """Return the price of a unit of energy at a steady load, its charge for the load included."""
+        charge = self.rates.demand_charge
+        load = 0.0 if charge is None else self._money(charge, KILOWATT_MONTH) / HOURS_PER_MONTH
+        return self._money(self.rates.tariff, KILOWATT_HOUR) + load
 
     def _power(self, onprem: RunningInput) -> float:
         if onprem.power_kw is not None:

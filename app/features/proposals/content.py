@@ -16,6 +16,7 @@ from app.errors import AppError, Message, NotFound
 from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning, Estimate, Text
 from app.estimating.money import CostFigure, ExchangeRate
+from app.estimating.prices import rent_of
 from app.estimating.ranges import scaled
 from app.estimating.request import AssumptionsInput, EstimateRequest
 from app.estimating.schema import Quantity, SourceRef
@@ -343,8 +344,10 @@ def rental_bill(
     currency: str,
 ) -> OptionBill:
     """Return the bill of a rented option: its hourly price in its way of paying."""
-    figure = context.catalog.find(entry.id, "price_hour", RENTALS[assumptions.rental or "on-demand"])
-    rate = ExchangeRate.of(context.catalog, currency)
+    catalog = context.catalog
+    rates = catalog.cost_defaults(entry.chip_kind, assumptions.region or "us")
+    figure = rent_of(entry, RENTALS[assumptions.rental or "on-demand"], rates, catalog)
+    rate = ExchangeRate.of(catalog, currency)
     price, total = None, None
     if assumptions.hourly_price is not None:
         figure, price = None, Quantity.exact(assumptions.hourly_price, currency)
