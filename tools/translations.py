@@ -40,6 +40,7 @@ TABLES = {
     "FOR_CUSTOMERS",
     "REASONS",
     "SENTENCES",
+    "DOUBTS",
     "AHEAD",
     "SECOND",
     "LEVEL",
