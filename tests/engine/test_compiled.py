@@ -148,7 +148,7 @@ def test_without_a_folder_to_write_kernels_run_interpreted(
 ) -> None:
     monkeypatch.setattr(compiled, "parents", lambda: [closed])
     found = anew()
-    assert found.why_not == "no folder for compiled code may be written"
+    assert found.why_not and found.address(number_columns.name) is None
     monkeypatch.setattr(compiled, "library", lambda: found)
     assert numbered(Kernel(number_columns.function)) == [0, 1, 0]
 
@@ -157,7 +157,7 @@ def test_what_a_failed_compilation_says_is_kept(monkeypatch: pytest.MonkeyPatch,
     failed = subprocess.CompletedProcess([], 1, "", "no room on the disk")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
     monkeypatch.setattr(compiled, "parents", lambda: [tmp_path])
-    assert anew().why_not == "compiling failed: no room on the disk"
+    assert "no room on the disk" in anew().why_not
     assert anew().address(number_columns.name) is None
 
 

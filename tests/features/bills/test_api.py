@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from openpyxl import load_workbook
 
-from app.platform.web.examples import BILL, BILL_OF_POD, FABRIC, RESNET
+from app.platform.web.examples import BILL, FABRIC, RESNET
 from tests.support.application import Ask
 
 PATH = "/api/v1/boms"
@@ -77,13 +77,6 @@ def test_a_bill_is_read_back_and_listed(ask: Ask) -> None:
     assert all(math.isfinite(number) for number in numbers(bill))
     for line in bill["lines"]:
         assert line["rule"]["message"] and line["quantity"] > 0
-
-
-def test_the_same_key_stores_once(ask: Ask) -> None:
-    headers = {"Idempotency-Key": "bill-17"}
-    first, second = (made(ask, BILL_OF_POD, headers=headers) for _ in range(2))
-    assert first == second
-    assert ask("POST", PATH, json=BILL, headers=headers).status_code == 409
 
 
 def test_the_bill_of_an_estimate(ask: Ask) -> None:

@@ -151,11 +151,6 @@ def test_one_check_is_one_row_that_names_its_options() -> None:
     ]
 
 
-def test_unknown_comparisons(reader: Reader) -> None:
-    page = reader.page("/comparisons/cmp_none", status=404)
-    assert page.h1.get_text() == "Not found" and "cmp_none" in page.get_text()
-
-
 def test_curves_are_a_part_for_htmx_and_a_page_otherwise(reader: Reader, mixed: str) -> None:
     study = study_at(reader, mixed)
     assert reader.page(study).select_one("#scaling")["hx-get"] == f"{study}/scaling"

@@ -173,12 +173,6 @@ def test_what_cannot_be_is_refused_by_field(ask: Ask, body: dict[str, Any], stat
     assert [error["field"] for error in response.json()["errors"]] == [field]
 
 
-@pytest.mark.parametrize("method", ["GET", "DELETE"])
-def test_a_key_nobody_has_is_not_found(ask: Ask, method: str) -> None:
-    assert ask(method, "/api/v1/keys/key_none").status_code == 404
-    assert ask("POST", "/api/v1/keys/key_none/rotate", json={}).status_code == 404
-
-
 def test_no_secret_is_written_anywhere(
     ask: Ask, application: FastAPI, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -114,23 +114,6 @@ def test_what_cannot_be_is_refused_by_field(ask: Ask, body: dict[str, Any], stat
         ask("DELETE", f"/api/v1/webhooks/{kept['id']}")
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
-        ("GET", ""),
-        ("PATCH", ""),
-        ("DELETE", ""),
-        ("POST", "/rotate"),
-        ("POST", "/test"),
-        ("GET", "/deliveries"),
-        ("POST", "/deliveries/msg_a/resend"),
-    ],
-)
-def test_a_webhook_nobody_has_is_not_found(ask: Ask, method: str, path: str) -> None:
-    body = {"json": {}} if method in {"PATCH", "POST"} and path in {"", "/rotate"} else {}
-    assert ask(method, f"/api/v1/webhooks/whk_none{path}", **body).status_code == 404
-
-
 def test_a_test_stands_in_the_log_and_can_be_sent_again(ask: Ask) -> None:
     found = made(ask)
     address = f"/api/v1/webhooks/{found['id']}"

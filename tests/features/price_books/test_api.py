@@ -132,14 +132,6 @@ def test_a_book_belongs_to_its_workspace(ask: Ask, application: Any) -> None:
     assert price_books_service.get_book(installation.workspace("ws_other"), other.id).name == "Secret"
 
 
-def test_the_same_key_makes_one_book(ask: Ask) -> None:
-    bodies = [
-        ask("POST", BOOKS, json={"name": "Once", "rows": [ROW]}, headers={"Idempotency-Key": "book-1"})
-        for _ in range(2)
-    ]
-    assert bodies[0].json()["id"] == bodies[1].json()["id"]
-
-
 def test_sizings_and_comparisons_take_a_book(ask: Ask) -> None:
     book = made(ask)["id"]
     usual, own = (

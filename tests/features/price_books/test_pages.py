@@ -143,9 +143,3 @@ def test_refused_terms_stand_beside_the_kept_cost(
     page = BeautifulSoup(answer.text, "lxml")
     assert page.select_one(f"[name={field}]")["aria-invalid"] == "true"
     assert page.select_one("#result.stale #cost")
-
-
-def test_the_pages_speak_korean(korean: Reader, book: str, estimate: str) -> None:
-    assert "가격표" in korean.page("/price-books").get_text()
-    assert "새 버전으로 저장" in korean.page(book).get_text()
-    assert "유효 시간당" in korean.page(f"{estimate}/costs?currency=KRW").get_text()

@@ -28,7 +28,6 @@ from app.features.proposals import sharing
 from app.features.proposals.model import SECTIONS
 from app.platform.identity import Identity, token_hash
 from app.platform.references import no_such
-from app.platform.store.tables import ProposalRecord
 from app.platform.store.trail import TrailFilter
 from app.platform.web.examples import BOW, HEAD_TO_HEAD, RESNET, STUDY
 from tests.conftest import DATA
@@ -68,20 +67,6 @@ def frozen(ask: Ask, comparison: str, **more: Any) -> dict[str, Any]:
     response = ask("POST", f"/api/v1/proposals/{draft['id']}/freeze")
     assert response.status_code == 200, response.text
     return dict(ask("GET", f"/api/v1/proposals/{draft['id']}").json())
-
-
-def test_one_key_makes_one_proposal(ask: Ask, claimed: str) -> None:
-    body = {"comparison_id": claimed, "customer": "하이퍼커넥트", "locale": "ko", "currency": "KRW"}
-    answers = [
-        ask("POST", "/api/v1/proposals", json=body, headers={"Idempotency-Key": "quote-1"}) for _ in range(2)
-    ]
-    assert answers[0].json() == answers[1].json()
-    listed = ask("GET", "/api/v1/proposals?limit=200").json()["items"]
-    assert [one["id"] for one in listed].count(answers[0].json()["id"]) == 1
-    other = ask(
-        "POST", "/api/v1/proposals", json={**body, "customer": "x"}, headers={"Idempotency-Key": "quote-1"}
-    )
-    assert other.status_code == 409
 
 
 def test_the_fastest_claim_is_recommended_with_its_reservation(ask: Ask, claimed: str) -> None:
@@ -703,12 +688,3 @@ def test_what_names_no_runs_is_hashed_as_before_there_were_any(ask: Ask, claimed
 
 def pypdf_text(data: bytes) -> str:
     return "\n".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(data)).pages)
-
-
-def test_another_workspace_has_no_proposal_of_ours(ask: Ask, claimed: str, application: FastAPI) -> None:
-    identifier = made(ask, claimed)["id"]
-    installation = application.state.installation
-    with installation.workspace("ws_other").transaction() as repository:
-        assert repository.get(ProposalRecord, identifier) is None
-        assert repository.of_proposal(identifier).events() == []
-        assert repository.of_proposal(identifier).artifact("pdf") is None

@@ -153,7 +153,7 @@ def test_a_broken_chunk_behind_the_pixels_is_no_fault_of_ours(data: bytes) -> No
 def test_an_empty_profile_behind_the_pixels_is_refused() -> None:
     with pytest.raises(BadInput) as caught:
         read_logo(given(BROKEN[0], "image/png"))
-    assert str(caught.value.message) == "is not a readable PNG; use a PNG or an SVG"
+    assert "PNG" in str(caught.value.message)
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,6 @@ def study(ask: Ask) -> str:
     return f"{PATH}/{made.json()['id']}"
 
 
-def test_a_key_makes_one_study(ask: Ask) -> None:
-    headers = {"Idempotency-Key": "study-once"}
-    first, second = (ask("POST", PATH, json=STUDY, headers=headers).json() for _ in range(2))
-    assert first == second
-
-
 def test_edits_meet_at_the_version(ask: Ask, study: str) -> None:
     tag = ask("GET", study).headers["etag"]
     changed = ask("PATCH", study, json={"knobs": {"count.a": 4}}, headers={"If-Match": tag})

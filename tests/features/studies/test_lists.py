@@ -12,7 +12,7 @@ from app.main import create_app
 from app.platform.listing import USUAL_ITEMS
 from app.platform.web.examples import RESNET, STUDY
 from app.settings import Settings
-from tests.support.application import Reader, sentences
+from tests.support.application import Reader
 
 NAME = "<b>Seoul</b> & 서울"
 
@@ -165,8 +165,3 @@ def test_an_upload_that_is_deleted_leaves_its_estimates_in_the_list(reader: Read
 def test_a_cursor_that_is_none_is_refused(reader: Reader) -> None:
     assert reader.get("/studies?cursor=none").status_code == 400
     assert reader.get("/studies.json?cursor=none").status_code == 400
-
-
-def test_korean_lists_are_korean(korean: Reader) -> None:
-    for path in ("/studies", "/"):
-        assert list(sentences(korean.page(path))) == [], path

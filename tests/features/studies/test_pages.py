@@ -239,7 +239,7 @@ def test_the_conclusion_says_how_options_are_paid_and_what_would_be_cheaper(read
     study = reader.study({"id": "ipu-pod16"}, {"id": "aws-p4d"})
     answer = reader.data(f"{study}.json")
     said = reader.page(study).find(id="answer").get_text(" ")
-    assert "Rented options are compared at their price on demand." in said
+    assert "on demand" in said
     rented = answer["options"][1]
     ways = {way["rental"]: way["run"]["value"] for way in rented["costs"]}
     least = min(one["cost"]["value"] for one in answer["options"])

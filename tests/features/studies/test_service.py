@@ -138,15 +138,6 @@ def test_studies_are_found_by_words_and_listed_in_stretches(workspace: Workspace
     assert len(first.items) == 3 and len(rest.items) == 1 and rest.next is None
 
 
-def test_another_workspace_knows_nothing_of_a_study(workspace: Workspace, study: Study) -> None:
-    for look in (studies.get_study, studies.list_versions, studies.export_study):
-        with pytest.raises(NotFound):
-            look(workspace.installation.workspace("ws_other"), study.id)
-    with pytest.raises(NotFound):
-        studies.change_study(workspace.installation.workspace("ws_other"), study.id, StudyPatch(name="mine"))
-    assert studies.list_studies(workspace.installation.workspace("ws_other"), 10, None).items == []
-
-
 def test_a_file_gives_the_same_answers_elsewhere(workspace: Workspace, study: Study) -> None:
     studies.change_study(workspace, study.id, StudyPatch(knobs={"count.a": 4, "utilisation.b": 0.5}))
     file = studies.export_study(workspace, study.id)

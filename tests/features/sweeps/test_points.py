@@ -179,7 +179,7 @@ def test_too_many_points_are_refused_with_the_sum() -> None:
     with pytest.raises(AppError) as caught:
         sweep(systems=systems, prices=prices)
     said = str(caught.value.message)
-    assert "1,000 systems × 21 price lists × 1 scenarios make 21,000 points" in said
+    assert all(number in said for number in ("1,000", "21", "21,000"))
     assert f"at most {MOST_POINTS:,}" in said
 
 

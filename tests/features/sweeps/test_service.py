@@ -180,14 +180,6 @@ def test_price_books_of_the_workspace_are_sent_along(workspace: Workspace) -> No
     assert caught.value.errors[0].field == "prices.0.price_book_id"
 
 
-def test_the_same_key_makes_one_sweep(workspace: Workspace) -> None:
-    first = sweeps.create_sweep(workspace, asked(), "key")
-    assert sweeps.create_sweep(workspace, asked(), "key") == first
-    assert len(sweeps.list_sweeps(workspace, 10, None).items) == 1
-    with pytest.raises(Conflict):
-        sweeps.create_sweep(workspace, asked(title="other"), "key")
-
-
 def test_what_one_workspace_sweeps_another_does_not_find(workspace: Workspace) -> None:
     made = sweeps.create_sweep(workspace, asked())
     for find in (

@@ -98,8 +98,8 @@ def test_two_pods_in_one_session(catalog: Catalog, spanning: bool | None) -> Non
 def test_only_backend_ai_joins_pods(catalog: Catalog) -> None:
     for orchestrator in ("none", "gc-docker"):
         error = refused(catalog, teams(128), count=2, orchestrator=orchestrator)
-        assert isinstance(error, Conflict) and "cannot span" in str(error)
-        assert "Backend.AI cluster session over 2 × Bow Pod64" in str(error)
+        assert isinstance(error, Conflict)
+        assert {one.field: one.message.values for one in error.errors}["orchestrator"]["pods"] == 2
         asked = refused(catalog, teams(128, spanning=True), count=2, orchestrator=orchestrator)
         assert isinstance(asked, BadInput) and asked.errors[0].field == "requests.0.spanning"
     stays = refused(catalog, teams(128, spanning=False), count=2, orchestrator="backend.ai")
@@ -168,7 +168,7 @@ def test_kept_apart_a_job_takes_whole_nodes(catalog: Catalog) -> None:
     strict = plan(catalog, teams(12), system="dgx-a100-640gb", count=2, isolation="strict")
     assert strict.allocated == 16 and codes(strict) == {"whole_nodes": "info"}
     error = refused(catalog, teams(12, 4), system="dgx-a100-640gb", count=2, isolation="strict")
-    assert "3 × DGX A100 640GB would be enough for all" in str(error)
+    assert {one.field: one.message.values.get("needed") for one in error.errors}["count"] == 3
     assert codes(plan(catalog, teams(4, 4), system="dgx-a100-640gb", isolation="strict")) == {
         "node_shared": "caution"
     }
@@ -176,7 +176,8 @@ def test_kept_apart_a_job_takes_whole_nodes(catalog: Catalog) -> None:
 
 def test_the_way_out_of_full_nodes_holds(catalog: Catalog) -> None:
     error = refused(catalog, teams(5, 5, 5), system="dgx-a100-640gb", count=2)
-    assert "6 are free, at most 3 of them on one node" in str(error)
+    values = error.errors[0].message.values
+    assert (values["asked"], values["free"], values["largest"]) == (5, 6, 3)
     assert plan(catalog, teams(5, 5, 5), system="dgx-a100-640gb", count=3).allocated == 15
 
 

@@ -70,7 +70,7 @@ def test_refused_question_stands_beside_its_row(reader: Reader, page: BeautifulS
     refused = reader.page(f"{at}&teams.3.devices=64", status=409)
     error = refused.find(id="teams-3-devices-error-1").get_text()
     assert "64" in error and "32" in error
-    assert "8 × DGX A100 640GB would be enough" in refused.find(id="count-error-1").get_text()
+    assert refused.find(id="count-error-1").get_text(strip=True).startswith("8 ×")
     assert "stale" in refused.find(id="queue-result")["class"]
 
 

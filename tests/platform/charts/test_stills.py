@@ -90,12 +90,6 @@ def test_a_chart_that_is_not_there_is_named_with_those_that_are(reader: Reader) 
     assert "figure-parts.svg" in reader.get(f"{path}?chart=figure-prats.svg").text
 
 
-def test_a_korean_chart_speaks_korean(reader: Reader) -> None:
-    path = reader.example("bert-large")
-    korean = reader.get(f"{path}?chart=figure-parts.csv&lang=ko").content.decode("utf-8-sig")
-    assert "시간" in korean
-
-
 def test_numbers_are_in_english_for_whoever_states_no_language(reader: Reader) -> None:
     path = reader.example("bert-large")
     said = {"accept-language": ""}

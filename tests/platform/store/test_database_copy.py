@@ -236,7 +236,7 @@ def test_a_copied_installation_answers_the_same(tmp_path: Path, empty: Callable[
     assert {line[-1] for line in lines} == {"equal"} and ["proposal", "1"] in [line[:2] for line in lines]
     assert answers(create_app(Settings.at(moved, database_url=url)), paths) == before
     environment = {"RACKLINE_DATA_DIR": str(moved), "RACKLINE_DATABASE_URL": url}
-    assert rackline(environment, "check-store").stdout == "what is kept is whole\n"
+    assert rackline(environment, "check-store").exit_code == 0
     # And back, with the folder of uploads beside the file.
     shutil.rmtree(data)
     assert rackline(environment, "copy-database", url, str(data / "rackline.sqlite3")).exit_code == 0

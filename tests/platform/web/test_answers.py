@@ -8,35 +8,69 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from app.platform.web.examples import BILL, BOOK, FLEET_PLAN, GPT3, HEAD_TO_HEAD, KEY, RESNET, SIZING, STUDY
+from app.platform.web.examples import (
+    BILL,
+    BOOK,
+    CALIBRATION,
+    CONFIG,
+    FLEET_PLAN,
+    GPT3,
+    HEAD_TO_HEAD,
+    KEY,
+    RESNET,
+    SIZING,
+    STUDY,
+)
 from tests.support.application import Ask
 from tools.description import document
 
 BODIES = {
-    "estimates": GPT3,
-    "comparisons": HEAD_TO_HEAD,
-    "studies": STUDY,
-    "boms": BILL,
-    "price-books": BOOK,
-    "sizings": SIZING,
-    "sweeps": FLEET_PLAN,
-    "keys": KEY,
+    "estimates": (GPT3, "label"),
+    "comparisons": (HEAD_TO_HEAD, "title"),
+    "studies": (STUDY, "name"),
+    "boms": (BILL, "label"),
+    "price-books": (BOOK, "name"),
+    "sizings": (SIZING, "label"),
+    "sweeps": (FLEET_PLAN, "title"),
+    "calibrations": (CALIBRATION, "label"),
+    "profiles": ({"config": CONFIG}, "name"),
+    "proposals": ({"customer": "A customer"}, "customer"),
+    "keys": (KEY, "name"),
 }
+"""Kind of object → a body, and the field that names it."""
 
 
 @pytest.mark.parametrize("kind", BODIES)
-def test_what_is_made_says_where_it_is_and_what_was_made_before(ask: Ask, kind: str) -> None:
+def test_what_is_made_with_a_key_is_made_once_and_read_back(ask: Ask, kind: str) -> None:
     path, key = f"/api/v1/{kind}", {"Idempotency-Key": "answers-1"}
-    made = ask("POST", path, json=BODIES[kind], headers=key)
+    body, name = BODIES[kind]
+    if kind == "proposals":
+        comparison = ask("POST", "/api/v1/comparisons", json=HEAD_TO_HEAD).json()["id"]
+        body = {**body, "comparison_id": comparison}
+    made = ask("POST", path, json=body, headers=key)
     assert made.status_code == 201, made.text
     assert "idempotency-replayed" not in made.headers
     assert re.fullmatch(r'"\d+-[0-9a-f]{16}"', made.headers["etag"])
-    assert made.headers["location"] == f"{path}/{made.json()['id']}"
-    found = ask("GET", made.headers["location"])
-    assert (found.status_code, found.json()["id"]) == (200, made.json()["id"])
-    again = ask("POST", path, json=BODIES[kind], headers=key)
+    identifier = made.json()["id"]
+    assert made.headers["location"] == f"{path}/{identifier}"
+    again = ask("POST", path, json=dict(reversed(body.items())), headers=key)
     assert again.headers["idempotency-replayed"] == "true"
     assert again.headers["location"] == made.headers["location"]
+    assert ask("POST", path, json={**body, name: "Another"}, headers=key).status_code == 409
+    found = ask("GET", made.headers["location"])
+    assert found.status_code == 200
+    if kind not in {"keys", "sweeps"}:  # A secret is told once, and a sweep goes on.
+        assert found.json() == again.json() == made.json()
+    assert [one["id"] for one in ask("GET", f"{path}?limit=200").json()["items"]].count(identifier) == 1
+
+
+def test_an_upload_is_kept_once_for_a_key(ask: Ask) -> None:
+    headers = {"Idempotency-Key": "sample"}
+    first, again, other = (
+        ask("POST", "/api/v1/workloads", files={"file": ("a.txt", words)}, headers=headers)
+        for words in (b"one two three\n", b"one two three\n", b"one two three four\n")
+    )
+    assert again.json() == first.json() and other.status_code == 409
 
 
 @pytest.mark.parametrize("path", ["chips", "chips/bow", "systems", "models/gpt3-175b", "sources"])

@@ -6,18 +6,15 @@ from typing import Any
 
 import pytest
 
-from app.platform.store.tables import EstimateRow
 from app.platform.web.examples import (
     BARE_FIGURE,
     BOW,
     CONFIG,
     GPT3,
     HEAD_TO_HEAD,
-    MAPPING,
     RESNET,
     TRANSFORMER,
 )
-from app.platform.workspace import LOCAL_WORKSPACE
 from tests.support.application import Ask
 
 ESTIMATE = {
@@ -70,13 +67,6 @@ def test_an_estimate_has_the_shape_of_the_contract(ask: Ask) -> None:
     assert found["plan"]["tensor"] == 8
 
 
-@pytest.mark.parametrize("body", [GPT3, RESNET, BOW, BARE_FIGURE])
-def test_an_estimate_is_read_back_as_it_was_answered(ask: Ask, body: dict[str, Any]) -> None:
-    found = made(ask, "estimates", body)
-    assert found["id"].startswith("est_")
-    assert ask("GET", f"/api/v1/estimates/{found['id']}").json() == found
-
-
 def test_what_does_not_fit_is_an_answer(ask: Ask) -> None:
     body = {"model": {"preset": "gpt3-175b"}, "workload": {"tokens": 1e9}, "system": {"id": "dgx-a100-640gb"}}
     found = made(ask, "estimates", body)
@@ -92,44 +82,10 @@ def test_the_article_s_two_years_carry_the_sparse_warning(ask: Ask) -> None:
     assert "sparse_peak" in {warning["code"] for warning in found["warnings"]}
 
 
-def test_a_key_gives_the_same_answer_and_stores_once(ask: Ask) -> None:
-    headers = {"Idempotency-Key": "quote-17"}
-    before = len(ask("GET", "/api/v1/estimates?limit=200").json()["items"])
-    first = made(ask, "estimates", RESNET, headers=headers)
-    again = made(ask, "estimates", dict(reversed(RESNET.items())), headers=headers)
-    assert again == first
-    assert len(ask("GET", "/api/v1/estimates?limit=200").json()["items"]) == before + 1
-    other = ask("POST", "/api/v1/estimates", json=BOW, headers=headers)
-    assert other.status_code == 409
-    assert made(ask, "comparisons", HEAD_TO_HEAD, headers=headers)["id"].startswith("cmp_")
-
-
 @pytest.mark.parametrize("key", ["", "x" * 201])
 def test_a_key_has_a_length(ask: Ask, key: str) -> None:
     response = ask("POST", "/api/v1/estimates", json=RESNET, headers={"Idempotency-Key": key})
     assert response.status_code == 400
-
-
-def test_keys_hold_for_uploads_and_comparisons_too(ask: Ask) -> None:
-    for path, body in (("profiles", CONFIG), ("comparisons", HEAD_TO_HEAD)):
-        headers = {"Idempotency-Key": f"key of {path}"}
-        assert made(ask, path, body, headers=headers) == made(ask, path, body, headers=headers)
-    file, headers = {"file": ("a.txt", b"one two three\n")}, {"Idempotency-Key": "sample"}
-    first = ask("POST", "/api/v1/workloads", files=file, headers=headers)
-    assert ask("POST", "/api/v1/workloads", files=file, headers=headers).json() == first.json()
-    other = {"file": ("a.txt", b"one two three four\n")}
-    assert ask("POST", "/api/v1/workloads", files=other, headers=headers).status_code == 409
-
-
-def test_head_to_head_and_what_if_scaling_is_not_linear(ask: Ask) -> None:
-    found = made(ask, "comparisons", HEAD_TO_HEAD)
-    assert [round(row["hours"], 2) for row in found["rows"]] == [69.5, 23.17, 13.2]
-    address = f"/api/v1/comparisons/{found['id']}"
-    restated = ask("GET", address, params={"scaling_efficiency": 0.85}).json()
-    assert restated["rows"][1]["hours"] == pytest.approx(27.25, abs=0.005)
-    assert restated["ratios"][1]["ratio"] == pytest.approx(2.06, abs=0.005)
-    assert restated["scaling_efficiency"] == 0.85
-    assert ask("GET", address).json() == found
 
 
 def test_a_comparison_of_estimates_keeps_them(ask: Ask) -> None:
@@ -264,21 +220,3 @@ def test_lists_go_on_where_they_stopped(ask: Ask, path: str) -> None:
         if cursor is None:
             break
     assert seen[: len(whole)] == whole and (first["next"] is not None or seen == whole)
-
-
-def test_a_mapping_answers_in_the_words_of_the_contract(ask: Ask) -> None:
-    found = ask("POST", "/api/v1/mappings", json=MAPPING).json()
-    assert found["devices"] == 256
-    assert found["global_batch"] == 1536
-    assert found["resident_weight_fraction"] == 1 / 256
-    assert found["minimum_phases"] == 7
-
-
-def test_another_workspace_sees_nothing(ask: Ask, application: Any) -> None:
-    installation = application.state.installation
-    found = made(ask, "estimates", RESNET)
-    with installation.workspace(LOCAL_WORKSPACE).transaction() as repository:
-        assert repository.get(EstimateRow, found["id"]) is not None
-    with installation.workspace("ws_other").transaction() as repository:
-        assert repository.get(EstimateRow, found["id"]) is None
-        assert repository.page(EstimateRow, 200, None).rows == []

@@ -368,7 +368,7 @@ def test_a_form_in_another_character_set_is_refused(ask: Ask, path: str, charset
     body = f"--B\r\n{head}\r\n\r\nx\r\n--B--\r\n".encode()
     kind = f"multipart/form-data; boundary=B; charset={charset}"
     said = problem(ask("POST", path, content=body, headers={"content-type": kind}), 415)
-    assert said["detail"] == "submit the form as UTF-8"
+    assert "UTF-8" in said["detail"]
 
 
 @pytest.mark.parametrize("charset", ["utf-8", "UTF-8", '"utf8"'])

@@ -49,13 +49,9 @@ def test_every_operation_refuses_a_query_parameter_that_it_does_not_know(
 
 def test_a_misspelt_parameter_is_answered_with_the_right_one(ask: Ask) -> None:
     said = ask("GET", "/api/v1/claims", params={"scaling_eficiency": "0.9"}).json()
-    assert said["errors"] == [
-        {
-            "field": "scaling_eficiency",
-            "code": "unknown_parameter",
-            "message": "unknown query parameter; allowed: scaling_efficiency",
-        }
-    ]
+    (error,) = said["errors"]
+    assert (error["field"], error["code"]) == ("scaling_eficiency", "unknown_parameter")
+    assert "scaling_efficiency" in error["message"]
     korean = ask("GET", "/api/v1/claims", params={"scaling_eficiency": "0.9", "lang": "ko"})
     assert korean.headers["content-language"] == "ko" and HANGUL.search(korean.json()["detail"])
 

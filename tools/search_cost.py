@@ -1,6 +1,6 @@
 """Seconds of a plan search against its number of plans, and of a sizing against its searches.
 
-``python -m tests.endurance.search_cost`` measures and draws docs/img/search-cost.svg and sizing-cost.svg.
+``python -m tools.search_cost`` measures and draws docs/img/search-cost.svg and sizing-cost.svg.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import numpy as np
 from app.engine.search.enumeration import spread_of
 from app.engine.search.evaluate import GpuEvaluator
 from app.engine.search.space import Space, layouts
+from app.estimating.context import load_context
 from app.estimating.deciding import decide
+from app.estimating.request import EstimateRequest
 from app.estimating.scenario import Scenario
 from app.estimating.workload import resolve_model
 from app.features.sizings.answering import size
 from app.features.sizings.model import SizingRequest
 from app.platform.charts import figures
-from tests.conftest import ROOT, asked, sizing_context
-from tests.features.sizings.conftest import DAY
-from tests.features.sizings.conftest import MODELS as SIZINGS
+from tools.documents import ROOT
 
 PICTURES = ROOT / "docs" / "img"
 
@@ -40,6 +40,15 @@ SEQ_LEN = 2048
 ROUNDS = 5
 
 SIZED = {"resnet50": "ResNet-50", "bert-large": "BERT-Large", "gpt3-175b": "GPT-3 175B"}
+
+TRAINED = {
+    "resnet50": {"epochs": 90, "dataset_samples": 1_281_167},
+    "bert-large": {"samples": 1e8, "seq_len": 128},
+    "gpt3-175b": {"tokens": 300e9},
+}
+
+DEADLINE = 30 * 86_400.0
+"""Time that a sizing is given. [s]"""
 
 SYSTEMS = (1, 2, 4, 8, 16, 32, 64)
 """Systems of the catalogue that are sized together, at every count to 4,096 accelerators."""
@@ -58,9 +67,15 @@ class Point:
 
 def measured() -> list[Point]:
     """Search every model at every size, with room for every plan, so that all are timed."""
-    context, found = sizing_context(), []
+    context, found = load_context(ROOT / "data"), []
     for model in MODELS:
-        request = asked(model={"preset": model}, workload={"seq_len": SEQ_LEN, "global_batch": 512})
+        request = EstimateRequest.model_validate(
+            {
+                "model": {"preset": model},
+                "workload": {"samples": 1e7, "seq_len": SEQ_LEN, "global_batch": 512},
+                "system": {"id": "dgx-a100-640gb"},
+            }
+        )
         hardware = context.hardware.system("dgx-a100-640gb", 128)
         scenario = decide(request, resolve_model(request.model, context), hardware, context).scenario
         for devices, batch in SIZES:
@@ -71,14 +86,14 @@ def measured() -> list[Point]:
 
 def sized() -> list[Point]:
     """Size every model on more and more of the catalogue's systems."""
-    context, found = sizing_context(), []
+    context, found = load_context(ROOT / "data"), []
     names = [entry.id for entry in context.catalog.systems()]
     # Systems in an order that mixes kinds: neighbours of the catalogue often share their searches.
     names = [name for start in range(7) for name in names[start::7]]
     for model in SIZED:
         for count in SYSTEMS:
-            asked_of = {**SIZINGS[model], "systems": names[:count], "deadline_s": 30 * DAY}
-            request = SizingRequest.model_validate(asked_of)
+            asked = {"model": {"preset": model}, "workload": TRAINED[model], "systems": names[:count]}
+            request = SizingRequest.model_validate({**asked, "deadline_s": DEADLINE})
             seconds, searches = [], 0
             for _ in range(ROUNDS):
                 start = time.process_time()
