@@ -25,6 +25,7 @@ from pydantic_core import PydanticKnownError
 
 from app.estimating.money import Currency
 from app.estimating.names import Name
+from app.estimating.naming import FabricName, ModelName, SoftwareName, SystemName
 from app.estimating.schema import DocumentedModel
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -161,7 +162,9 @@ class TransformerInput(Schema):
 class ModelInput(Schema):
     """The model; give exactly one of the fields."""
 
-    preset: str | None = Field(None, description="Identifier of a model preset.", examples=["gpt3-175b"])
+    preset: ModelName | None = Field(
+        None, description="Identifier of a model preset.", examples=["gpt3-175b"]
+    )
     profile_id: str | None = Field(None, description="Identifier of an uploaded profile.")
     config: dict[str, Sent] | None = Field(None, description="A Hugging Face config.json object.")
     transformer: TransformerInput | None = None
@@ -223,10 +226,10 @@ class WorkloadInput(Schema):
 class SystemInput(Schema):
     """System to buy or rent, with its count and network."""
 
-    id: str = Field(description="Identifier of a system.", examples=["dgx-a100-640gb"])
+    id: SystemName = Field(description="Identifier of a system.", examples=["dgx-a100-640gb"])
     count: Whole = 1
     """Number of systems."""
-    fabric: str | None = None
+    fabric: FabricName | None = None
     """Identifier of a fabric; if omitted, the system's default."""
     ports_per_node: Whole | None = None
     """Number of fabric ports per node; if omitted, the default of the system."""
@@ -414,7 +417,7 @@ class EstimateRequest(Schema):
     """System that the model is trained on."""
     plan: PlanInput = PlanInput()
     """How the model is mapped to devices. Omitted fields are searched."""
-    software: str | None = None
+    software: SoftwareName | None = None
     """Identifier of a software profile; if omitted, the usual one for the model and the chip."""
     assumptions: AssumptionsInput = AssumptionsInput()
     """Assumptions of the estimate."""
