@@ -47,6 +47,7 @@ def alternative_of(
 ) -> Alternative:
     """Return a system as an option of a decision; ``charges`` is None where no price is known."""
     sold_new = USED not in hardware.entry.availability
+    purchase_share, run_share = (1.0, 1.0) if charges is None else charges.shares
     power = None
     if charges is not None and owned:
         drawn = system_power(hardware, charges.found.pue, catalog, family)
@@ -64,6 +65,8 @@ def alternative_of(
         outlay=outlay_of(hardware, charges, catalog, family) if charges is not None else None,
         power=power,
         price=decisive_price(hardware, charges, catalog) if charges is not None else None,
+        purchase_share=purchase_share,
+        run_share=run_share,
         on_sale=sold_new or named,
         sold_new=sold_new,
         doubts=tuple(doubts),

@@ -18,7 +18,7 @@ from app.estimating.request import EstimateRequest
 from app.features.accuracy.agreement import counted
 from app.features.accuracy.predictions import read_predictions
 from app.platform.wording.voice import voice
-from tests.conftest import DATA, codes, seconds, warning
+from tests.conftest import DATA, codes, seconds
 from tests.conftest import H200 as OWN
 from tests.support.calibrations import NAME, calibrated, runs_of
 from tests.support.calibrations import after as after_calibrating
@@ -83,7 +83,7 @@ def test_an_own_accelerator_rests_on_its_data_sheet(context: SizingContext) -> N
     own = replace(context, catalog=context.catalog.with_own([OWN]))
     found = on(own, OWN.id)
     assert found.validation.basis == "data_sheet"
-    assert {"from_data_sheet", "measure_three_steps"} <= codes(found)
+    assert "from_data_sheet" in codes(found) and found.validation.three_steps is not None
 
 
 def test_a_bare_figure_rests_on_nothing_that_was_run(context: SizingContext) -> None:
@@ -95,7 +95,6 @@ def test_own_runs_are_their_own_ground_and_need_no_advice() -> None:
     found = after_calibrating(calibrated(runs_of((1.0, 1.0, 1.0))))
     assert found.software == NAME and found.validation.basis == "own_runs"
     assert found.validation.basis_error is None and found.validation.three_steps is None
-    assert "measure_three_steps" not in codes(found)
     elsewhere = after_calibrating(calibrated(runs_of((1.0, 1.0, 1.0))), system={"id": "dgx-h100"})
     assert elsewhere.validation.basis == "software_elsewhere", "the class was measured, but not here"
 
@@ -147,9 +146,8 @@ def test_three_steps_gain_what_a_calibration_with_three_runs_as_predicted_does(
         assert time is not None
         assert (time.high - time.low) / (2 * time.value) == pytest.approx(width, rel=1e-3)
     assert gain.after < 0.8 * gain.now
-    told = warning(before, "measure_three_steps")
-    assert told.severity == "info"
-    assert told.text.values == {
+    assert gain.text is not None
+    assert gain.text.values == {
         "now": significant(100 * gain.now, 2),
         "after": significant(100 * gain.after, 2),
     }
@@ -157,7 +155,7 @@ def test_three_steps_gain_what_a_calibration_with_three_runs_as_predicted_does(
 
 def test_where_a_range_is_narrow_already_nothing_is_advised(context: SizingContext) -> None:
     found = ask(context, **MLPERF, system={"id": "dgx-a100-640gb"}, software="mlperf-bert")
-    assert found.validation.three_steps is None and "measure_three_steps" not in codes(found)
+    assert found.validation.three_steps is None
 
 
 def test_what_runs_of_a_chip_take_beyond_its_data_sheet_is_told_with_its_runs(context: SizingContext) -> None:
@@ -194,6 +192,6 @@ def test_korean_readers_get_the_same_figures(context: SizingContext) -> None:
     for share in (error.median, error.ninetieth):
         assert f"{significant(100 * share, 2):g}%" in said
     assert "데이터시트" in said and not set("{}") & set(said)
-    gain, advice = found.validation.three_steps, warning(found, "measure_three_steps").text
-    assert gain is not None
-    assert f"±{significant(100 * gain.after, 2):g}%" in voice("ko").sentence(advice)
+    gain = found.validation.three_steps
+    assert gain is not None and gain.text is not None
+    assert f"±{significant(100 * gain.after, 2):g}%" in voice("ko").sentence(gain.text)

@@ -53,14 +53,17 @@ def test_each_kind_of_model_has_its_own_stack(
     known = context.catalog.names("chip")
     chip = next(name for name in known if name.startswith(chip.split("-")[0])) if chip not in known else chip
     kind = ChipKind.IPU if chip in ("bow", "gc200") else ChipKind.GPU
-    assert default_software(family, convolutional, chip, kind, context).profile == profile
+    assert (
+        default_software(family, convolutional, chip, kind, context.catalog, context.software).profile
+        == profile
+    )
 
 
 def test_every_preset_has_a_default_that_runs_on_every_kind_of_chip(context: SizingContext) -> None:
     for profile in presets().values():
         for chip, kind in (("a100-sxm-80gb", ChipKind.GPU), ("bow", ChipKind.IPU)):
             found = context.software_profile(
-                default_software(profile.family, False, chip, kind, context).profile
+                default_software(profile.family, False, chip, kind, context.catalog, context.software).profile
             )
             assert found.kind == kind.value and found.complete
 

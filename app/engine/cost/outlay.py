@@ -87,18 +87,18 @@ def paid_hours(busy_hours: FloatLike, commitment: FloatLike) -> Floats:
     ``commitment`` is the length of one [h]; 0 where only the hours in use are paid. Below 0 it raises
     :class:`OutOfRange`.
 
-    >>> paid_hours(np.array([0.5, 8766.0, 9000.0]), 8766.0).tolist()
+    >>> paid_hours(np.array([1e-6, 8766.0, 9000.0]), 8766.0).tolist()
     [8766.0, 8766.0, 17532.0]
     """
     hours, length = np.asarray(busy_hours, dtype=float), np.asarray(commitment, dtype=float)
     if not np.all(length >= 0):
         raise OutOfRange("a commitment must be 0 hours or longer, got {hours}", hours=float(np.min(length)))
-    whole = np.ceil(hours / np.where(length > 0, length, 1.0) - ROUNDING) * length
+    whole = np.ceil(hours / np.where(length > 0, length, 1.0) * (1.0 - ROUNDING)) * length
     return np.where(length > 0, whole, hours)
 
 
 ROUNDING = 1e-9
-"""Share of a commitment that is taken for rounding and not for the beginning of another."""
+"""Share of the hours that is taken for rounding and not for the beginning of another commitment."""
 
 
 def rented_outlay(

@@ -13,6 +13,7 @@ from app.errors import BadInput, Message
 from app.estimating.capital import check_assumptions
 from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning, Default
+from app.estimating.estimate import BATCH_ADJUSTED
 from app.estimating.ranges import quantity
 from app.estimating.version import engine_version
 from app.estimating.workload import resolve_model, summarise
@@ -77,7 +78,7 @@ def with_curve(document: Sizing, options: Sequence[SampledOption]) -> Sizing:
     """Return a sizing with the scaling curve of its first-named system."""
     # Options that meet come first.
     system = document.options[0].system
-    curve = _curve(options, document.left_out, system)
+    curve = _curve(options, document.left_out, system, document.request.workload.global_batch)
     return document.model_copy(update={"scaling": curve, "warnings": [] if curve is None else curve.warnings})
 
 
@@ -96,7 +97,7 @@ def judged(
 def scaling(request: SizingRequest, system: str, context: SizingContext) -> ScalingCurve:
     context = context.at_prices(request.assumptions)
     search = _explored(request.model_copy(update={"systems": [system]}), context, refine=False)
-    curve = _curve(search.options, search.left_out, system)
+    curve = _curve(search.options, search.left_out, system, request.workload.global_batch)
     if curve is None:
         raise BadInput.at(
             "systems.0", "the model does not fit on {system} at any of its counts", system=system
@@ -139,11 +140,10 @@ def _defaults(request: SizingRequest, *, batch_searched: bool) -> list[Default]:
     return defaults
 
 
-BATCH_ADJUSTED = "batch_not_divisible"
-
-
-def _curve(sampled: Sequence[SampledOption], left_out: Sequence[LeftOut], system: str) -> ScalingCurve | None:
-    """Return the scaling curve of one system; None if the model fits at no count."""
+def _curve(
+    sampled: Sequence[SampledOption], left_out: Sequence[LeftOut], system: str, batch: int | None
+) -> ScalingCurve | None:
+    """Return the scaling curve of one system with a stated batch; None if the model fits at no count."""
     options = by_count(sampled, system)
     fitting = [option for option in options.values() if option.document.fits]
     if not fitting:
@@ -154,7 +154,11 @@ def _curve(sampled: Sequence[SampledOption], left_out: Sequence[LeftOut], system
     name = fitting[0].document.name
     # From this count on the global batch divides over no count of the lattice.
     without = {entry.count for entry in left_out if entry.system == system}
-    without |= {count for count, option in options.items() if BATCH_ADJUSTED in option.document.warnings}
+    without |= {
+        count
+        for count, option in options.items()
+        if BATCH_ADJUSTED in option.document.warnings or batch not in (None, option.document.global_batch)
+    }
     within = max(options.keys() - without, default=0)
     limit = min((count for count in without if count > within), default=None)
     return ScalingCurve(

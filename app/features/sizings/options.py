@@ -13,7 +13,7 @@ import numpy as np
 from app.engine.comparison import pareto_front
 from app.engine.records import Floats
 from app.estimating.decision import Alternative, Decision
-from app.estimating.deliberation import Columns, Weighing, decision_of, demanded_runs, weigh
+from app.estimating.deliberation import Columns, Weighing, decision_of, demanded_runs
 from app.estimating.ranges import SAMPLES
 from app.features.sizings.model import FrontPoint, OptionCosts, SizingOption, SizingRequest
 
@@ -58,7 +58,7 @@ def samples_of(stored: Mapping[str, object]) -> dict[str, Floats]:
 def weighing_of(options: Sequence[SampledOption], request: SizingRequest, term: float) -> Weighing:
     """Return options weighed under the limits of a request; ``term`` is for those without a price. [s]"""
     columns, question = Columns.of([option.alternative for option in options], term), request.question
-    return weigh(columns, question, demanded_runs(columns, question, term))
+    return Weighing(columns, question, demanded_runs(columns, question, term))
 
 
 def fronts(weighing: Weighing) -> list[int]:

@@ -36,7 +36,6 @@ from app.platform.web.auth import get_principal
 from app.platform.web.choices import SystemGroup
 from app.platform.web.contexts import FigureView, Form, view
 from app.platform.web.deps import CursorQuery, GoneDep, WorkspaceDep
-from app.platform.web.forms import plain_number
 from app.platform.web.locale import voice_of
 from app.platform.web.rendering import environment, render
 from app.platform.web.requirements import requires
@@ -156,11 +155,7 @@ def typed_fields(query: QueryParams) -> dict[str, str]:
 def redirect_to_limits(opened: OpenView, fields: Mapping[str, str]) -> Response:
     """Redirect to the view with the changed limits and filters in its state."""
     state = opened.state
-    knobs = dict(state.variant.knobs) | {
-        name: fields[name] if name == "budget_kind" else plain_number(fields[name].strip())
-        for name in LIMITS
-        if name in fields
-    }
+    knobs = dict(state.variant.knobs) | {name: fields[name] for name in LIMITS if name in fields}
     filters = {name: fields.get(name, opened.stored.get(name, "")) for name in FILTERS}
     if set(filters["kind"].split(",")) == set(KINDS):
         filters["kind"] = ""

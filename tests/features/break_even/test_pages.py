@@ -132,10 +132,10 @@ def test_the_months_are_there_as_csv(reader: Reader) -> None:
     ("name", "value", "status", "told"),
     [
         ("capex", "-1", 400, "above 0"),
-        ("capex", "many", 422, "a number"),
+        ("capex", "many", 422, "“many”"),
         ("cloud_monthly", "1e400", 400, "finite"),
         ("utilisation_percent", "120", 400, "at most 100"),
-        ("demand", "20, x", 422, "a number"),
+        ("demand", "20, x", 422, "“x”"),
         ("teams_now", "2", 400, "together"),
         ("horizon_months", "1e9", 400, "at most 600"),
     ],

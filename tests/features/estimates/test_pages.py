@@ -129,7 +129,7 @@ def test_a_page_says_what_the_estimate_rests_on_and_what_measuring_gains(
     said = page.select_one("#basis")
     assert said["data-basis"] == basis
     assert known["basis_text"]["message"].lower() in said.get_text(" ", strip=True).lower()
-    assert page.select_one('[data-code="measure_three_steps"]') is not None
+    assert page.select_one("#three-steps") is not None
     told = [one.get_text() for one in page.select("#effects li")]
     assert len(told) == len(made["effects"]) == (basis == "measured_here")
     hangul = korean.page(f"/estimates/{made['id']}").select_one("#basis").get_text()

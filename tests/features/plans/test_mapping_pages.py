@@ -94,7 +94,7 @@ def test_refused_mapping_stands_beside_the_field_and_the_previous_result_stays(
     [
         ("tensor", "x", 422),
         ("layers", "", 422),
-        ("replicas", "1e400", 422),
+        ("replicas", "1e400", 400),
         ("replicated_tensor_sharding", "3", 400),
     ],
 )

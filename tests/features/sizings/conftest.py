@@ -4,8 +4,10 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from app.features.sizings.answering import size
+from app.estimating.options import usual_term
+from app.features.sizings.answering import SizingSamples, size
 from app.features.sizings.model import Sizing, SizingRequest
+from app.features.sizings.options import decided
 from tests.conftest import sizing_context
 
 DAY = 86_400.0
@@ -92,29 +94,8 @@ def at_random(seed: int) -> SizingRequest:
     return SizingRequest.model_validate(body)
 
 
-def rounded(value: float | None) -> float | None:
-    """Return a value to nine digits: sums in another order differ in the last of sixteen."""
-    return None if value is None else float(f"{value:.9g}")
-
-
-def best(found: Sizing) -> dict[str, Any]:
-    """Return what a sizing says is best, by numbers, so that options alike count as one."""
-    by_id = {option.id: option for option in found.options}
-
-    def numbers(identifier: str | None) -> tuple[float | None, float | None] | None:
-        if identifier is None:
-            return None
-        option = by_id[identifier]
-        assert option.time_to_train is not None
-        return rounded(option.time_to_train.value), rounded(option.cost.value if option.cost else None)
-
-    return {
-        "outcome": found.outcome,
-        "cheapest": numbers(found.cheapest),
-        "fastest": numbers(found.fastest),
-        "nearest": numbers(found.nearest.option if found.nearest else None),
-        "front": [
-            (rounded(point.time_to_train.value), rounded(point.cost.value if point.cost else None))
-            for point in found.pareto
-        ],
-    }
+def under(whole: SizingSamples, **limits: Any) -> Sizing:
+    """Return a sizing decided under limits."""
+    request = whole.document.request.model_copy(update=limits)
+    term = usual_term(request.assumptions, sizing_context().catalog)
+    return whole.document.model_copy(update=decided(whole.options, request, term))

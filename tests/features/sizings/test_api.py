@@ -27,9 +27,12 @@ def test_a_sizing_has_the_shape_of_the_contract(made: dict[str, Any]) -> None:
         assert 0 <= option["probability"] <= 1
         assert option["costs"].keys() == {"purchase", "run", "term"}
         assert (option["costs"]["purchase"] is None) == (option["acquisition"] == "rent")
-        assert option["budget_kind"] == ("run" if option["acquisition"] == "rent" else "purchase")
         assert option["idle_machines"] >= 0
     assert {option["system"] for option in made["options"]} == set(SIZING["systems"])
+    decision = made["decision"]
+    assert decision["recommended"] == made["recommended"] and decision["margin"] == made["margin"]
+    assert {option["id"] for option in decision["options"]} == {option["id"] for option in made["options"]}
+    assert decision["question"]["demand"]["runs"] == 1 and decision["sentences"]
     fronted = {option["id"] for option in made["options"] if option["on_front"]}
     assert {point["option"] for point in made["pareto"]} == fronted
 
@@ -42,7 +45,7 @@ def test_options_beyond_the_first_hundred_come_by_cursor(ask: Ask) -> None:
     assert rest["next"] is None and rest["options"]
     first, second = ({option["id"] for option in part["options"]} for part in (made, rest))
     assert not first & second
-    assert rest["cheapest"] == made["cheapest"]
+    assert rest["decision"] == made["decision"]
     assert ask("GET", f"{PATH}/{made['id']}?cursor=soon").status_code == 400
 
 
@@ -72,6 +75,11 @@ def test_a_scaling_curve(ask: Ask) -> None:
         ({"systems": ["dgx-a101"]}, 404, "systems[0]"),
         ({"currency": "EUR"}, 422, "currency"),
         ({"workload": {"samples": 1e6, "global_batch": -8}}, 400, "workload.global_batch"),
+        ({"power_w": 0}, 400, "power_w"),
+        ({"assumptions": {"demand": {"runs": 0}}}, 400, "assumptions.demand.runs"),
+        ({"assumptions": {"demand": {"runs": 1.5}}}, 422, "assumptions.demand.runs"),
+        ({"assumptions": {"demand": {"utilisation": 1.5}}}, 400, "assumptions.demand.utilisation"),
+        ({"assumptions": {"demand": {"runs": 1, "utilisation": 0.5}}}, 400, "assumptions.demand.runs"),
         ({"most_accelerators": 10**9}, 400, "most_accelerators"),
     ],
 )

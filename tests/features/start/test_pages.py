@@ -147,7 +147,7 @@ def test_form_becomes_a_study(reader: Reader, korean: Reader) -> None:
 @pytest.mark.parametrize(
     ("changed", "field", "words"),
     [
-        ({"workload.target": "", "workload.tokens": "many"}, "workload-tokens", "must be a number"),
+        ({"workload.target": "", "workload.tokens": "many"}, "workload-tokens", "“many”"),
         ({"count.dgx-a100-640gb": "-1"}, "system-dgx-a100-640gb", "at least 1"),
         ({"count.ipu-pod16": "0"}, "system-ipu-pod16", "at least 1"),
         ({"fabric.dgx-a100-640gb": "ipu-fabric"}, "system-dgx-a100-640gb", "connects IPUs only"),

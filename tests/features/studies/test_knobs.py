@@ -47,6 +47,18 @@ def test_knobs_turn_one_option_or_all() -> None:
     assert variant.knobs == {"batch": "2048", "count.a": "4", "precision.a": "tf32", "utilisation.b": "0.8"}
 
 
+def test_numbers_are_read_as_people_write_them() -> None:
+    knobs = {"deadline": "2 weeks", "budget": "50억 원", "currency": "KRW", "batch": "2k", "years": "18개월"}
+    content = apply_knobs(CONTENT, knobs).content
+    assert content.limits is not None
+    assert (content.limits.deadline_s, content.limits.budget) == (1_209_600, 5e9)
+    assert content.base.workload.global_batch == 2000
+    assert content.base.assumptions.amortisation_years == 1.5
+    assert apply_knobs(CONTENT, {"deadline": "15,2"}).knobs == {"deadline": "15.2"}
+    wrong = refusals(budget="₩5bn", deadline="3m", price__a="5 days", utilisation="$5")
+    assert set(wrong) == {"budget", "deadline", "price.a", "utilisation"}
+
+
 def test_an_empty_knob_takes_back_what_was_stated() -> None:
     variant = apply_knobs(CONTENT, {"utilisation.b": "", "batch": ""})
     assert variant.content.options[1].assumptions.utilisation is None

@@ -1,13 +1,14 @@
 """Forms from the schema of a request: names, percentages, rows, and errors where they were typed."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field
 from starlette.datastructures import QueryParams
 
 from app.errors import BadInput
+from app.estimating.numbers import DURATIONS, MONEY, PERCENT, PLAIN, WHOLE
 from app.estimating.request import Number, Schema, Share, Whole
 from app.platform.web.query_forms import FormOutcome, QueryForm, leaves
 
@@ -23,10 +24,13 @@ class Team(Schema):
 
 
 class Question(Schema):
-    capex: Number
+    capex: Number = Field(description="Price. [currency]")
+    currency: Literal["USD", "KRW"] = "USD"
     discount_rate: Share = Field(0.0, ge=0, le=1)
     growth: Share | None = Field(None, gt=-1)
     demand: list[Share] | None = None
+    horizon: Number | None = Field(None, description="Term. [month]")
+    hours_per_month: Number | None = Field(None, description="Hours of use. [h/month]")
     part: Part | None = None
     teams: list[Team] | None = None
 
@@ -41,14 +45,17 @@ def asked(query: str) -> Question:
 def test_names_are_paths_and_say_what_is_typed_in_percent() -> None:
     names = {leaf.name: leaf.kind for leaf in leaves(Question)}
     assert names == {
-        "capex": "number",
-        "discount_percent": "percent",
-        "growth_percent": "percent",
-        "demand": "percent",
-        "part.system": "text",
-        "part.count": "number",
-        "teams.*.team": "text",
-        "teams.*.devices": "number",
+        "capex": MONEY,
+        "discount_percent": PERCENT,
+        "growth_percent": PERCENT,
+        "currency": None,
+        "demand": PERCENT,
+        "horizon": DURATIONS["month"],
+        "hours_per_month": PLAIN,
+        "part.system": None,
+        "part.count": WHOLE,
+        "teams.*.team": None,
+        "teams.*.devices": WHOLE,
     }
 
 
@@ -58,6 +65,19 @@ def test_numbers_are_read_as_people_write_them() -> None:
     assert found.discount_rate == pytest.approx(0.08)
     assert found.demand == pytest.approx([0.2, 0.5, 1.2])
     assert found.part == Part(system="dgx", count=1000)
+
+
+def test_the_unit_of_a_field_says_what_is_read() -> None:
+    found = asked("capex=₩5bn&currency=KRW&horizon=2 years&hours_per_month=720")
+    assert (found.capex, found.horizon, found.hours_per_month) == (5e9, 24, 720)
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [("capex=₩5bn", "capex"), ("capex=5 days", "capex"), ("capex=1&horizon=$5", "horizon")],
+)
+def test_another_currency_or_dimension_is_refused_at_its_field(query: str, field: str) -> None:
+    assert [error.field for error in refused(query).form.errors] == [field]
 
 
 def test_a_row_without_a_name_is_called_after_its_place() -> None:
