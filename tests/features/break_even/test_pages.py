@@ -45,7 +45,7 @@ def test_the_bill_of_a_study_says_how_it_is_paid_and_includes_the_range_of_use(r
     study = reader.study({"id": "dgx-a100-640gb", "count": 4}, {"id": "aws-p4d", "count": 4})
     answer = reader.data(f"{study}/rent.json")
     said = " ".join(one["message"] for one in answer["sentences"])
-    assert "on demand" in said and "cheapest published commitment, reserved for 3 years" in said
+    assert "on demand" in said and "3 years" in said
     assert "utilisation" in next(
         one["values"]["fields"] for one in answer["sentences"] if "fields" in one["values"]
     )

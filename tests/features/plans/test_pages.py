@@ -130,7 +130,7 @@ def test_filters_are_constraints(
 
 def test_the_second_is_held_against_the_first(page: BeautifulSoup, found: Any) -> None:
     more = found["plans"][1]["more"]
-    assert page.find(id="why-title").get_text() == "Why the first plan and not plan 2?"
+    assert page.find(id="why-title").get_text().endswith("plan 2?")
     total = sum(part["seconds"] for part in more)
     foot = page.select(".chart-box:has(#figure-difference) .chart-table td")[-1].get_text()
     assert foot.startswith("+" if total >= 0 else "−")
@@ -141,7 +141,7 @@ def test_the_second_is_held_against_the_first(page: BeautifulSoup, found: Any) -
 def test_another_can_be_held_against_it(reader: Reader, page: BeautifulSoup) -> None:
     link = next(link for link in page.select("#plans .actions a") if "against=3" in link["href"])
     other = narrowed(reader, str(link["href"]))
-    assert other.find(id="why-title").get_text() == "Why the first plan and not plan 3?"
+    assert other.find(id="why-title").get_text().endswith("plan 3?")
     assert rows(other)[2]["class"] == ["compared"]
 
 
@@ -192,7 +192,7 @@ def test_a_plan_that_was_asked_for_is_held_against_the_best(reader: Reader, slow
     place = int(own.td.get_text())
     assert place > 1 and own.select_one("a.button") is None
     assert [one["behind"] for one in found["plans"]] == sorted(one["behind"] for one in found["plans"])
-    assert page.find(id="why-title").get_text() == f"Why the first plan and not plan {place}?"
+    assert page.find(id="why-title").get_text().endswith(f"plan {place}?")
     assert not page.select(".chip")
 
 
