@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -256,13 +255,3 @@ def test_a_workspace_has_room_for_so_many(ask: Ask, monkeypatch: pytest.MonkeyPa
         added(ask)
     answer = ask("POST", OWN, json=ACCELERATOR)
     assert answer.status_code == 409 and "at most 1" in answer.json()["detail"]
-
-
-def test_a_key_adds_once(ask: Ask) -> None:
-    send: Callable[[], Any] = lambda: ask(  # noqa: E731
-        "POST", OWN, json={**ACCELERATOR, "name": "Once"}, headers={"Idempotency-Key": "own-once"}
-    ).json()
-    first = send()
-    assert first == send()
-    assert ask("DELETE", f"{OWN}/{first['id']}").status_code == 204
-    assert send()["id"] != first["id"], "what was deleted is not answered as added"
