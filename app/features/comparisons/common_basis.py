@@ -292,3 +292,12 @@ def _way(
         term=AmountSamples(cost.over_term.value, run_cost(charges.hourly_samples, np.asarray(term))),
     )
     return cost, spending
+
+
+def exchange_sentence(basis: Mapping[str, JsonValue], voice: Voice) -> str:
+    """Return the sentence on the rate and date at which a cost was converted."""
+    return voice.gettext("1 USD = {rate} {currency} ({day}).").format(
+        rate=voice.number(float(str(basis["exchange_rate"])), 5),
+        currency=basis["currency"],
+        day=voice.date(str(basis["exchange_rate_as_of"])),
+    )
