@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from pydantic import JsonValue
 
 from app.catalog.books import RENTALS
 from app.engine.cost.hours import run_cost
@@ -31,6 +32,7 @@ from app.features.comparisons.compare import (
     ratios_of,
 )
 from app.features.comparisons.model import BasisCost, Comparison, CostRatio, OneBasis
+from app.platform.wording.voice import Voice
 
 SHARED = ("price_book_id", "price_date", "discount_rate", "include", "storage_tb", "egress_gb")
 """Assumptions that all options take from the first one that states them."""
