@@ -122,8 +122,7 @@ def collect(context: SizingContext, directory: Path) -> AccuracyEvidence:
         *((COUNTED, row) for row in (*report.rows, *newer_report.rows)),
         *((APART, row) for row in apart.rows),
     ]
-    families = {row["family"] for row in (*headline, *newer)}
-    usual = with_default_software(context, families)
+    usual = with_default_software(context)
     reasons = load_patterns(directory / "validation" / "reasons.csv")
     predictions = predictions_of(scoped, configurations, directory / HELD_OUT, reasons)
     figures = fitted_figures(context, directory)
@@ -153,25 +152,9 @@ def in_headline(row: Row) -> bool:
     return row.get("confidence") != "memory" and priority.isdigit() and int(priority) <= LEAST_IMPORTANT
 
 
-def with_default_software(context: SizingContext, families: Iterable[str]) -> SizingContext:
+def with_default_software(context: SizingContext) -> SizingContext:
     """Return a context that predicts rows with the default software of an estimate."""
-    systems = context.rules.systems.values()
-    chips = {row["chip"]: context.catalog.system(row["system"]).chip_kind for row in systems}
-    convolutional = convolutional_families()
-    rules = tuple(
-        Rule(
-            {"family": _exactly(family), "chip": _exactly(chip)},
-            {"profile": default_software(family, family in convolutional, chip, kind, context).profile},
-        )
-        for family in sorted(set(families))
-        for chip, kind in sorted(chips.items())
-    )
-    presumed = {name: replace(profile, presumed=True) for name, profile in context.software.profiles.items()}
-    return replace(
-        context,
-        rules=replace(context.rules, software=rules),
-        software=replace(context.software, profiles=presumed),
-    )
+    return replace(context, rules=replace(context.rules, software=()))
 
 
 @cache

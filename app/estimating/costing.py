@@ -262,13 +262,13 @@ class Charges:
         self._rate = rates.exchange
         # A line is linear in the factor on prices: its ends give every sample of it.
         self._lines = _lines(hardware, rates, np.array([0.0, 1.0]))
-        self.hourly, self.hourly_samples = self._sampled(self._lines)
+        self.hourly, self.hourly_samples = self.sampled(self._lines)
         """Of a useful hour. [currency/h]"""
 
     @cached_property
     def capital(self) -> tuple[float, Floats]:
         """Purchase, the sum of the lines of its bill, central and as samples. [currency]"""
-        central, samples = self._sampled(
+        central, samples = self.sampled(
             {name: np.array([0.0, price]) for name, price in self.found.capital.items()}
         )
         bought = self.found.purchase
@@ -291,30 +291,39 @@ class Charges:
     @property
     def shares(self) -> tuple[float, float]:
         """Shares of the purchase and of an hour that are proportional to the price of the system."""
-        proportional = {"instances"} | {
-            name
-            for name, basis in self.found.figures.items()
-            # A network without a bill costs a share of everything else.
-            if name == "machines"
-            or any(getattr(figure, "parameter", "") == "network_share" for figure in basis)
-        }
-        capital = self.found.capital
-        equipment = sum(capital.get(name, 0.0) for name in SUPPORTED)
-        share = sum(price for name, price in capital.items() if name in proportional) / (equipment or 1.0)
-        # Spare parts and support follow the equipment; freight and installation the racks as well.
-        kept = equipment + capital.get("spares", 0.0)
-        follows = dict.fromkeys(proportional, 1.0) | {
-            "spares": share,
-            "support": share,
-            "install": share * kept / ((kept + capital.get("racks", 0.0)) or 1.0),
-        }
+        follows, capital = self.follows, self.found.capital
         moving = sum(price * follows.get(name, 0.0) for name, price in capital.items())
         more = sum((whole - free) * follows.get(name, 0.0) for name, (free, whole) in self._lines.items())
         return moving / (sum(capital.values()) or 1.0), float(
             more / sum(float(ends[1]) for ends in self._lines.values())
         )
 
-    def _sampled(self, lines: Mapping[str, Floats]) -> tuple[float, Floats]:
+    @property
+    def follows(self) -> dict[str, float]:
+        """Share of each line that is proportional to the price of the system; 0 of those left out."""
+        proportional, capital = self.proportional, self.found.capital
+        equipment = sum(capital.get(name, 0.0) for name in SUPPORTED)
+        share = sum(price for name, price in capital.items() if name in proportional) / (equipment or 1.0)
+        # Spare parts and support follow the equipment; freight and installation the racks as well.
+        kept = equipment + capital.get("spares", 0.0)
+        return dict.fromkeys(proportional, 1.0) | {
+            "spares": share,
+            "support": share,
+            "install": share * kept / ((kept + capital.get("racks", 0.0)) or 1.0),
+        }
+
+    @property
+    def proportional(self) -> set[str]:
+        """Lines that are proportional to the price of the system."""
+        return {"instances"} | {
+            name
+            for name, basis in self.found.figures.items()
+            # A network without a bill costs a share of everything else.
+            if name == "machines"
+            or any(getattr(figure, "parameter", "") == "network_share" for figure in basis)
+        }
+
+    def sampled(self, lines: Mapping[str, Floats]) -> tuple[float, Floats]:
         """Return the sum of lines, central and as samples, from their values at factors 0 and 1."""
         by_currency: dict[str, Floats] = {}
         for name, ends in lines.items():
@@ -374,32 +383,47 @@ SUPPORTED = ("machines", "hosts", "management", "fabric", "storage")
 
 
 def _owned(hardware: Hardware, rates: DollarPrices, factor: Floats) -> dict[str, Floats]:
-    defaults, include = rates.defaults, rates.include
+    return included(owned_hourly_cost(owned_system(hardware, rates, factor, rates.power)), rates)
+
+
+def owned_system(hardware: Hardware, rates: DollarPrices, factor: Floats, power: float) -> OwnedSystem:
+    """Return a bought system at a factor on its prices, with the draw of its equipment. [W]"""
     bought = {name: price * factor for name, price in rates.capital.items()}
-    lines = owned_hourly_cost(
-        OwnedSystem(
-            equipment={name: price for name, price in bought.items() if name not in SERVICES},
-            services={name: price for name, price in bought.items() if name in SERVICES},
-            residual_share=rates.residual,
-            discount_rate=rates.discount_rate,
-            lifetime=rates.lifetime,
-            yearly={
-                line: share.si * YEAR * sum(bought.get(name, 0.0) for name in SUPPORTED)
-                for line, share in defaults.yearly_shares.items()
-            },
-            power=facility_power(rates.power, rates.pue),
-            electricity_price=rates.electricity,
-            demand_power=rates.demand_power,
-            demand_price=rates.demand_price,
-            reserved_power=hardware.entry.power_max.value * hardware.count,
-            space_price=in_dollars(defaults.colocation, defaults),
-            staff=rates.staff,
-            staff_pay=rates.staff_pay,
-            utilisation=rates.utilisation,
-        )
+    return OwnedSystem(
+        equipment={name: price for name, price in bought.items() if name not in SERVICES},
+        services={name: price for name, price in bought.items() if name in SERVICES},
+        residual_share=rates.residual,
+        discount_rate=rates.discount_rate,
+        lifetime=rates.lifetime,
+        yearly={
+            line: share.si * YEAR * sum(bought.get(name, 0.0) for name in SUPPORTED)
+            for line, share in rates.defaults.yearly_shares.items()
+        },
+        power=facility_power(power, rates.pue),
+        electricity_price=rates.electricity,
+        demand_power=rates.demand_power,
+        demand_price=rates.demand_price,
+        reserved_power=hardware.entry.power_max.value * hardware.count,
+        space_price=in_dollars(rates.defaults.colocation, rates.defaults),
+        staff=rates.staff,
+        staff_pay=rates.staff_pay,
+        utilisation=rates.utilisation,
     )
-    optional = {"power", "space", "staff", *YEARLY_SHARES}
-    return {name: value for name, value in lines.items() if name not in optional or name in include}
+
+
+OPTIONAL = {"power": "power", "idle_power": "power"} | {
+    name: name for name in ("space", "staff", *YEARLY_SHARES)
+}
+"""Line of the cost of ownership that may be left out → the part of the basis that it belongs to."""
+
+
+def included(lines: Mapping[str, Floats], rates: DollarPrices) -> dict[str, Floats]:
+    """Return the lines of an owned system that its basis includes."""
+    return {
+        name: value
+        for name, value in lines.items()
+        if name not in OPTIONAL or OPTIONAL[name] in rates.include
+    }
 
 
 def basis_of(rates: DollarPrices, currency: str, catalog: Catalog) -> dict[str, JsonValue]:
