@@ -272,7 +272,8 @@ INSIDE_NODE = re.compile(r"within|HSDP|hybrid.?shard|inside the VM", re.IGNORECA
 """Texts of states that are sharded over the devices of one machine alone."""
 OFFLOAD_COLUMNS = ("zero", "recompute", "software", "precision", "model_name", "notes")
 OFFLOAD = re.compile(
-    r"(?<!no )(?<!without )(?<!activation )(?:optimi[sz]er|cpu|host|zero)[ _-]*off-?load|off-?load(?:ed|ing)? (?:the |of )*optimi[sz]er|zero-?infinity",
+    r"(?<!no )(?<!without )(?<!activation )(?:optimi[sz]er|cpu|host|zero[ _-]*[1-3]?)[ _,+-]*off-?load"
+    r"|off-?load(?:ed|ing)? (?:the |of )*optimi[sz]er|zero-?infinity",
     re.IGNORECASE,
 )
 """Optimizers that the host updates, in whatever column a row says it."""
