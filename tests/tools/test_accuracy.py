@@ -33,6 +33,7 @@ from app.features.accuracy.predictions import (
     read_predictions,
     reason_texts,
 )
+from tests.conftest import ROOT
 from tools.accuracy import (
     accuracy_document,
     accuracy_sentence,
@@ -46,8 +47,6 @@ from tools.markdown import number, percent, table, whole_percent
 from tools.methodology import read_constants, refreshed
 from tools.predictions import predictions_of, predictions_text
 from tools.readme import REQUEST, with_answers
-
-ROOT = Path(__file__).parents[2]
 
 DATA = ROOT / "data"
 

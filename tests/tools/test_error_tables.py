@@ -10,7 +10,7 @@ from app.estimating.context import SizingContext
 from app.estimating.nearest import NAMED, PRESUMED, family_error, load_family_errors
 from app.estimating.validation.run import read_rows, summary, validate
 from app.features.accuracy.predictions import read_predictions
-from tests.sizing.asking import DATA, sizing_context
+from tests.conftest import DATA, sizing_context
 from tools.error_tables import errors_table, left_out_table
 from tools.evidence import in_headline, with_default_software
 
