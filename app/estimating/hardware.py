@@ -243,6 +243,9 @@ class HardwareFinder:
         nearby = self.catalog.domain_devices(entry.id)
         if nearby > entry.devices_per_machine:
             devices_per_node = min(nearby, devices)
+        elif self.catalog.machine(entry.id, None).intra is not Intra.PCIE:
+            # More than a machine holds were several, whatever the row calls a node.
+            devices_per_node = min(devices_per_node, entry.devices_per_machine)
         return self._gpu(entry, devices_per_node, self.catalog.fabric(fabric, ports), bridged=bridged)
 
     def network(
