@@ -198,6 +198,10 @@ class Alternative:
     power: Uncertain | None = None
     """Power at the site while training; None where nothing is drawn from the customer's site. [W]"""
     price: DecisivePrice | None = None
+    purchase_share: float = 1.0
+    """Share of the purchase that is proportional to that price."""
+    run_share: float = 1.0
+    """Share of the cost of one run that is proportional to it."""
     published: bool = False
     """Whether it is a published figure, which cannot be bought."""
     on_sale: bool = True

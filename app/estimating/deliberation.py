@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.engine.cost.outlay import paid_hours
 from app.engine.records import Floats
+from app.engine.uncertainty import band, probability_less
 from app.engine.units import HOUR, YEAR
 from app.estimating.decision import (
     Alternative,
@@ -28,7 +30,7 @@ from app.estimating.decision import (
 )
 from app.estimating.decision_words import sentences
 from app.estimating.outlay import Uncertain
-from app.estimating.ranges import SAMPLES, quantity, significant
+from app.estimating.ranges import SAMPLES, quantity
 from app.estimating.schema import Quantity
 
 SAME = 0.05
@@ -39,19 +41,29 @@ SURE = 0.8
 """Share of paired samples from which a difference counts as sure."""
 LOWEST, HIGHEST = 0.1, 10.0
 """Least and largest factor on a price that is tried."""
+PRICES = 24
+"""Prices that are tried between today's and the last."""
 HALVINGS = 20
+GROWTH = 1.5
+"""Factor between numbers of runs that are tried, beside those at which an option drops out."""
+
+Flags = NDArray[np.bool_]
+Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """Alternatives as arrays over options and samples; unknown amounts are infinite."""
+    """Alternatives as arrays over options and samples.
 
-    alternatives: Sequence[Alternative]
+    An unknown time, purchase or cost of a run is infinite; parts of an unknown outlay are 0.
+    """
+
     seconds: Floats
     time: Floats
     purchase: Floats
     """0 for what is rented."""
     purchase_samples: Floats
+    run: Floats
     run_samples: Floats
     power_samples: Floats
     term: Floats
@@ -63,164 +75,219 @@ class Columns:
     commitment: Floats
     committed: Floats
     committed_samples: Floats
-    owned: NDArray[np.bool_]
-    priced: NDArray[np.bool_]
-    candidate: NDArray[np.bool_]
+    outlay_share: Floats
+    purchase_share: Floats
+    run_share: Floats
+    owned: Flags
+    fits: Flags
+    priced: Flags
+    candidate: Flags
     """Whether an option may be recommended if it meets everything."""
 
     @classmethod
-    def of(cls, alternatives: Sequence[Alternative], term: float) -> Columns:
+    def of(cls, alternatives: Sequence[Alternative], term: float) -> Self:
         """Return the columns of alternatives; those without a price are held against a term. [s]"""
 
-        def central(amounts: Sequence[Uncertain | None], missing: float = math.inf) -> Floats:
+        def central(amounts: Sequence[Uncertain | None], missing: float) -> Floats:
             return np.array([missing if amount is None else amount[0] for amount in amounts], dtype=float)
 
-        def sampled(amounts: Sequence[Uncertain | None], missing: float = math.inf) -> Floats:
+        def sampled(amounts: Sequence[Uncertain | None], missing: float) -> Floats:
             rows = [np.broadcast_to(missing if amount is None else amount[1], SAMPLES) for amount in amounts]
             return np.array(rows, dtype=float).reshape(-1, SAMPLES)
 
-        def parts(name: str) -> list[Uncertain | None]:
-            return [None if each.outlay is None else getattr(each.outlay, name) for each in alternatives]
-
-        times = [each.time for each in alternatives]
+        outlays = [each.outlay for each in alternatives]
+        fixed = [None if outlay is None else outlay.fixed for outlay in outlays]
+        hourly = [None if outlay is None else outlay.hourly for outlay in outlays]
+        committed = [None if outlay is None else outlay.committed for outlay in outlays]
+        times, runs = [each.time for each in alternatives], [each.run for each in alternatives]
         purchases = [each.purchase for each in alternatives]
         owned = np.array([each.owned for each in alternatives], dtype=bool)
-        priced = np.array([each.outlay is not None for each in alternatives], dtype=bool)
-        terms = [term if each.outlay is None else each.outlay.term for each in alternatives]
-        commitments = [0.0 if each.outlay is None else each.outlay.commitment for each in alternatives]
+        fits = np.array([time is not None for time in times], dtype=bool)
+        priced = np.array([outlay is not None for outlay in outlays], dtype=bool)
+        offered = np.array([each.on_sale and not each.published for each in alternatives], dtype=bool)
         return cls(
-            alternatives=alternatives,
-            seconds=central(times),
-            time=sampled(times),
-            purchase=np.where(owned, central(purchases), 0.0),
-            purchase_samples=sampled(purchases),
-            run_samples=sampled([each.run for each in alternatives]),
+            seconds=central(times, math.inf),
+            time=sampled(times, math.inf),
+            purchase=np.where(owned, central(purchases, math.inf), 0.0),
+            purchase_samples=sampled(purchases, math.inf),
+            run=central(runs, math.inf),
+            run_samples=sampled(runs, math.inf),
             power_samples=sampled([each.power for each in alternatives], 0.0),
-            term=np.array(terms, dtype=float),
-            fixed=central(parts("fixed")),
-            fixed_samples=sampled(parts("fixed")),
-            hourly=central(parts("hourly")),
-            hourly_samples=sampled(parts("hourly")),
-            commitment=np.array(commitments, dtype=float),
-            committed=central(parts("committed"), 0.0),
-            committed_samples=sampled(parts("committed"), 0.0),
+            term=np.array([term if outlay is None else outlay.term for outlay in outlays], dtype=float),
+            fixed=central(fixed, 0.0),
+            fixed_samples=sampled(fixed, 0.0),
+            hourly=central(hourly, 0.0),
+            hourly_samples=sampled(hourly, 0.0),
+            commitment=np.array([0.0 if outlay is None else outlay.commitment for outlay in outlays]),
+            committed=central(committed, 0.0),
+            committed_samples=sampled(committed, 0.0),
+            outlay_share=np.array([0.0 if outlay is None else outlay.price_share for outlay in outlays]),
+            purchase_share=np.array([each.purchase_share for each in alternatives], dtype=float),
+            run_share=np.array([each.run_share for each in alternatives], dtype=float),
             owned=owned,
+            fits=fits,
             priced=priced,
-            candidate=priced & np.array([each.on_sale and not each.published for each in alternatives]),
+            candidate=priced & fits & offered,
         )
 
-    def outlay(self, runs: float, price: Floats | float = 1.0) -> tuple[Floats, Floats]:
-        """Return central outlays and their samples, at factors on the price of each option's system."""
-        share = np.array(
-            [0.0 if each.outlay is None else each.outlay.price_share for each in self.alternatives]
+    def of_some(self, indices: Whole) -> Self:
+        return type(self)(**{entry.name: getattr(self, entry.name)[indices] for entry in fields(self)})
+
+    def outlay(self, runs: float) -> Floats:
+        """Return central outlays; infinite where unknown."""
+        hours = np.where(self.fits, self.seconds, 0.0) * (runs / HOUR)
+        money = self.fixed + self.hourly * hours
+        if self.commitment.any():
+            money += paid_hours(hours, self.commitment) * self.committed
+        return np.where(self.priced & self.fits, money, np.inf)
+
+    def outlay_samples(self, runs: float | Whole, among: Whole | slice = slice(None)) -> Floats:
+        """Return the samples of outlays, of one number of runs or of one for each of the options."""
+        known = (self.priced & self.fits)[among, None]
+        hours = np.where(known, self.time[among], 0.0) * (np.asarray(runs)[..., None] / HOUR)
+        money = self.fixed_samples[among] + self.hourly_samples[among] * hours
+        commitment = self.commitment[among, None]
+        if commitment.any():
+            money += paid_hours(hours, commitment) * self.committed_samples[among]
+        return np.where(known, money, np.inf)
+
+    def at_price(self, systems: Flags, factor: float) -> Self:
+        """Return the columns with the price of some systems at a factor of today's."""
+
+        def grown(share: Floats | float, among: Flags) -> Floats:
+            return np.where(systems & among, 1.0 + (factor - 1.0) * share, 1.0)
+
+        everything = np.ones_like(self.owned)
+        purchase, run = grown(self.purchase_share, self.owned), grown(self.run_share, everything)
+        bought, rented = grown(self.outlay_share, self.owned), grown(self.outlay_share, ~self.owned)
+        committed = grown(1.0, everything)
+        return replace(
+            self,
+            purchase=self.purchase * purchase,
+            purchase_samples=self.purchase_samples * purchase[:, None],
+            run_samples=self.run_samples * run[:, None],
+            fixed=self.fixed * bought,
+            fixed_samples=self.fixed_samples * bought[:, None],
+            hourly=self.hourly * rented,
+            hourly_samples=self.hourly_samples * rented[:, None],
+            committed=self.committed * committed,
+            committed_samples=self.committed_samples * committed[:, None],
         )
-        factor = np.broadcast_to(np.asarray(price, dtype=float), share.shape)
-        changed = 1.0 + (factor - 1.0) * share
-        fixed, rent = np.where(self.owned, changed, 1.0), np.where(self.owned, 1.0, changed)
-        with np.errstate(invalid="ignore"):
-            hours = np.where(np.isfinite(self.seconds), self.seconds, 0.0) * (runs / HOUR)
-            sampled = np.where(np.isfinite(self.time), self.time, 0.0) * (runs / HOUR)
-            paid = paid_hours(hours, self.commitment) * self.committed * factor
-            paid_samples = paid_hours(sampled, self.commitment[:, None]) * self.committed_samples
-            central = (
-                np.where(self.commitment > 0, paid, 0.0) + fixed * self.fixed + rent * self.hourly * hours
-            )
-            samples = (
-                np.where(self.commitment[:, None] > 0, paid_samples * factor[:, None], 0.0)
-                + fixed[:, None] * self.fixed_samples
-                + (rent[:, None] * self.hourly_samples) * sampled
-            )
-        unknown = ~(self.priced & np.isfinite(self.seconds))
-        return np.where(unknown, np.inf, central), np.where(unknown[:, None], np.inf, samples)
+
+    def leading(self, eligible: Flags, outlay: Floats, samples: Callable[[Whole], Floats]) -> list[int]:
+        """Return the recommended option and those that tie with the least outlay, the recommended first.
+
+        ``samples`` gives the outlays of some options, which only the doubtful need.
+        """
+        indices = np.flatnonzero(eligible)
+        if not indices.size:
+            return []
+        money = outlay[indices]
+        cheapest = float(money.min())
+        near = indices[(money < cheapest * (1.0 + NEAR)) | (money <= cheapest)]
+        if near.size > 1 and cheapest > 0:
+            least = near[np.lexsort((self.seconds[near], self.purchase[near], outlay[near]))[0]]
+            same = outlay[near] / cheapest - 1.0 < SAME
+            doubtful = near[~same]
+            if doubtful.size:
+                drawn = samples(np.append(doubtful, least))
+                same[~same] = (drawn[:-1] > drawn[-1]).mean(axis=1) < SURE
+            near = near[same]
+        order = np.lexsort((outlay[near], self.seconds[near], self.purchase[near]))
+        return [int(index) for index in near[order]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Weighing:
-    """Options under one question, for a number of runs at the given prices."""
+    """Options under one question, for a number of runs."""
 
     columns: Columns
     question: DecisionQuestion
     runs: int
-    outlay: Floats
-    outlay_samples: Floats
-    within: Mapping[Reason, NDArray[np.bool_]]
-    """Samples that meet each limit, by the reason of not meeting it."""
-    share: Floats
-    """Share of samples that meet every limit."""
-    meets: NDArray[np.bool_]
-    eligible: NDArray[np.bool_]
-    leading: Sequence[int]
-    """The recommended option, then those that tie with it by outlay; empty for none."""
+
+    @cached_property
+    def outlay(self) -> Floats:
+        return self.columns.outlay(self.runs)
+
+    @cached_property
+    def outlay_samples(self) -> Floats:
+        return self.columns.outlay_samples(self.runs)
+
+    @cached_property
+    def budgeted(self) -> Floats:
+        """Samples of what the budget has to pay; infinite for a purchase of what is rented."""
+        columns, kind = self.columns, self.question.budget_kind
+        if kind == "term":
+            return self.outlay_samples
+        if kind == "run":
+            return columns.run_samples
+        if kind == "purchase":
+            return columns.purchase_samples
+        return np.where(columns.owned[:, None], columns.purchase_samples, columns.run_samples)
+
+    @cached_property
+    def within(self) -> Mapping[Reason, Flags]:
+        """Samples that meet each limit, by the reason of not meeting it."""
+        columns, question = self.columns, self.question
+        within: dict[Reason, Flags] = {}
+        if question.deadline_s is not None:
+            within["too_late"] = columns.time <= question.deadline_s
+        if question.budget is not None:
+            within["over_budget"] = self.budgeted <= question.budget
+        if question.power_w is not None:
+            within["over_power"] = columns.power_samples <= question.power_w
+        return within
+
+    def within_all(self, besides: Reason | None = None) -> Flags:
+        """Return the samples that meet every limit, or every other."""
+        kept: Flags = np.broadcast_to(self.columns.fits[:, None], self.columns.time.shape)
+        for reason, samples in self.within.items():
+            if reason != besides:
+                kept = kept & samples
+        return kept
+
+    @cached_property
+    def share(self) -> Floats:
+        """Share of samples that meet every limit."""
+        shares: Floats = self.within_all().mean(axis=1)
+        return shares
+
+    @cached_property
+    def often_enough(self) -> Flags:
+        return self.share >= self.question.probability - ROUNDING
+
+    @cached_property
+    def capable(self) -> Flags:
+        """Whether an option fits and does the runs within the term."""
+        columns = self.columns
+        return columns.fits & (self.runs * columns.seconds <= columns.term)
+
+    @cached_property
+    def meets(self) -> Flags:
+        return self.capable & self.often_enough if self.question.limited else self.capable
+
+    @cached_property
+    def eligible(self) -> Flags:
+        return self.meets & self.columns.candidate
+
+    @cached_property
+    def leading(self) -> Sequence[int]:
+        """The recommended option, then those that tie with it by outlay; empty for none."""
+        return self.leading_of(self.eligible)
 
     @property
     def recommended(self) -> int | None:
         return self.leading[0] if self.leading else None
 
-
-def within_limits(
-    columns: Columns, question: DecisionQuestion, outlay_samples: Floats
-) -> dict[Reason, NDArray[np.bool_]]:
-    """Return the samples in which each option meets each limit."""
-    within: dict[Reason, NDArray[np.bool_]] = {}
-    if question.deadline_s is not None:
-        within["too_late"] = columns.time <= question.deadline_s
-    if question.budget is not None:
-        within["over_budget"] = budgeted(columns, question, outlay_samples) <= question.budget
-    if question.power_w is not None:
-        within["over_power"] = columns.power_samples <= question.power_w
-    return within
+    def leading_of(self, eligible: Flags) -> list[int]:
+        """Return what would lead if other options were eligible."""
+        return self.columns.leading(
+            eligible, self.outlay, lambda some: self.columns.outlay_samples(self.runs, some)
+        )
 
 
-def budgeted(columns: Columns, question: DecisionQuestion, outlay_samples: Floats) -> Floats:
-    """Return the samples of what the budget has to pay; infinite for a purchase of what is rented."""
-    if question.budget_kind == "term":
-        return outlay_samples
-    if question.budget_kind == "run":
-        return columns.run_samples
-    if question.budget_kind == "purchase":
-        return columns.purchase_samples
-    return np.where(columns.owned[:, None], columns.purchase_samples, columns.run_samples)
-
-
-def weigh(columns: Columns, question: DecisionQuestion, runs: int, price: Floats | float = 1.0) -> Weighing:
-    """Weigh options by the rule: least outlay, ties by purchase and then by time."""
-    outlay, samples = columns.outlay(runs, price)
-    within = within_limits(columns, question, samples)
-    together = np.isfinite(columns.time)
-    for kept in within.values():
-        together = together & kept
-    share = together.mean(axis=1)
-    fits = np.isfinite(columns.seconds)
-    capacity = fits & (runs * np.where(fits, columns.seconds, 0.0) <= columns.term)
-    meets = capacity & ((share >= question.probability - 1e-12) if question.limited else True)
-    eligible = meets & columns.candidate
-    return Weighing(
-        columns=columns,
-        question=question,
-        runs=runs,
-        outlay=outlay,
-        outlay_samples=samples,
-        within=within,
-        share=share,
-        meets=meets,
-        eligible=eligible,
-        leading=leading(columns, outlay, samples, eligible),
-    )
-
-
-def leading(columns: Columns, outlay: Floats, samples: Floats, eligible: NDArray[np.bool_]) -> list[int]:
-    """Return the recommended option and those that tie with the least outlay, the recommended first."""
-    indices = np.flatnonzero(eligible)
-    if not indices.size:
-        return []
-    least = int(
-        indices[np.lexsort((columns.seconds[indices], columns.purchase[indices], outlay[indices]))[0]]
-    )
-    higher = outlay[indices] / outlay[least] - 1.0 if outlay[least] > 0 else outlay[indices] - outlay[least]
-    surely = (samples[indices] > samples[least]).mean(axis=1) >= SURE
-    tied = indices[(indices == least) | (higher < SAME) | ((higher < NEAR) & ~surely)]
-    order = np.lexsort((outlay[tied], columns.seconds[tied], columns.purchase[tied]))
-    return [int(index) for index in tied[order]]
+ROUNDING = 1e-12
+"""Share of samples that is taken for rounding."""
 
 
 def demanded_runs(columns: Columns, question: DecisionQuestion, term: float) -> int:
@@ -228,25 +295,24 @@ def demanded_runs(columns: Columns, question: DecisionQuestion, term: float) -> 
     demand = question.demand
     if demand.runs is not None:
         return int(demand.runs)
-    known = columns.term[columns.priced]
-    span = float(known[0]) if known.size else term
+    span = float(columns.term[columns.priced].max(initial=0.0)) or term
     if demand.runs_per_year is not None:
         return max(1, math.ceil(demand.runs_per_year * span / YEAR - 1e-9))
     # A budget for the term depends on the runs, so it is held against them afterwards.
     open_question = (
         question.model_copy(update={"budget": None}) if question.budget_kind == "term" else question
     )
-    weighed = weigh(columns, open_question, 1)
-    for pool in (weighed.eligible, columns.candidate & np.isfinite(columns.seconds)):
+    hourly = columns.hourly + columns.committed
+    for pool in (Weighing(columns, open_question, 1).eligible, columns.candidate):
         owned, rented = np.flatnonzero(pool & columns.owned), np.flatnonzero(pool & ~columns.owned)
         if owned.size:
             index = owned[np.lexsort((columns.seconds[owned], columns.purchase[owned]))[0]]
         elif rented.size:
-            index = rented[np.lexsort((columns.seconds[rented], columns.hourly[rented]))[0]]
+            index = rented[np.lexsort((columns.seconds[rented], hourly[rented]))[0]]
         else:
             continue
-        seconds = float(columns.seconds[index])
-        return max(1, math.floor((demand.utilisation or 0.0) * span / seconds + 1e-9))
+        busy = (demand.utilisation or 0.0) * float(columns.term[index])
+        return max(1, math.floor(busy / float(columns.seconds[index]) + 1e-9))
     return 1
 
 
@@ -254,296 +320,309 @@ def decision_of(alternatives: Sequence[Alternative], question: DecisionQuestion,
     """Return the decision over options; ``term`` is the usual one, for options without a price. [s]"""
     columns = Columns.of(alternatives, term)
     runs = demanded_runs(columns, question, term)
-    weighed = weigh(columns, question, runs)
-    return Deliberation(weighed).decision
+    return Deliberation(alternatives, Weighing(columns, question, runs)).decision
 
 
 @dataclass(frozen=True, eq=False)
 class Deliberation:
-    """What follows from options that are weighed."""
+    """What follows from options that are weighed. A change of one input leaves the others as they are."""
 
+    alternatives: Sequence[Alternative]
     weighed: Weighing
 
     @property
     def columns(self) -> Columns:
         return self.weighed.columns
 
-    @property
-    def alternatives(self) -> Sequence[Alternative]:
-        return self.columns.alternatives
-
     @cached_property
     def decision(self) -> Decision:
         weighed = self.weighed
-        chosen = weighed.recommended
         decision = Decision(
             question=weighed.question,
             runs=weighed.runs,
-            recommended=None if chosen is None else self.alternatives[chosen].id,
+            recommended=self._named(weighed.recommended),
             tied=[self.alternatives[index].id for index in weighed.leading[1:]],
             margin=self.margin,
-            options=[self.option(index) for index in range(len(self.alternatives))],
+            options=self.options,
             nearest=self.nearest,
             overturned_by=self.overturned_by,
         )
         return decision.model_copy(update={"sentences": sentences(decision, self.alternatives)})
 
-    def option(self, index: int) -> DecisionOption:
-        weighed, columns, each = self.weighed, self.columns, self.alternatives[index]
-        currency, fits = weighed.question.currency, each.time is not None
+    def _named(self, index: int | None) -> str | None:
+        return None if index is None else self.alternatives[index].id
 
-        def amount(known: Uncertain | None) -> Quantity | None:
-            return None if known is None else quantity(*known, currency)
+    @property
+    def options(self) -> list[DecisionOption]:
+        weighed, columns, currency = self.weighed, self.columns, self.weighed.question.currency
+        bought = columns.owned & np.isfinite(columns.purchase)
+        time = _quantities(columns.seconds, columns.time, "s", columns.fits)
+        outlay = _quantities(weighed.outlay, weighed.outlay_samples, currency, columns.priced & columns.fits)
+        purchase = _quantities(columns.purchase, columns.purchase_samples, currency, bought)
+        run = _quantities(columns.run, columns.run_samples, currency, columns.fits & np.isfinite(columns.run))
+        shares = {reason: samples.mean(axis=1) for reason, samples in weighed.within.items()}
+        return [
+            DecisionOption(
+                id=each.id,
+                meets=bool(weighed.meets[index]),
+                probability=(
+                    float(weighed.share[index])
+                    if weighed.question.limited and each.time is not None
+                    else None
+                ),
+                time=time[index],
+                outlay=outlay[index],
+                purchase=purchase[index],
+                run=run[index],
+                idle_share=(
+                    each.outlay.idle_share(each.time[0], weighed.runs)
+                    if each.outlay is not None and each.time is not None
+                    else None
+                ),
+                why_not=self._why_not(index, shares),
+            )
+            for index, each in enumerate(self.alternatives)
+        ]
 
-        outlay = None
-        if columns.priced[index] and fits:
-            outlay = quantity(float(weighed.outlay[index]), weighed.outlay_samples[index], currency)
-        idle = None
-        if each.owned and fits and each.outlay is not None and each.time is not None:
-            idle = each.outlay.idle_share(each.time[0], weighed.runs)
-        return DecisionOption(
-            id=each.id,
-            meets=bool(weighed.meets[index]),
-            probability=float(weighed.share[index]) if weighed.question.limited and fits else None,
-            time=None if each.time is None else quantity(*each.time, "s"),
-            outlay=outlay,
-            purchase=amount(each.purchase),
-            run=amount(each.run) if fits else None,
-            idle_share=idle,
-            why_not=self.why_not(index),
-        )
-
-    def why_not(self, index: int) -> Reason | None:
+    def _why_not(self, index: int, shares: Mapping[Reason, Floats]) -> Reason | None:
         """Return the first reason for which an option is not recommended."""
         weighed, each = self.weighed, self.alternatives[index]
         if each.time is None:
             return "does_not_fit"
         if index in weighed.leading:
             return None
-        asked = weighed.question.probability - 1e-12
-        shares = {reason: float(kept[index].mean()) for reason, kept in weighed.within.items()}
-        if each.outlay is None:
-            # Without a price no budget is met; what is published or has no price is said as such.
-            shares.pop("over_budget", None)
-        missed = next((reason for reason, share in shares.items() if share < asked), None)
-        if missed is None and shares and each.outlay is not None and weighed.share[index] < asked:
-            missed = min(shares.items(), key=lambda entry: entry[1])[0]
+        priced = each.outlay is not None
+        # What has no price is said to have none, or to be published, not to be too dear.
+        alone = {reason: float(share[index]) for reason, share in shares.items()}
+        together = float(weighed.share[index])
+        if not priced and alone.pop("over_budget", None) is not None:
+            together = float(weighed.within_all("over_budget")[index].mean())
+        asked = weighed.question.probability - ROUNDING
+        missed = next((reason for reason, share in alone.items() if share < asked), None)
+        if missed is None and alone and together < asked:
+            missed = min(alone.items(), key=lambda entry: entry[1])[0]
         if missed is not None:
             return missed
-        if weighed.runs * each.time[0] > self.columns.term[index]:
+        if not weighed.capable[index]:
             return "no_capacity"
         if each.published:
             return "published"
-        if each.outlay is None:
+        if not priced:
             return "no_price"
         return "costs_more" if each.on_sale else "not_on_sale"
 
     @cached_property
     def margin(self) -> DecisionMargin | None:
         weighed, chosen = self.weighed, self.weighed.recommended
-        others = [int(index) for index in np.flatnonzero(weighed.eligible) if index != chosen]
-        if chosen is None or not others:
+        others = np.flatnonzero(weighed.eligible)
+        others = others[others != chosen]
+        if chosen is None or not others.size or not weighed.outlay[chosen] > 0:
             return None
-        other = min(others, key=lambda index: (weighed.outlay[index], self.columns.seconds[index]))
+        order = np.lexsort((self.columns.seconds[others], weighed.outlay[others]))
+        other = int(others[order[0]])
         mine, theirs = weighed.outlay_samples[chosen], weighed.outlay_samples[other]
-        ahead = float(np.mean(mine < theirs) + 0.5 * np.mean(mine == theirs))
-        central = (
-            float(weighed.outlay[other] / weighed.outlay[chosen] - 1.0) if weighed.outlay[chosen] else 0.0
-        )
-        drawn = theirs / np.where(mine == 0, 1.0, mine) - 1.0
+        central = float(weighed.outlay[other] / weighed.outlay[chosen] - 1.0)
         return DecisionMargin(
-            over=self.alternatives[other].id, share=quantity(central, drawn, "1"), probability=ahead
+            over=self.alternatives[other].id,
+            share=quantity(central, theirs / mine - 1.0, "1"),
+            probability=float(probability_less(mine, theirs)),
         )
 
     @cached_property
     def nearest(self) -> NearestAnswers | None:
         """Return what would work where nothing is recommended; None where nothing fits."""
-        if self.weighed.recommended is not None or not np.isfinite(self.columns.seconds).any():
+        weighed = self.weighed
+        if weighed.recommended is not None or not self.columns.fits.any():
             return None
-        return NearestAnswers(date=self._date(), money=self._money(), work=self._work())
+        question, answers = weighed.question, NearestAnswers()
+        date = self._nearest("too_late", self.columns.time) if question.deadline_s is not None else None
+        if date is not None:
+            answers = answers.model_copy(update={"date": NearestDate(id=date[0], deadline_s=date[1])})
+        money = self._nearest("over_budget", weighed.budgeted) if question.budget is not None else None
+        if money is not None:
+            answers = answers.model_copy(update={"money": NearestMoney(id=money[0], budget=money[1])})
+        most = int(self.most_runs.max(initial=0))
+        if most > 0:
+            found = self._named(self._at_runs(most)) or ""
+            answers = answers.model_copy(update={"work": NearestWork(id=found, runs=most)})
+        return answers
 
-    def _others(self, reason: Reason) -> NDArray[np.bool_]:
-        """Return the samples in which everything but one limit is met, of options that could be chosen."""
-        weighed, columns = self.weighed, self.columns
-        fits = np.isfinite(columns.seconds)
-        capacity = weighed.runs * np.where(fits, columns.seconds, 0.0) <= columns.term
-        kept = np.isfinite(columns.time) & (columns.candidate & fits & capacity)[:, None]
-        for other, samples in weighed.within.items():
-            if other != reason:
-                kept = kept & samples
-        return kept
-
-    def _least(self, values: Floats, allowed: NDArray[np.bool_]) -> tuple[int, float] | None:
-        """Return the option with the least limit that enough samples keep, and that limit."""
-        needed = math.ceil(self.weighed.question.probability * SAMPLES - 1e-9)
-        ordered = np.sort(np.where(allowed, values, np.inf), axis=1)[:, needed - 1]
-        index = int(np.argmin(ordered))
-        return (index, rounded_up(float(ordered[index]))) if np.isfinite(ordered[index]) else None
-
-    def _date(self) -> NearestDate | None:
-        if self.weighed.question.deadline_s is None:
+    def _nearest(self, reason: Reason, amounts: Floats) -> tuple[str, float] | None:
+        """Return the option that would be recommended under the least limit under which one is."""
+        limits = self._least_limits(reason, amounts)
+        least = float(limits.min(initial=np.inf))
+        if not math.isfinite(least):
             return None
-        found = self._least(self.columns.time, self._others("too_late"))
-        return found and NearestDate(id=self.alternatives[found[0]].id, deadline_s=found[1])
+        return self.alternatives[self.weighed.leading_of(limits <= least)[0]].id, least
 
-    def _money(self) -> NearestMoney | None:
-        question = self.weighed.question
-        if question.budget is None:
-            return None
-        amounts = budgeted(self.columns, question, self.weighed.outlay_samples)
-        found = self._least(amounts, self._others("over_budget"))
-        return found and NearestMoney(id=self.alternatives[found[0]].id, budget=found[1])
+    def _least_limits(self, reason: Reason, amounts: Floats) -> Floats:
+        """Return the least limit under which each option could be chosen; infinite for none."""
+        weighed = self.weighed
+        possible = (self.columns.candidate & weighed.capable)[:, None] & weighed.within_all(reason)
+        needed = math.ceil(weighed.question.probability * SAMPLES - 1e-9)
+        limits: Floats = np.sort(np.where(possible, amounts, np.inf), axis=1)[:, needed - 1]
+        return limits
 
-    def _work(self) -> NearestWork | None:
-        """Return the option that does the most runs within all limits, if fewer runs help at all."""
-        columns, question, least, most = self.columns, self.weighed.question, 0, self.weighed.runs
-        chosen: int | None = None
-        while most - least > 1:
+    @cached_property
+    def most_runs(self) -> Whole:
+        """The most runs for which each option could be chosen; 0 for none."""
+        columns, weighed, question = self.columns, self.weighed, self.weighed.question
+        whole = np.floor(columns.term / columns.seconds)
+        whole += (whole + 1) * columns.seconds <= columns.term
+        whole -= whole * np.where(columns.fits, columns.seconds, 0.0) > columns.term
+        most = np.where(columns.candidate, whole, 0.0).astype(np.int64)
+        if question.budget is None or question.budget_kind != "term":
+            return np.where(weighed.often_enough, most, 0) if question.limited else most
+        others = weighed.within_all("over_budget")
+        least, most = np.zeros_like(most), most + 1
+        while np.any(most - least > 1):
             middle = (least + most) // 2
-            eligible = weigh(columns, question, middle).eligible
-            if eligible.any():
-                least, chosen = middle, int(np.flatnonzero(eligible)[np.argmin(columns.seconds[eligible])])
-            else:
-                most = middle
-        return None if chosen is None else NearestWork(id=self.alternatives[chosen].id, runs=least)
+            kept = others & (columns.outlay_samples(middle) <= question.budget)
+            enough = kept.mean(axis=1) >= question.probability - ROUNDING
+            least, most = np.where(enough, middle, least), np.where(enough, most, middle)
+        return least
+
+    def _at_runs(self, runs: int) -> int | None:
+        """Return what is recommended for another number of runs."""
+        columns = self.columns
+        return next(
+            iter(
+                columns.leading(
+                    self.most_runs >= runs,
+                    columns.outlay(runs),
+                    lambda some: columns.outlay_samples(runs, some),
+                )
+            ),
+            None,
+        )
 
     @cached_property
     def overturned_by(self) -> list[Overturn]:
         chosen = self.weighed.recommended
         if chosen is None:
             return []
-        found = [self._runs(chosen)]
-        found += [self._price(chosen, upwards=True)]
+        ids = [each.id for each in self.alternatives]
+        found = [self._runs(chosen), self._price(chosen, HIGHEST)]
         if self.margin is not None:
-            ids = [each.id for each in self.alternatives]
-            found += [self._price(ids.index(self.margin.over), upwards=False)]
-        found += self._deadlines(chosen)
+            found.append(self._price(ids.index(self.margin.over), LOWEST))
+        found += [self._earlier(chosen), self._later(chosen)]
         return [overturn for overturn in found if overturn is not None]
-
-    def _named(self, index: int | None) -> str | None:
-        return None if index is None else self.alternatives[index].id
 
     def _runs(self, chosen: int) -> Overturn | None:
         """Return the runs from which buying takes the place of renting, or the other way round."""
-        weighed, columns = self.weighed, self.columns
-        meeting = weighed.meets & columns.priced
+        columns, runs = self.columns, self.weighed.runs
+        meeting = self.weighed.meets & columns.priced
         if not ((meeting & columns.owned).any() and (meeting & ~columns.owned).any()):
             return None
 
-        def other(runs: int) -> int | None:
+        def other(tried: int) -> int | None:
             """Return what is recommended for a number of runs, if it is paid in the other way."""
-            index = weigh(columns, weighed.question, runs).recommended
+            index = self._at_runs(tried)
             return index if index is not None and columns.owned[index] != columns.owned[chosen] else None
 
-        if columns.owned[chosen]:
-            at = _boundary(weighed.runs, 1, other)
-        else:
-            longest = float(np.max(columns.term[meeting] / columns.seconds[meeting]))
-            at = _boundary(weighed.runs, max(math.floor(longest), weighed.runs), other)
-        if at is None:
-            return Overturn(input="demand.runs", at=None, then=None)
-        return Overturn(input="demand.runs", at=Quantity.exact(float(at), "1"), then=self._named(other(at)))
+        # The options that can be chosen change with the runs at these numbers only, and between two of them
+        # the more work the better is owning.
+        last = int(self.most_runs.max())
+        steps = math.ceil(math.log(max(last, 2), GROWTH))
+        marks = {math.floor(GROWTH**step) for step in range(steps)} | {
+            int(most) + more for most in np.unique(self.most_runs) for more in (0, 1)
+        }
+        fewer = sorted((mark for mark in marks if 1 <= mark < runs), reverse=True)
+        more = sorted(mark for mark in marks if runs < mark <= last)
+        for way in (fewer, more) if columns.owned[chosen] else (more, fewer):
+            at = _first(other, runs, way)
+            if at is not None:
+                return Overturn(
+                    input="demand.runs", at=Quantity.exact(float(at), "1"), then=self._named(other(at))
+                )
+        return Overturn(input="demand.runs", at=None, then=None)
 
-    def _price(self, index: int, *, upwards: bool) -> Overturn | None:
+    def _price(self, index: int, end: float) -> Overturn | None:
         """Return the price of an option's system from which another option is recommended."""
-        weighed, price = self.weighed, self.alternatives[index].price
+        weighed, columns, price = self.weighed, self.columns, self.alternatives[index].price
         if price is None:
             return None
-        same = [
-            each.price is not None and (each.price.item, each.price.per) == (price.item, price.per)
-            for each in self.alternatives
-        ]
+        same = np.array(
+            [
+                each.price is not None and (each.price.item, each.price.per) == (price.item, price.per)
+                for each in self.alternatives
+            ]
+        )
+        # What is far above the least outlay at prices that stay as they are can never lead.
+        staying = weighed.eligible & ~same
+        reach = weighed.outlay[staying].min(initial=np.inf) * (1.0 + NEAR)
+        pool = np.flatnonzero((staying & (weighed.outlay <= reach)) | (same & columns.candidate))
+        some, systems = columns.of_some(pool), same[pool]
 
-        def changed(ratio: float) -> Weighing:
-            factors = np.where(same, ratio, 1.0)
-            return weigh(self._repriced(factors), weighed.question, weighed.runs, factors)
+        def then(logarithm: float) -> int | None:
+            priced = some.at_price(systems, math.exp(logarithm))
+            found = Weighing(priced, weighed.question, weighed.runs).recommended
+            return None if found is None else int(pool[found])
 
-        end = HIGHEST if upwards else LOWEST
-        if changed(end).recommended == weighed.recommended:
-            return Overturn(input=f"price.{self.alternatives[index].id}", at=None, then=None)
-        near, far = 0.0, math.log(end)
+        name, far = f"price.{self.alternatives[index].id}", math.log(end)
+        steps = [far * (step + 1) / PRICES for step in range(PRICES)]
+        changed = next((step for step, tried in enumerate(steps) if then(tried) != weighed.recommended), None)
+        if changed is None:
+            return Overturn(input=name, at=None, then=None)
+        near, far = steps[changed - 1] if changed else 0.0, steps[changed]
         for _ in range(HALVINGS):
             middle = (near + far) / 2.0
-            if changed(math.exp(middle)).recommended == weighed.recommended:
-                near = middle
-            else:
-                far = middle
-        amount = significant(price.price.value * math.exp(far))
-        then = self._named(changed(math.exp(far)).recommended)
-        return Overturn(
-            input=f"price.{self.alternatives[index].id}",
-            at=Quantity.exact(amount, price.price.unit),
-            then=then,
-        )
+            near, far = (middle, far) if then(middle) == weighed.recommended else (near, middle)
+        amount = price.price.value * math.exp(far)
+        return Overturn(input=name, at=Quantity.exact(amount, price.price.unit), then=self._named(then(far)))
 
-    def _repriced(self, factors: Floats) -> Columns:
-        """Return the columns with purchases at other prices of systems."""
-        shares = np.array([each.outlay.price_share if each.outlay else 0.0 for each in self.alternatives])
-        growth = np.where(self.columns.owned, 1.0 + (factors - 1.0) * np.minimum(shares, 1.0), factors)
-        return replace(
-            self.columns,
-            purchase=self.columns.purchase * growth,
-            purchase_samples=self.columns.purchase_samples * growth[:, None],
-            run_samples=self.columns.run_samples * growth[:, None],
-        )
+    @cached_property
+    def _deadlines(self) -> Floats:
+        """Least deadline of each option. [s]"""
+        return self._least_limits("too_late", self.columns.time)
 
-    def _deadlines(self, chosen: int) -> list[Overturn]:
-        """Return the deadlines, tighter and looser, from which another option is recommended."""
-        weighed, columns = self.weighed, self.columns
-        question = weighed.question
-        needed = math.ceil(question.probability * SAMPLES - 1e-9)
-        allowed = np.where(self._others("too_late"), columns.time, np.inf)
-        limits = np.sort(allowed, axis=1)[:, needed - 1]
-        deadline = question.deadline_s or math.inf
+    def _earlier(self, chosen: int) -> Overturn:
+        """Return the deadline below which another option is recommended."""
+        weighed, deadlines = self.weighed, self._deadlines
+        eligible, leading, then = weighed.eligible, weighed.leading, weighed.recommended
+        at = math.inf
+        while then == chosen:
+            # Only without the recommended option or without the least does another lead.
+            least = min(leading, key=lambda index: weighed.outlay[index])
+            at = float(max(deadlines[chosen], deadlines[least]))
+            eligible = eligible & (deadlines < at)
+            leading = weighed.leading_of(eligible)
+            then = leading[0] if leading else None
+        return Overturn(input="deadline_s", at=Quantity.exact(at, "s"), then=self._named(then))
 
-        def then(limit: float) -> int | None:
-            asked = question.model_copy(update={"deadline_s": limit})
-            return weigh(columns, asked, weighed.runs).recommended
-
-        found = []
-        own = float(limits[chosen])
-        if math.isfinite(own):
-            tighter = math.nextafter(own, 0.0)
-            found.append(
-                Overturn(input="deadline_s", at=Quantity.exact(own, "s"), then=self._named(then(tighter)))
-            )
-        looser = np.unique(limits[(limits > deadline) & np.isfinite(limits)])
-        if question.deadline_s is not None and looser.size and then(float(looser[-1])) != chosen:
-            low, high = -1, len(looser) - 1
-            while high - low > 1:
-                middle = (low + high) // 2
-                if then(float(looser[middle])) != chosen:
-                    high = middle
-                else:
-                    low = middle
-            at = rounded_up(float(looser[high]))
-            found.append(Overturn(input="deadline_s", at=Quantity.exact(at, "s"), then=self._named(then(at))))
-        return found
-
-
-def _boundary(start: int, end: int, other: Callable[[int], int | None]) -> int | None:
-    """Return the number of runs nearest to the start from which something else is recommended.
-
-    Between start and end it is taken to change once; None where it does not, in steps that double.
-    """
-    if start == end:
-        return None
-    step, near, far = 1, start, None
-    while far is None:
-        tried = min(near + step, end) if end > start else max(near - step, end)
-        if other(tried) is not None:
-            far = tried
-        elif tried == end:
+    def _later(self, chosen: int) -> Overturn | None:
+        """Return the deadline later than the one asked from which another option is recommended."""
+        weighed, deadlines, deadline = self.weighed, self._deadlines, self.weighed.question.deadline_s
+        if deadline is None:
             return None
-        else:
-            near, step = tried, 2 * step
-    while abs(far - near) > 1:
-        middle = (near + far) // 2
-        near, far = (near, middle) if other(middle) is not None else (middle, far)
-    return far
+        reach = min(weighed.outlay[index] for index in weighed.leading) * (1.0 + NEAR)
+        able = (deadlines > deadline) & np.isfinite(deadlines) & (weighed.outlay <= reach)
+        for at in np.unique(deadlines[able]):
+            then = weighed.leading_of(deadlines <= at)[0]
+            if then != chosen:
+                return Overturn(input="deadline_s", at=Quantity.exact(float(at), "s"), then=self._named(then))
+        return None
 
 
-def rounded_up(value: float) -> float:
-    """Round a limit up to four significant digits, so that it still suffices."""
-    unit = 10.0 ** (math.floor(math.log10(value)) - 3)
-    return significant(math.ceil(value / unit - 1e-9) * unit, 6)
+def _quantities(central: Floats, samples: Floats, unit: str, known: Flags) -> list[Quantity | None]:
+    """Return amounts with their range; None where unknown."""
+    low, high = band(np.where(known[:, None], samples, 0.0), np.where(known, central, 0.0))
+    return [
+        Quantity(value=float(central[index]), low=float(low[index]), high=float(high[index]), unit=unit)
+        if there
+        else None
+        for index, there in enumerate(known)
+    ]
+
+
+def _first(other: Callable[[int], int | None], start: int, marks: Iterable[int]) -> int | None:
+    """Return the number nearest to the start from which something else is recommended."""
+    near = start
+    for far in marks:
+        if other(far) is not None:
+            while abs(far - near) > 1:
+                middle = (near + far) // 2
+                near, far = (near, middle) if other(middle) is not None else (middle, far)
+            return far
+        near = far
+    return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +18,9 @@ from app.engine.plans import Plans
 from app.engine.records import Floats, GpuSystem, Intra, IpuChip, ScaleOutFabric
 from app.engine.units import DAY, GIGABYTE, MINUTE, TERABYTE
 from app.errors import BadInput, Conflict, NotFound
+from app.estimating.naming import finder
 from app.estimating.request import AssumptionsInput
+from app.estimating.validation.cases import Network as MeasuredNetwork
 
 DECILES = 2.0 * 1.2816
 """Standard deviations between the 10th and the 90th percentile of a normal distribution."""
@@ -118,7 +119,8 @@ def known_id(catalog: Catalog, kind: str, name: str, field: str) -> str:
     """Return an identifier of the catalogue; else raise NotFound with close ones at ``field``."""
     item = catalog.items.get(name)
     if item is None or kind not in item.kinds:
-        raise NotFound.named(kind, name, catalog.names(kind), field)
+        meant = finder(kind).find(name) if kind in {"system", "fabric"} else ()
+        raise NotFound.named(kind, name, catalog.names(kind), field, meant)
     return name
 
 
@@ -227,7 +229,7 @@ class HardwareFinder:
         system_id: str,
         devices: int,
         devices_per_node: int,
-        network: Mapping[str, str] | None,
+        network: MeasuredNetwork | None,
         interconnect: str,
     ) -> GpuSystem | IpuChip:
         """Return the hardware of a measured run, with as many devices per machine as it had."""
@@ -236,11 +238,14 @@ class HardwareFinder:
             return self._ipu(entry)
         fabric, ports = entry.fabric, entry.ports_per_node
         if network is not None:
-            fabric, ports = network["fabric"], int(network["ports"])
+            fabric, ports = network.fabric, network.ports or ports
         bridged = BRIDGE in interconnect.upper()
         nearby = self.catalog.domain_devices(entry.id)
         if nearby > entry.devices_per_machine:
             devices_per_node = min(nearby, devices)
+        elif self.catalog.machine(entry.id, None).intra is not Intra.PCIE:
+            # More than a machine holds were several, whatever the row calls a node.
+            devices_per_node = min(devices_per_node, entry.devices_per_machine)
         return self._gpu(entry, devices_per_node, self.catalog.fabric(fabric, ports), bridged=bridged)
 
     def network(

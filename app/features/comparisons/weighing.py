@@ -7,21 +7,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from app.catalog.entries import ChipKind
 from app.engine.units import YEAR
 from app.errors import BadInput, NotFound
-from app.estimating.capital import terms_of
 from app.estimating.context import SizingContext
 from app.estimating.costing import Charges
 from app.estimating.decision import Alternative, Decision, DecisionQuestion
 from app.estimating.deliberation import decision_of
 from app.estimating.documents import Estimate
 from app.estimating.estimate import hardware_of
-from app.estimating.options import alternative_of
+from app.estimating.options import alternative_of, usual_term
 from app.estimating.outlay import Uncertain, outlay_of
 from app.estimating.prices import prices
 from app.estimating.ranges import SAMPLES, common_normals
-from app.estimating.request import Demand, EstimateRequest
+from app.estimating.request import AssumptionsInput, Demand, EstimateRequest
 from app.features.comparisons.compare import SECONDS_PER_HOUR, AmountSamples, ComparisonEntry, row_hours
 from app.features.comparisons.model import Comparison, DemandAnswer
 
@@ -48,7 +46,7 @@ class Candidates:
     ) -> Candidates:
         """Return the candidates of options by their identifiers; without ``years`` over the usual term."""
         if years is None:
-            years = context.catalog.cost_defaults(ChipKind.GPU).amortisation.si / YEAR
+            years = usual_term(AssumptionsInput(), context.catalog) / YEAR
         alternatives = [
             _estimated(key, names[key], option.request, option.estimate, context, years * YEAR)
             if isinstance(option.request, EstimateRequest)
@@ -119,10 +117,10 @@ def _estimated(
         hardware,
         charges,
         time,
+        assumptions=request.assumptions,
         catalog=catalog,
         family=family,
         named=True,
-        owned=terms_of(hardware, request.assumptions, catalog).owned,
         doubts=[warning.code for warning in estimate.warnings] if estimate is not None else (),
     )
     if alternative.outlay is None or alternative.outlay.term == term:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.catalog.entries import ChipKind
 from app.estimating.context import SizingContext
+from app.estimating.money import ExchangeRate
 from app.estimating.request import AssumptionsInput, EstimateRequest
 
 PRICES = ("electricity_per_kwh", "system_price", "hourly_price")
@@ -12,9 +12,8 @@ PRICES = ("electricity_per_kwh", "system_price", "hourly_price")
 
 def rate_between(before: str, after: str, assumptions: AssumptionsInput, context: SizingContext) -> float:
     """Return the units of one currency that one unit of another is worth, on the date of the prices."""
-    won = context.at_prices(assumptions).catalog.cost_defaults(ChipKind.GPU).won_per_dollar.si
-    per_dollar = {"USD": 1.0, "KRW": won}
-    return per_dollar[after] / per_dollar[before]
+    catalog = context.at_prices(assumptions).catalog
+    return ExchangeRate.of(catalog, after).value / ExchangeRate.of(catalog, before).value
 
 
 def in_currency(request: EstimateRequest, currency: str, context: SizingContext) -> EstimateRequest:

@@ -13,6 +13,7 @@ from app.estimating.documents import Text
 from app.estimating.ranges import chance, duration, money
 from app.estimating.schema import Quantity
 from app.features.comparisons.charts import hours_of
+from app.features.comparisons.common_basis import exchange_sentence
 from app.features.comparisons.model import ComparisonRow
 from app.features.proposals.lines import ProposalLine
 from app.features.proposals.model import Commitment, Proposal, ProposalContent, SectionInput, Sender
@@ -240,10 +241,8 @@ def basis(content: ProposalContent, voice: Voice) -> list[str]:
         lines.append(f"{voice.gettext('Budget')} ({paid}){colon}{budget}")
     lines += demanded(content, voice)
     rates = [estimate.cost.basis for estimate in estimates if estimate.cost is not None]
-    if (content.currency == "KRW" or advice.budget is not None) and rates and rates[0].get("won_per_dollar"):
-        won, day = float(str(rates[0]["won_per_dollar"])), str(rates[0]["exchange_rate_as_of"])
-        template = voice.gettext("1 USD = {won} KRW ({day}).")
-        lines.append(template.format(won=voice.number(won), day=voice.date(day)).rstrip(".。"))
+    if (content.currency != "USD" or advice.budget is not None) and rates and rates[0].get("exchange_rate"):
+        lines.append(exchange_sentence(rates[0], voice).rstrip(".。"))
     return lines
 
 
@@ -429,12 +428,12 @@ def decided(decision: Decision, voice: Voice) -> Grid:
     def verdict(option: DecisionOption) -> str:
         if option.id == decision.recommended:
             return voice.gettext("recommended")
-        return voice.label(option.why_not, "why_not") if option.why_not else voice.gettext("about the same")
+        return voice.label(option.why_not, "why_not") if option.why_not else voice.gettext("a tie")
 
     def share(value: float | None) -> str:
         return MISSING if value is None else voice.percent(value)
 
-    limited = [(Head(voice.gettext("Keeps the limits"), True), lambda o: share(o.probability))]
+    limited = [(Head(voice.gettext("Probability"), True), lambda o: share(o.probability))]
     return table(
         "decision",
         voice.gettext("Options of the decision"),
@@ -443,7 +442,7 @@ def decided(decision: Decision, voice: Voice) -> Grid:
         (Head(voice.gettext("Verdict"), width=1.3), verdict),
         (Head(voice.gettext("Outlay"), True, 1.5), lambda option: figure(option.outlay, voice)),
         (Head(voice.gettext("Purchase"), True, 1.2), lambda option: voice.central(option.purchase)),
-        (Head(voice.gettext("Idle over the term"), True), lambda option: share(option.idle_share)),
+        (Head(voice.gettext("Idle share of the term"), True), lambda option: share(option.idle_share)),
         *(limited if decision.question.limited else ()),
         best=[i for i, option in enumerate(decision.options) if option.id == decision.recommended],
     )
