@@ -249,7 +249,7 @@ class Weighing:
     @cached_property
     def share(self) -> Floats:
         """Share of samples that meet every limit."""
-        return self.within_all().mean(axis=1)
+        return np.asarray(self.within_all().mean(axis=1))
 
     @cached_property
     def often_enough(self) -> Flags:

@@ -71,7 +71,7 @@ class Rules:
                 return None
             ports = int(rule["ports"] or (adapters.ports if adapters else 0))
             return Network(rule["fabric"], ports, float(rule["efficiency"]), rule["named"] == "yes")
-        return adapters and Network(adapters.fabric, adapters.ports, 1.0, adapters.named)
+        return None if adapters is None else Network(adapters.fabric, adapters.ports, 1.0, adapters.named)
 
     def profile(self, facts: Mapping[str, str]) -> str | None:
         return next((rule.result["profile"] for rule in self.software if rule.matches(facts)), None)

@@ -19,11 +19,11 @@ from app.estimating.decision import (
     check_limits,
 )
 from app.estimating.documents import CheckWarning, Default, ModelSummary
+from app.estimating.money import Currency
 from app.estimating.names import Name
 from app.estimating.naming import SoftwareName, SystemName
 from app.estimating.request import (
     AssumptionsInput,
-    Currency,
     Limits,
     ModelInput,
     Number,

@@ -17,7 +17,7 @@ from app.engine.records import Floats, IpuChip
 from app.engine.search.evaluate import GpuEvaluator
 from app.engine.units import YEAR
 from app.errors import AppError, BadInput, Message
-from app.estimating.capital import spot_interruptions, terms_of
+from app.estimating.capital import spot_interruptions
 from app.estimating.checks import time_checks
 from app.estimating.context import SizingContext
 from app.estimating.costing import Charges, system_power
@@ -439,7 +439,7 @@ def sized_alternative(
         catalog=catalog,
         family=family,
         named=request.systems is not None,
-        owned=terms_of(hardware, request.assumptions, catalog).owned,
+        assumptions=request.assumptions,
         doubts=tuple(dict.fromkeys(codes)),
     )
 

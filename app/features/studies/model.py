@@ -12,11 +12,11 @@ from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, field_valida
 
 from app.errors import Message
 from app.estimating.documents import CheckWarning, Estimate, Text
+from app.estimating.money import Currency
 from app.estimating.names import Name
 from app.estimating.naming import SoftwareName, SystemName
 from app.estimating.request import (
     AssumptionsInput,
-    Currency,
     Locale,
     ModelInput,
     Number,
