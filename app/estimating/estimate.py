@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from app.engine.records import Floats
 from app.engine.units import YEAR
-from app.errors import AppError, Message
+from app.errors import AppError, BadInput, Message
 from app.estimating.basis import measuring_checks, three_steps
 from app.estimating.capital import check_assumptions, spot_interruptions
 from app.estimating.checks import (
@@ -28,7 +28,8 @@ from app.estimating.defaults import assumption_defaults, plan_defaults, system_d
 from app.estimating.documents import Default, Estimate, Text, Validation
 from app.estimating.hardware import Hardware, Reliability, reliability
 from app.estimating.nearest import claimed
-from app.estimating.ranges import common_normals, quantity, residual_factors
+from app.estimating.plan_search import memory_of
+from app.estimating.ranges import common_normals, quantity, residual_factors, significant
 from app.estimating.regimes import regimes
 from app.estimating.request import AssumptionsInput, EstimateRequest, PlanInput
 from app.estimating.runtime import Run, runs_of, sensitivity_of
@@ -49,7 +50,7 @@ from app.estimating.trace import measured_effects, trace_of
 from app.estimating.trace_amounts import with_amounts
 from app.estimating.validity import measurable, outside_checks, validation_summary
 from app.estimating.version import engine_version
-from app.estimating.workload import resolve_model, summarise, trained
+from app.estimating.workload import GENERATING, resolve_model, summarise, trained
 from app.profiles.model import ModelProfile
 
 
@@ -64,9 +65,10 @@ def estimate(request: EstimateRequest, context: SizingContext) -> Estimate:
 
 def hardware_of(request: EstimateRequest, context: SizingContext) -> Hardware:
     system = request.system
-    return context.hardware.system(
+    hardware = context.hardware.system(
         system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
     )
+    return hardware.using(system.accelerators)
 
 
 def _resolved(
@@ -146,7 +148,21 @@ def _decided(
 
     question = physical_question(request)
     decision: Decision = make() if question is None else context.remember(("plan", question), make)
+    if decision.training.kind in GENERATING:
+        raise _untimed(decision)
     return replace(decision, request=request, hardware=hardware)
+
+
+def _untimed(decision: Decision) -> BadInput:
+    """Return the refusal of training whose time is mostly generation, with the memory that it needs."""
+    return BadInput.at(
+        "workload.kind",
+        "the time of {kind} is mostly that of writing answers, which is not computed; its models need "
+        "{needed} of {capacity} GB on each device, and a search for plans says which fit",
+        kind=decision.training.kind,
+        needed=significant(float(decision.choice.memory.total[0]) / 1e9),
+        capacity=significant(memory_of(decision.scenario.chip) / 1e9),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from app.catalog.entries import ChipKind
 from app.catalog.software import SoftwareProfile
 from app.engine.operators.adapters import ATTENTION_MODULES, MODULES, adapted
 from app.engine.operators.table import Kind, OperatorTable
+from app.engine.pipeline import fullest_stage
 from app.engine.plans import Plans, Recompute
 from app.engine.records import FloatLike, Floats, IpuChip, Precision, Tokens
 from app.engine.search.space import divisors
@@ -77,7 +78,6 @@ def build(
         precision=Precision(case.precision),
         optimizer=case.completed.get("optimizer", "adam"),
         overrides=overrides,
-        context=case.context,
         effects=context.effects.of(case.chip, profile, case.family, context.measured.series),
         stage_layers=tuple(float(layers) for layers in case.completed.get("stage_layers", "").split()),
     )
@@ -172,9 +172,7 @@ def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) ->
     stated = float(case.interleave or completed.get("interleave") or 1.0)
     interleave = stated if case.pipeline > 1 else 1.0
     experts = scenario.table.active_parameters < scenario.table.parameters
-    if math.ceil(depth / (case.pipeline * interleave)) * interleave > math.ceil(depth / case.pipeline):
-        # Where layers do not divide over chunks, runs place them by hand so that no stage holds more.
-        interleave = 1.0
+    interleave = min(interleave, fullest_stage(depth, case.pipeline))
     recompute = case.recompute if case.recompute is not None else float(scenario.is_ipu)
     if scenario.is_ipu and recompute:
         recompute = 2.0
@@ -190,6 +188,7 @@ def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) ->
             interleave=interleave,
             recompute=recompute,
             expert=float(min(case.expert or 1, data)) if experts else 1.0,
+            context=float(case.context),
             sequence_parallel=float(case.sequence_parallel),
             sharding=case.sharding,
             sharding_ranks=min(data, float(case.devices_per_node)) if case.sharding_inside_node else data,
@@ -264,6 +263,7 @@ def _searched(
 ) -> Plans | None:
     """Return the best plan where a row states no layout and one device does not hold the model."""
     allowed: dict[str, tuple[float, ...]] = {} if data is None else {"data": (data,)}
+    allowed["context"] = (float(case.context),)
     if not scenario.is_ipu:
         # A row that does not mention recomputation rarely recomputes only some layers.
         modes = tuple(map(float, Recompute))
