@@ -17,8 +17,8 @@ from app.engine.operators.transformer import Stack, TransformerShape, transforme
 from app.engine.plans import Plans, Recompute
 from app.engine.records import GpuSystem, Precision, Tokens
 from app.engine.units import GIBIBYTE
-from app.estimating.context import MEASURED, SizingContext, default_software
-from app.estimating.validation.cases import Rule, number, read_case, read_table, without_answers
+from app.estimating.context import MEASURED, SizingContext
+from app.estimating.validation.cases import number, read_case, read_table, without_answers
 from app.estimating.validation.predict import build
 from app.estimating.validation.run import SLOWER_IS_MORE, RowResult, ValidationReport, read_rows, validate
 from app.estimating.workload import is_convolutional
@@ -141,8 +141,7 @@ def collect(context: SizingContext, directory: Path) -> AccuracyEvidence:
         *((COUNTED, row) for row in (*report.rows, *newer_report.rows)),
         *((APART, row) for row in apart.rows),
     ]
-    families = {row["family"] for row in (*headline, *newer)}
-    usual = with_default_software(context, families)
+    usual = with_default_software(context)
     reasons = load_patterns(directory / "validation" / "reasons.csv")
     predictions = predictions_of(scoped, configurations, directory / HELD_OUT, reasons)
     figures = fitted_figures(context, directory)
@@ -173,25 +172,9 @@ def in_headline(row: Row) -> bool:
     return row.get("confidence") != "memory" and priority.isdigit() and int(priority) <= LEAST_IMPORTANT
 
 
-def with_default_software(context: SizingContext, families: Iterable[str]) -> SizingContext:
+def with_default_software(context: SizingContext) -> SizingContext:
     """Return a context that predicts rows with the default software of an estimate."""
-    systems = context.rules.systems.values()
-    chips = {row["chip"]: context.catalog.system(row["system"]).chip_kind for row in systems}
-    convolutional = convolutional_families()
-    rules = tuple(
-        Rule(
-            {"family": _exactly(family), "chip": _exactly(chip)},
-            {"profile": default_software(family, family in convolutional, chip, kind, context).profile},
-        )
-        for family in sorted(set(families))
-        for chip, kind in sorted(chips.items())
-    )
-    presumed = {name: replace(profile, presumed=True) for name, profile in context.software.profiles.items()}
-    return replace(
-        context,
-        rules=replace(context.rules, software=rules),
-        software=replace(context.software, profiles=presumed),
-    )
+    return replace(context, rules=replace(context.rules, software=()))
 
 
 @cache

@@ -34,6 +34,8 @@ class Precision(StrEnum):
     FP8 = "fp8"
     MXFP8 = "mxfp8"
     NVFP4 = "nvfp4"
+    MXFP4 = "mxfp4"
+    INT8 = "int8"
 
 
 class Intra(StrEnum):

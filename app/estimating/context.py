@@ -30,7 +30,7 @@ from app.estimating.nearest import (
     read_measured,
 )
 from app.estimating.ranges import Residuals, count_of, load_residuals, significant
-from app.estimating.regimes import MeasurementCoverage
+from app.estimating.regimes import CONVOLUTIONS, MeasurementCoverage
 from app.estimating.request import AssumptionsInput
 from app.estimating.validation.cases import Rules, load_rules
 from app.estimating.validation.pairs import MeasuredPair, load_pairs
@@ -226,6 +226,14 @@ def load_context(directory: Path) -> SizingContext:
     catalog = load_catalog(directory)
     software = load_software(directory)
     presets = {name for name, profile in software.profiles.items() if profile.is_preset}
+
+    def usual(family: str, chip: str) -> str:
+        convolutional = family in CONVOLUTIONS
+        return default_software(
+            family, convolutional, chip, catalog.chip(chip).kind, catalog, software
+        ).profile
+
+    rules = replace(rules, usual=usual)
     # Figures of profiles are fitted to the first table alone; see docs/decisions/0032.
     runs = (*measured_runs(fitted, rules, presets), *measured_runs(newer, rules, software.profiles))
     return SizingContext(
@@ -250,15 +258,13 @@ def load_context(directory: Path) -> SizingContext:
 
 
 def default_software(
-    family: str, convolutional: bool, chip: str, kind: ChipKind, context: SizingContext
+    family: str, convolutional: bool, chip: str, kind: ChipKind, catalog: Catalog, software: SoftwareCatalog
 ) -> DefaultSoftware:
     formats = (
-        []
-        if kind is ChipKind.IPU
-        else [precision.value for precision in context.catalog.gpu_chip(chip).matrix_peak]
+        [] if kind is ChipKind.IPU else [precision.value for precision in catalog.gpu_chip(chip).matrix_peak]
     )
     network = "convolutional" if convolutional else ""
-    return context.software.default(family, network, kind.value, chip, formats)
+    return software.default(family, network, kind.value, chip, formats)
 
 
 RECOMMENDERS = frozenset({"dlrm", "ncf"})
@@ -314,7 +320,7 @@ def choose_software(
             )
         _check_made_for(profile, family, convolutional, chip, context)
         return profile
-    usual = default_software(family, convolutional, chip, kind, context)
+    usual = default_software(family, convolutional, chip, kind, context.catalog, context.software)
     profile = context.software.profile(usual.profile)
     defaults.append(
         Default.of(

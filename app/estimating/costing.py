@@ -253,13 +253,13 @@ class Charges:
         self._exchange = rates.rate if currency == "KRW" else 1.0
         # A line is linear in the factor on prices: its ends give every sample of it.
         self._lines = _lines(hardware, rates, np.array([0.0, 1.0]))
-        self.hourly, self.hourly_samples = self._sampled(self._lines)
+        self.hourly, self.hourly_samples = self.sampled(self._lines)
         """Of a useful hour. [currency/h]"""
 
     @cached_property
     def capital(self) -> tuple[float, Floats]:
         """Price of everything that is bought, central and as samples. [currency]"""
-        return self._sampled({name: np.array([0.0, price]) for name, price in self.found.capital.items()})
+        return self.sampled({name: np.array([0.0, price]) for name, price in self.found.capital.items()})
 
     @property
     def purchase(self) -> tuple[float, Floats] | None:
@@ -290,14 +290,7 @@ class Charges:
     @property
     def shares(self) -> tuple[float, float]:
         """Shares of the purchase and of an hour that are proportional to the price of the system."""
-        proportional = {"instances"} | {
-            name
-            for name, basis in self.found.figures.items()
-            # A network without a bill costs a share of everything else.
-            if name == "machines"
-            or any(getattr(figure, "parameter", "") == "network_share" for figure in basis)
-        }
-        capital = self.found.capital
+        proportional, capital = self.proportional, self.found.capital
         bought = sum(capital.values())
         of_capital = sum(price for name, price in capital.items() if name in proportional) / (bought or 1.0)
         # Installation, spare parts and support follow the whole of what is bought.
@@ -307,7 +300,18 @@ class Charges:
         )
         return of_capital, float(more / sum(float(ends[1]) for ends in self._lines.values()))
 
-    def _sampled(self, lines: Mapping[str, Floats]) -> tuple[float, Floats]:
+    @property
+    def proportional(self) -> set[str]:
+        """Lines that are proportional to the price of the system."""
+        return {"instances"} | {
+            name
+            for name, basis in self.found.figures.items()
+            # A network without a bill costs a share of everything else.
+            if name == "machines"
+            or any(getattr(figure, "parameter", "") == "network_share" for figure in basis)
+        }
+
+    def sampled(self, lines: Mapping[str, Floats]) -> tuple[float, Floats]:
         """Return the sum of lines, central and as samples, from their values at factors 0 and 1."""
         by_currency: dict[str, Floats] = {}
         for name, ends in lines.items():
@@ -357,27 +361,43 @@ def _rented(hardware: Hardware, rates: DollarPrices, factor: Floats) -> dict[str
 
 
 def _owned(hardware: Hardware, rates: DollarPrices, factor: Floats) -> dict[str, Floats]:
-    defaults, include = rates.defaults, rates.include
-    lines = owned_hourly_cost(
-        OwnedSystem(
-            equipment={name: price * factor for name, price in rates.capital.items()},
-            install_share=defaults.installation_share.si,
-            spares_share=defaults.spares_share.si,
-            residual_share=rates.residual,
-            discount_rate=rates.discount_rate,
-            lifetime=rates.lifetime,
-            yearly_shares={line: share.si * YEAR for line, share in defaults.yearly_shares.items()},
-            power=facility_power(rates.power, rates.pue),
-            electricity_price=rates.electricity,
-            reserved_power=hardware.entry.power_max.value * hardware.count,
-            space_price=in_dollars(defaults.colocation, defaults),
-            staff=rates.staff,
-            staff_pay=rates.staff_pay,
-            utilisation=rates.utilisation,
-        )
+    return included(owned_hourly_cost(owned_system(hardware, rates, factor, rates.power)), rates)
+
+
+def owned_system(hardware: Hardware, rates: DollarPrices, factor: Floats, power: float) -> OwnedSystem:
+    """Return a bought system at a factor on its prices, with the draw of its equipment. [W]"""
+    defaults = rates.defaults
+    return OwnedSystem(
+        equipment={name: price * factor for name, price in rates.capital.items()},
+        install_share=defaults.installation_share.si,
+        spares_share=defaults.spares_share.si,
+        residual_share=rates.residual,
+        discount_rate=rates.discount_rate,
+        lifetime=rates.lifetime,
+        yearly_shares={line: share.si * YEAR for line, share in defaults.yearly_shares.items()},
+        power=facility_power(power, rates.pue),
+        electricity_price=rates.electricity,
+        reserved_power=hardware.entry.power_max.value * hardware.count,
+        space_price=in_dollars(defaults.colocation, defaults),
+        staff=rates.staff,
+        staff_pay=rates.staff_pay,
+        utilisation=rates.utilisation,
     )
-    optional = {"power", "space", "staff", *YEARLY_SHARES}
-    return {name: value for name, value in lines.items() if name not in optional or name in include}
+
+
+OPTIONAL = {"power": "power", "idle_power": "power"} | {
+    name: name for name in ("space", "staff", *YEARLY_SHARES)
+}
+"""Line of the cost of ownership that may be left out → the part of the basis that it belongs to."""
+
+
+def included(lines: Mapping[str, Floats], rates: DollarPrices) -> dict[str, Floats]:
+    """Return the lines of an owned system that its basis includes."""
+    return {
+        name: value
+        for name, value in lines.items()
+        if name not in OPTIONAL or OPTIONAL[name] in rates.include
+    }
 
 
 def basis_of(rates: DollarPrices, currency: str, catalog: Catalog) -> dict[str, JsonValue]:

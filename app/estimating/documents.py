@@ -248,6 +248,8 @@ class ThreeSteps(Document):
     """Half the range of the time to train, over its value."""
     after: float
     """The same once three steps of this plan have been measured and calibrated with."""
+    text: Text | None = None
+    """Advice to measure them; null in answers of version 0.1.0."""
 
 
 class Validation(Document):

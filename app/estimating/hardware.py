@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +19,7 @@ from app.engine.records import Floats, GpuSystem, Intra, IpuChip, ScaleOutFabric
 from app.engine.units import DAY, GIGABYTE, MINUTE, TERABYTE
 from app.errors import BadInput, Conflict, NotFound
 from app.estimating.request import AssumptionsInput
+from app.estimating.validation.cases import Network as MeasuredNetwork
 
 DECILES = 2.0 * 1.2816
 """Standard deviations between the 10th and the 90th percentile of a normal distribution."""
@@ -240,7 +240,7 @@ class HardwareFinder:
         system_id: str,
         devices: int,
         devices_per_node: int,
-        network: Mapping[str, str] | None,
+        network: MeasuredNetwork | None,
         interconnect: str,
     ) -> GpuSystem | IpuChip:
         """Return the hardware of a measured run, with as many devices per machine as it had."""
@@ -249,7 +249,7 @@ class HardwareFinder:
             return self._ipu(entry)
         fabric, ports = entry.fabric, entry.ports_per_node
         if network is not None:
-            fabric, ports = network["fabric"], int(network["ports"])
+            fabric, ports = network.fabric, network.ports or ports
         bridged = BRIDGE in interconnect.upper()
         nearby = self.catalog.domain_devices(entry.id)
         if nearby > entry.devices_per_machine:

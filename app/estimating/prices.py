@@ -82,7 +82,8 @@ class DollarPrices:
 
     def paid_in(self, line: str) -> str:
         """Return the currency in which a line is paid."""
-        basis = self.figures.get("machines" if line in FOLLOWING else line, [])
+        source = "machines" if line in FOLLOWING else "power" if line == "idle_power" else line
+        basis = self.figures.get(source, [])
         if any(
             isinstance(figure, StatedAssumption) and figure.name in ("system_price", "hourly_price")
             for figure in basis
@@ -210,12 +211,17 @@ def in_dollars(figure: Figure, defaults: CostDefaults) -> float:
 def mean_power(hardware: Hardware, catalog: Catalog, utilisation: float, family: str | None = None) -> float:
     """Return the mean draw of a system's equipment over a year. [W]"""
     training = training_power(hardware, catalog, family).value
+    return float(average_power(idle_power(hardware, catalog, training), training, utilisation))
+
+
+def idle_power(hardware: Hardware, catalog: Catalog, most: float) -> float:
+    """Return the draw of a system's equipment between runs, at most that of training. [W]"""
     idle = 0.0
     for part in hardware.entry.bill:
-        idle_power = catalog.idle_power(part.item)
+        known = catalog.idle_power(part.item)
         steady = 0.0 if part.power_typical is None else part.power_typical.si
-        idle += (steady if idle_power is None else idle_power[0]) * part.count * hardware.count
-    return float(average_power(min(idle, training), training, utilisation))
+        idle += (steady if known is None else known[0]) * part.count * hardware.count
+    return min(idle, most)
 
 
 def _or(value: float | None, usual: float) -> float:
@@ -347,7 +353,7 @@ def _figures(
     return {"": common, **lines}
 
 
-FOLLOWING = ("install", "spares", *YEARLY_SHARES)
+FOLLOWING = ("install", "spares", "residual", *YEARLY_SHARES)
 """Lines that are shares of what the machines cost."""
 BOUGHT = ("install", "spares")
 """Lines that come with everything that is bought."""

@@ -295,6 +295,43 @@ class PlanInput(Schema):
     """IPU: number of phases per stage; 1 keeps the stage in the processor."""
 
 
+BudgetKind = Literal["purchase", "run", "term"]
+"""What a budget has to pay: everything before the first run; the share of ownership, or the rent, of one
+run; all money that leaves over the term."""
+
+
+class Demand(Schema):
+    """How often the work is done; give exactly one of the fields."""
+
+    runs: Number | None = None
+    """Number of runs, one after the other."""
+    runs_per_year: Number | None = None
+    """Number of runs in each year of the term."""
+    utilisation: Number | None = None
+    """Share of the term in which the system is busy with work like this."""
+
+
+class Limits(Schema):
+    """What an answer has to meet."""
+
+    deadline_s: Number | None = Field(
+        None, description="Time within which one run has to be done. [s]", examples=[2_592_000]
+    )
+    budget: Number | None = None
+    """Most that may be spent, in the currency of the request. [currency]"""
+    budget_kind: BudgetKind | None = Field(
+        None,
+        description="What the budget pays for: purchase (machines, hosts, network, installation), run "
+        "(share of ownership, or rent, of one run) or term (all money over the term, for the demanded "
+        "runs). If omitted, purchase for owned systems and run for rented systems.",
+        examples=["purchase"],
+    )
+    power_w: Number | None = None
+    """Most power at the site while training, network and cooling included; rented systems take none. [W]"""
+    probability: Number | None = None
+    """Share of samples in which all limits must be met; if omitted, 0.8."""
+
+
 class AssumptionsInput(Schema):
     """Assumptions; each has a default in the catalogue."""
 
@@ -316,6 +353,8 @@ class AssumptionsInput(Schema):
     """Peak of one system for a compute-only estimate. [FLOP/s]"""
     utilization: Number | None = None
     """Share of the peak assumed in a compute-only estimate."""
+    demand: Demand | None = None
+    """How often the work is done; one run if omitted. Decisions charge every option for that many runs."""
     acquisition: Literal["own", "rent"] | None = None
     """Whether the system is bought or rented."""
     amortisation_years: Number | None = None

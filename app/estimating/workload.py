@@ -44,7 +44,9 @@ NEAREST = {
     Precision.FP16_16: (Precision.FP16_16, Precision.FP16, Precision.BF16, Precision.FP32),
     Precision.FP8: (Precision.FP8, *MIXED),
     Precision.MXFP8: (Precision.MXFP8, Precision.FP8, *MIXED),
-    Precision.NVFP4: (Precision.NVFP4, Precision.MXFP8, Precision.FP8, *MIXED),
+    Precision.NVFP4: (Precision.NVFP4, Precision.MXFP4, Precision.MXFP8, Precision.FP8, *MIXED),
+    Precision.MXFP4: (Precision.MXFP4, Precision.NVFP4, Precision.MXFP8, Precision.FP8, *MIXED),
+    Precision.INT8: (Precision.INT8, Precision.FP8, *MIXED),
 }
 """Formats in the order in which they stand in for one another."""
 

@@ -8,38 +8,11 @@ from dataclasses import replace
 import pytest
 
 from app.catalog.catalog import Catalog
-from app.catalog.own import OwnAccelerator, doubts
+from app.catalog.own import doubts
 from app.engine.records import Intra, Precision
 from app.errors import NotFound
 from app.estimating.hardware import known_id
-
-H200 = OwnAccelerator(
-    id="own-aaaaaaaaaaaaaaaa",
-    name="Twin of H200",
-    maker="NVIDIA",
-    version=3,
-    as_of="2026-11-23",
-    stated_by="Ann",
-    data_sheet="brief",
-    data_sheet_date=None,
-    withdrawn=False,
-    peaks={"bf16_tflops": 989.0, "tf32_tflops": 494.5, "fp8_tflops": 1979.0},
-    sparse=False,
-    memory_gb=141.0,
-    memory_gb_per_s=4800.0,
-    power_w=700.0,
-    link=Intra.NVSWITCH,
-    link_gb_per_s=450.0,
-    devices=8,
-    linked_devices=8,
-    fabric="ndr-infiniband",
-    ports=8,
-    machine_price=300_000.0,
-    hourly_rent=None,
-    currency="USD",
-    price_date="2026-11-01",
-)
-"""The data sheet of a chip that the catalogue has, as somebody would state it."""
+from tests.conftest import H200
 
 
 def test_a_data_sheet_of_a_known_chip_gives_nearly_its_records(catalog: Catalog) -> None:

@@ -12,7 +12,7 @@ from app.catalog.check import check_directory
 from app.catalog.entries import Acquisition, ChipKind
 from app.catalog.records import USUAL, idle_power, known_figure
 from app.engine.records import Intra, Precision
-from tests.catalog.conftest import DATA
+from tests.conftest import DATA
 
 DOCS = DATA.parent / "docs" / "catalogue.md"
 

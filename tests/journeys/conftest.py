@@ -8,7 +8,7 @@ import pytest
 
 from app.main import create_app
 from app.settings import Settings
-from tests.loops import run
+from tests.conftest import run
 
 Ask = Callable[..., httpx.Response]
 
@@ -52,3 +52,9 @@ def get(ask: Ask) -> Callable[..., Any]:
         return answered.json()
 
     return read
+
+
+TEAMS = [{"team": f"team {at}", "devices": size} for at, size in enumerate((16, 16, 8, 4, 16), 1)]
+
+
+POD = {"system": "bow-pod64", "isolation": "strict", "orchestrator": "backend.ai", "requests": TEAMS}

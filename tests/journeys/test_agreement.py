@@ -21,10 +21,10 @@ from app.main import create_app
 from app.platform.web.examples import STUDY
 from app.platform.wording.voice import voice
 from app.settings import Settings
-from tests.journeys.test_api_j5 import POD, TEAMS
-from tests.journeys.test_api_j6 import PUBLISHED
-from tests.reports.renderings import Renderings, hold, hold_warnings, squeezed, text_of
-from tests.web.pages.conftest import Reader
+from tests.journeys.conftest import POD, TEAMS
+from tests.support.application import Reader
+from tests.support.renderings import Renderings, hold, hold_warnings, squeezed, text_of
+from tests.support.views import PUBLISHED
 
 DGX = "dgx-a100-640gb"
 

@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from app.platform.wording.voice import Voice, voice
-from tests.views import served_view
-from tests.windows import Seat
+from tests.support.views import served_view
+from tests.support.windows import Seat
 
 pytestmark = pytest.mark.browser
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from tests.windows import Seat
+from tests.support.windows import Seat
 
 pytestmark = pytest.mark.browser
 

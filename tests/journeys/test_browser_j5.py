@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from app.platform.wording.voice import Voice, voice
-from tests.windows import Seat
+from tests.support.windows import Seat
 
 pytestmark = pytest.mark.browser
 

@@ -299,10 +299,16 @@ OF_SOFTWARE = (
 """Fields of a case that are fields of software."""
 
 
-NARROW_BYTES = {Precision.FP8: 1.0, Precision.MXFP8: 1.0 + 1.0 / 32.0, Precision.NVFP4: 0.5 + 1.0 / 16.0}
+NARROW_BYTES = {
+    Precision.FP8: 1.0,
+    Precision.INT8: 1.0,
+    Precision.MXFP8: 1.0 + 1.0 / 32.0,
+    Precision.MXFP4: 0.5 + 1.0 / 32.0,
+    Precision.NVFP4: 0.5 + 1.0 / 16.0,
+}
 """Bytes of an operand in 8 or 4 bit with its scale: one for a tensor, one of 8 bit for each 32 elements, or
 for each 16 (Rouhani et al. 2023; NVIDIA 2025, "Pretraining large language models with NVFP4")."""
-WIDE_SHARE = {Precision.NVFP4: 0.15}
+WIDE_SHARE = {Precision.NVFP4: 0.15, Precision.MXFP4: 0.15}
 """Share of the layers whose products stay in 16 bit while a model is trained, because training diverges where
 all of them have 4 bit (NVIDIA 2025, arXiv:2509.25149, section 4: about 15 %, most at the end)."""
 NARROWING_READINGS = {Precision.NVFP4: 2.0}

@@ -11,11 +11,11 @@ from starlette.datastructures import QueryParams
 from app.errors import BadInput, FieldError
 from app.estimating.documents import Estimate
 from app.features.studies.concluding import USUAL_PROBABILITY
-from app.features.studies.knobs import ADD, DROP, KNOBS, knob_text, split, unused_key, written_in_field
+from app.features.studies.knobs import ADD, KNOBS, knob_text, split, unused_key, written_in_field
 from app.features.studies.model import StudyAnswer, StudyOptionAnswer
 from app.platform.web import choices
 from app.platform.web.contexts import Choice, Form
-from app.platform.web.forms import plain_number, whole
+from app.platform.web.forms import whole
 from app.platform.web.rendering import DISPLAY_PARAMS
 from app.platform.wording.voice import Voice, written
 from app.platform.workspace import Workspace
@@ -62,15 +62,8 @@ def state_in(text: str) -> QueryParams:
 
 
 def knobs_in(query: QueryParams) -> dict[str, str]:
-    """Return the knobs of an address, with numbers in plain notation."""
-    knobs: dict[str, str] = {}
-    for name, text in query.multi_items():
-        if name in NOT_KNOBS:
-            continue
-        knob, _ = split(name)
-        is_word = knob in {ADD, DROP} or (knob in KNOBS and KNOBS[knob].kind == "word")
-        knobs[name[:60]] = text.strip() if is_word else plain_number(text.strip())
-    return knobs
+    """Return the knobs of an address."""
+    return {name[:60]: text.strip() for name, text in query.multi_items() if name not in NOT_KNOBS}
 
 
 def version_in(query: QueryParams) -> int | None:

@@ -13,7 +13,7 @@ from app.engine.operators.table import QUANTISED_BYTES, Kind, OperatorTable, Sec
 from app.engine.plans import MemoryUse, Plans, Recompute, Sharding
 from app.engine.records import Precision
 from app.profiles.transformer import transformer_profile
-from tests.engine.gpu.records import collectives, dgx, software, table
+from tests.engine.conftest import collectives, dgx, software, table
 
 SYSTEM = dgx()
 

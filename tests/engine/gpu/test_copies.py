@@ -13,8 +13,8 @@ from app.engine.gpu.evaluate import gpu_memory, gpu_step
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans, Recompute, Sharding
 from app.engine.records import GpuSystem, Precision
-from tests.engine.gpu import records
-from tests.engine.gpu.records import dgx, gpu_case, plan_of, software, table
+from tests.engine.conftest import collectives as copy_collectives
+from tests.engine.conftest import dgx, gpu_case, plan_of, software, table
 
 SYSTEM = dgx()
 
@@ -27,7 +27,7 @@ DENSE = replace(MIXTURE, active=np.ones_like(MIXTURE.active))
 
 
 def collectives(model: OperatorTable, system: GpuSystem = SYSTEM, **plan: float) -> CopyCollectives:
-    return records.collectives(model, STACK, system, **plan)
+    return copy_collectives(model, STACK, system, **plan)
 
 
 def weights_of(model: OperatorTable, **plan: float) -> Weights:

@@ -16,7 +16,8 @@ from app.engine.operators.table import OperatorTable
 from app.engine.operators.transformer import Stack, TransformerShape, transformer_operators
 from app.engine.plans import MemoryUse, Plans, Recompute, Sharding
 from app.engine.records import Precision, Tokens
-from tests.engine.gpu.records import DATA, dgx, gpu_case, plan_of, software, table
+from tests.conftest import DATA
+from tests.engine.conftest import dgx, gpu_case, plan_of, software, table
 
 SYSTEM = dgx()
 

@@ -11,7 +11,7 @@ from app.engine.gpu.work import Work, micro_batch_work
 from app.engine.operators.table import Section
 from app.engine.plans import Plans, Recompute
 from app.engine.records import Precision
-from tests.engine.gpu.records import dgx, gpu_case, plan_of, software, table
+from tests.engine.conftest import dgx, gpu_case, plan_of, software, table
 
 SYSTEM = dgx()
 

@@ -16,8 +16,8 @@ from app.engine.records import GpuSoftware, GpuSystem, Precision
 from app.engine.search import evaluate
 from app.engine.search.evaluate import GpuEvaluator, fitting
 from app.engine.search.space import Space
-from tests.engine.gpu.records import dgx, software, table
-from tests.engine.search.spaces import gpu_plans, space
+from tests.engine.conftest import dgx, software, table
+from tests.engine.search.conftest import gpu_plans, space
 
 SYSTEM = replace(dgx(), host_memory=0.0)
 """Machines of whose own memory nothing is known, so that everything fits into it."""

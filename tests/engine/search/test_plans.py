@@ -13,7 +13,7 @@ from app.engine.errors import TooManyPlans
 from app.engine.plans import MODULES, Plans, Recompute, Sharding
 from app.engine.search.enumeration import combinations, ipu_plans, phased
 from app.engine.search.space import LARGEST_MICRO_BATCH, Space, layouts
-from tests.engine.search.spaces import gpu_plans, ipu_spaces, rows, space, spaces
+from tests.engine.search.conftest import gpu_plans, ipu_spaces, rows, space, spaces
 
 OPTIONS = (
     *("tensor", "pipeline", "data", "micro_batch", "accumulation", "interleave", "expert"),

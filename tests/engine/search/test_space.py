@@ -14,7 +14,7 @@ from app.engine.search.space import (
     pipeline_degrees,
     tensor_degrees,
 )
-from tests.engine.search.spaces import ipu_spaces, space, spaces
+from tests.engine.search.conftest import ipu_spaces, space, spaces
 
 
 @given(number=st.integers(1, 100_000))
