@@ -4,13 +4,13 @@ import json
 from typing import Any
 
 import pytest
-from tests.sizing.asking import DATA, answer, codes, sizing_context
 
 from app.errors import AppError, BadInput
 from app.estimating.estimate import estimate
 from app.estimating.request import EstimateRequest
 from app.features.plans.model import SearchRequest
 from app.features.plans.searching import search
+from tests.conftest import DATA, answer, codes, sizing_context
 
 LLAMA: dict[str, Any] = {
     "model": {"preset": "llama3-405b"},
