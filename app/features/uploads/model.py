@@ -53,7 +53,10 @@ class KeptProfile(Document):
             seq_len=profile.usual_seq_len,
             image_size=profile.default_image_size,
             operators=[OperatorSummary.model_validate(row) for row in profile.summary()],
-            warnings=[CheckWarning.of("assumed", "info", message) for message in profile.assumptions],
+            warnings=[
+                *(CheckWarning.of("not_understood", "serious", message) for message in profile.doubts),
+                *(CheckWarning.of("assumed", "info", message) for message in profile.assumptions),
+            ],
         )
 
 
