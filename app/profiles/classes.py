@@ -265,6 +265,7 @@ QUERY = re.compile(r"att.*\.(q_proj|query|q_b_proj|q|q_lin)\.weight$")
 LINEAR_ATTENTION = re.compile(r"linear_att|mamba|ssm|\.gdn|lightning|recurrent|time_mix|conv")
 TOWER = re.compile(r"vision|visual|image|img|pixel|patch|projector|connector|merger|resampler|aligner|qformer|perceiver|vit|siglip|clip")
 SOUND = re.compile(r"audio|speech|whisper|conformer|wav2vec|feature_extractor|feature_projection|sound")
+CROSS = re.compile(r"encoder_attn|crossattention|\.cross_attn|EncDecAttention")
 ENCODER, DECODER = re.compile(r"(^|\.)encoder\."), re.compile(r"(^|\.)(decoder|lm_head)\.")
 LAST = re.compile(r"(^|\.)(lm_head|embed_out|output_layer|predictions|cls|score|classifier|vocab_head|lm_loss)\b")
 
@@ -307,6 +308,8 @@ def parts_of(reading: Reading) -> tuple[list[Part], tuple[Message, ...]]:
             rows = "target"
         if last:
             rows, share = ("target" if both else "scored"), 1.0
+        if CROSS.search(path) and reading.architecture.endswith("ForCausalLM"):
+            share = 0.0  # There is no other sequence to attend to.
         ratio = ratios.get(path)
         if ratio is not None and rows == "tokens":
             share = float(scope.value(ratio) if isinstance(ratio, str) else ratio)
@@ -346,7 +349,6 @@ def parts_of(reading: Reading) -> tuple[list[Part], tuple[Message, ...]]:
             continue
         if origin is not None and len(origin.sizes) == 2:
             parts.append(Part(name=path, kind="product", inner=float(origin.sizes[1]), columns=float(origin.sizes[0]), rows="target" if both else "scored", last=True))
-            break
     if "image" in seen:
         assumptions.append(
             Message("no image is counted in a sample; state image_size to count one of that size a sample")
