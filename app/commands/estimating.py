@@ -24,7 +24,7 @@ from app.features.sizings.model import Sizing, SizingRequest
 from app.features.uploads.model import KeptProfile
 from app.platform.wording.lines import table
 from app.platform.wording.voice import voice
-from app.profiles.readers import read_profile
+from app.profiles.readers.models import read_profile
 
 cli = typer.Typer(rich_markup_mode=None)
 

@@ -271,6 +271,16 @@ def config_profile(document: object, *, name: str = "config.json", where: str = 
         return _swin(Reader(document, where), title)
     if kind == "nemotron_h":
         return _hybrid(Reader(document, where), title)
+    if kind == "megatron":
+        reader = Reader(document, where)
+        return replace(_profile(reader, _stated_traits(document), title), doubts=tuple(reader.doubts))
+    if "_class_name" in document:
+        raise Unprocessable.at(
+            f"{where}._class_name",
+            "{value} of diffusers is not read by its fields; choose a diffusion preset, or send the model as ONNX or "
+            "its safetensors header",
+            value=as_text(document["_class_name"]),
+        )
     reading = read_class(document, where)
     if reading is not None:
         return _ordinary(reading, document, title, where) or class_profile(reading, title)
@@ -289,6 +299,18 @@ def config_profile(document: object, *, name: str = "config.json", where: str = 
     listed = MODEL_TYPES.get(kind or "")
     profile = _profile(reader, listed or _by_fields(reader, kind), title)
     return replace(profile, doubts=(*profile.doubts, *reader.doubts, *([] if listed else _suspects(document))))
+
+
+def _stated_traits(document: Mapping[str, object]) -> Traits:
+    """Return the traits that arguments of a training program state themselves."""
+    gated = bool(document.get("gated"))
+    return Traits(
+        family="llama" if gated else "gpt",
+        gated=gated,
+        rotary=bool(document.get("rotary")),
+        positions=bool(document.get("learned")),
+        rms_norm=bool(document.get("rms_norm")),
+    )
 
 
 def _language_part(document: Mapping[str, object], name: str, where: str) -> ModelProfile | None:
@@ -344,7 +366,12 @@ def _ordinary(
 def _suspects(document: Mapping[str, object]) -> list[Message]:
     """Return fields of an unlisted type that suggest layers of another kind and are not read."""
     read = {name for names in ALIASES.values() for name in names} | READ_BESIDE
-    return [
+    towers = [
+        Message("{field} is not counted: how it is joined to the language model is not known", {"field": name})
+        for name, value in document.items()
+        if OTHER_PARTS.search(name) and isinstance(value, Mapping)
+    ]
+    return towers + [
         Message("the field {field} is not understood; what it describes is not counted", {"field": printable(name)})
         for name, value in document.items()
         if SUSPICIOUS.search(name) and name not in read and value not in (None, 0, False)

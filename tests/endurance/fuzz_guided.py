@@ -24,7 +24,7 @@ with atheris.instrument_imports(include=["app"]):
     from app.platform.json_bodies import read_json
     from app.profiles import readers
     from app.profiles.onnx_graph import read_onnx
-    from app.profiles.readers import read_profile
+    from app.profiles.readers.models import read_profile
     from app.profiles.samples import read_sample
 
     # It imports readers: of those that were loaded before this block nothing would be seen.

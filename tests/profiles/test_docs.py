@@ -5,7 +5,7 @@ from pathlib import Path
 
 from app.profiles.config import MODEL_TYPES
 from app.profiles.layer_table import KINDS, POINTWISE
-from app.profiles.readers import read_profile
+from app.profiles.readers.models import read_profile
 from app.profiles.sample_lengths import LENGTH_COLUMNS, LIST_COLUMNS, TEXT_COLUMNS
 
 TEXT = (Path(__file__).parents[2] / "docs" / "uploads.md").read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ from app.estimating.request import EstimateRequest
 from app.features.plans.mapping import map_model
 from app.features.plans.model import MappingRequest
 from app.profiles.model import ModelProfile
-from app.profiles.readers import read_profile
+from app.profiles.readers.models import read_profile
 from tests.profiles.graphs import resnet50
 from tests.sizing.asking import answer, codes, seconds, sizing_context, warning
 from tests.sizing.test_estimate import numbers, quantities

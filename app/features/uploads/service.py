@@ -33,7 +33,7 @@ from app.platform.worker_processes import never, run_in_worker
 from app.platform.workspace import Workspace
 from app.profiles.documents import printable
 from app.profiles.model import ModelProfile
-from app.profiles.readers import read_profile
+from app.profiles.readers.models import read_profile
 from app.profiles.samples import LengthSample, read_sample
 
 MAX_NAME = 200
