@@ -33,6 +33,8 @@ from transformers.models.auto import modeling_auto
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from app.errors import AppError
+from app.profiles.classes import read_class
 from app.profiles.structures import Scope, parameters_of
 
 GROUPS = ("CAUSAL_LM", "SEQ_TO_SEQ_CAUSAL_LM", "MASKED_LM", "IMAGE_CLASSIFICATION", "IMAGE_TEXT_TO_TEXT",
@@ -41,6 +43,8 @@ RAW = {"torch_dtype", "dtype", "transformers_version", "problem_type", "return_d
 TOP = ("top_k", "topk", "num_experts_per_tok", "num_experts_per_token", "k", "num_selected_experts", "moe_topk",
        "moe_k", "num_activated_experts", "experts_per_token")  # fmt: skip
 VARIANTS = 4
+SIZES = 2
+"""Sizes at which whole files are checked."""
 DEPTH = re.compile(r"(num_hidden_layers|num_layers|n_layer|n_layers|depth|encoder_layers|decoder_layers)$")
 FEW = 12 
 """Layers of a class that is taken apart."""
@@ -493,14 +497,19 @@ def trace(kind: str, architecture: str, changes: dict[str, Any], nones: list[str
             frame_of(loop, instance, None)["items"].add(("loop", loop_path, count))
             instance = (*instance, *(frame["index"] for frame in fresh))
             loop = loop_path
-            log = [(rename(expression, renames), outcome) for frame in fresh for expression, outcome in frame["log"]]
+            log = [
+                (renamed, outcome)
+                for frame in fresh
+                for expression, outcome in frame["log"]
+                if not FOREIGN.search(renamed := rename(expression, renames))
+            ]
             frame_of(loop, instance, log)
         sizes = getattr(tensor, "sizes", None)
         if sizes is None or len(sizes) != tensor.dim():
             sizes = [guess(size, values) for size in tensor.shape]
         owner_module = modules[owner] if owner else model
         line = ("line", ".".join(pattern), kind_of(owner_module, name, tensor, path),
-                tuple(rename(size, renames) for size in sizes))
+                tuple(known(rename(size, renames), length, values) for size, length in zip(sizes, tensor.shape, strict=True)))
         frame = frame_of(loop, instance, None)
         number = sum(entry[:4] == line for entry in frame["items"])
         frame["items"].add((*line, number))
@@ -556,6 +565,14 @@ def rows_of(kind: str, architecture: str, few: dict[str, Any], patterns: dict[st
             layers = [name for name, value in values.items() if value == ratio and re.search("layers?$|loops?|n_layer|depth", name)]
             found[pattern] = layers[0] if len(layers) == 1 else round(ratio, 6)
     return found
+
+
+FOREIGN = re.compile(r"\b_\d+\b")
+
+
+def known(expression: str, size: int, values: dict[str, Any]) -> str:
+    """Return an expression, unless it speaks of a loop that the tensor is not in."""
+    return guess(size, values) if FOREIGN.search(expression) else expression
 
 
 def rename(expression: str, names: dict[str, str]) -> str:
@@ -795,12 +812,52 @@ def deviation(kind: str, architecture: str, entry: dict[str, Any], defaults: dic
     return worst, tried
 
 
+def checked(kind: str, folder: Path) -> None:
+    """Write the largest deviation of whole files: as the library writes them, at other sizes as well."""
+    path = folder / f"{kind}.json"
+    entry = json.loads(path.read_text(encoding="utf-8"))
+    base = fields_of(CONFIG_MAPPING[kind]())
+    for architecture, made in entry["architectures"].items():
+        chance = random.Random(kind)
+        worst, tried, why = 0.0, 0, ""
+        for attempt in range(SIZES):
+            changes = sized(kind, base, chance) if attempt else {}
+            try:
+                config = made_config(kind, changes)
+                with torch.device("meta"):
+                    true = sum(tensor.numel() for tensor in getattr(transformers, architecture)(config).parameters())
+                files = [config.to_dict(), config.to_diff_dict()]
+            except Exception:
+                continue
+            tried += 1
+            for file in files:
+                document = {**json.loads(json.dumps(file, default=str)), "model_type": kind, "architectures": [architecture]}
+                try:
+                    ours = read_class(document, "config", known=entry).parameters
+                except AppError as error:
+                    worst, why = 9.0, str(error)[:100]
+                    continue
+                if abs(ours - true) / true > worst:
+                    worst, why = abs(ours - true) / true, str(changes)[:160]
+        made["deviation"], made["tried"] = round(min(worst, 9.0), 4), tried
+        if worst > 0.001:
+            print(f"{kind} {architecture} deviation {worst:.4f} of {tried}: {why}", flush=True)
+    path.write_text(json.dumps(entry, separators=(",", ":"), sort_keys=True) + "\n", encoding="utf-8")
+
+
 def main() -> None:
     warnings.simplefilter("ignore")
     transformers.logging.set_verbosity_error()
     for layer in (nn.Linear, nn.Embedding, nn.modules.conv._ConvNd):
         layer.reset_parameters = lambda self: None
     target, *wanted = sys.argv[1:]
+    if wanted[:1] == ["check"]:
+        wanted = wanted[1:]
+        share, of = (int(part) for part in wanted.pop(0).split("/")) if wanted and "/" in wanted[0] else (0, 1)
+        for number, path in enumerate(sorted(Path(target).glob("*.json"))):
+            if number % of == share and (not wanted or path.stem in wanted):
+                checked(path.stem, Path(target))
+        return
     share, of = (int(part) for part in wanted.pop(0).split("/")) if wanted and "/" in wanted[0] else (0, 1)
     jobs: dict[str, list[str]] = {}
     for group in GROUPS:

@@ -25,10 +25,10 @@ from app.estimating.context import CALIBRATION_PREFIX, SizingContext, critical_b
 from app.estimating.costing import cost_trace, run_expense
 from app.estimating.deciding import Decision, decide
 from app.estimating.defaults import assumption_defaults, plan_defaults, system_defaults
-from app.estimating.documents import Default, Estimate, Text, Validation
+from app.estimating.documents import CheckWarning, Default, Estimate, Text, Validation
 from app.estimating.hardware import Hardware, Reliability, reliability
 from app.estimating.nearest import claimed
-from app.estimating.ranges import common_normals, quantity, residual_factors
+from app.estimating.ranges import NOT_UNDERSTOOD, common_normals, quantity, residual_factors
 from app.estimating.regimes import regimes
 from app.estimating.request import AssumptionsInput, EstimateRequest, PlanInput
 from app.estimating.runtime import Run, runs_of, sensitivity_of
@@ -167,7 +167,14 @@ def _timed(
     def make() -> Timing:
         normals = common_normals()
         names = regimes(scenario, plans, decision.profile.family, context.measured)
-        factors = residual_factors(names, context.residuals, normals, scenario, plans)
+        factors = residual_factors(
+            names,
+            context.residuals,
+            normals,
+            scenario,
+            plans,
+            understood=not decision.profile.doubts,
+        )
         run = _run(decision, assumed, factors)
         run_deviation = training.target.scatter if training.target else 0.0
         deviations = {"run_length": run_deviation, "failure_rate": assumed.rate_deviation}
@@ -335,6 +342,7 @@ def _complete(decision: Decision, context: SizingContext) -> Estimate:
         validation = validation.model_copy(update={"three_steps": three_steps(time, calibrated)})
         warnings += measuring_checks(validation.three_steps)
     warnings += model_checks(scenario)
+    warnings += [CheckWarning.of(NOT_UNDERSTOOD, "serious", doubt, "model") for doubt in decision.profile.doubts]
     warnings += data_sheet_checks(hardware, context.catalog.own, timing.regimes, figures["step_time_s"])
     expense = run_expense(request, hardware, run.total, run.total_samples, context, warnings, profile.family)
     warnings += time_checks(run.total, hardware, expense.written_off, lambda: _finishing(decision, context))

@@ -78,7 +78,8 @@ def architecture_of(known: Mapping[str, Any], document: Mapping[str, object]) ->
             for name in options:
                 if name.endswith(ending):
                     return str(name)
-    return str(next(iter(sorted(options, key=_usual))))
+    both = known["defaults"].get("is_encoder_decoder") is True
+    return min(options, key=lambda name: (both and not name.endswith("ForConditionalGeneration"), _usual(name)))
 
 
 def _usual(name: str) -> int:
@@ -176,9 +177,11 @@ def _checked(value: Any, usual: Any, where: str) -> Any:
     return value
 
 
-def read_class(document: Mapping[str, object], where: str) -> Reading | None:
+def read_class(
+    document: Mapping[str, object], where: str, known: Mapping[str, Any] | None = None
+) -> Reading | None:
     """Return the tensors of a configuration of a known type, or None where the type is not known."""
-    known = model_type(str(document.get("model_type") or ""))
+    known = known or model_type(str(document.get("model_type") or ""))
     if known is None:
         return None
     architecture = architecture_of(known, document)
