@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from app.catalog.catalog import Catalog
-from app.engine.cost.hours import facility_power, hourly_cost, support_cost
+from app.engine.cost.hours import facility_power, support_cost
 from app.engine.cost.outlay import owned_outlay, paid_hours, rented_outlay
 from app.engine.records import FloatLike, Floats
 from app.engine.units import HOUR, HOURS_PER_YEAR, MONTHS, YEAR
@@ -109,8 +109,9 @@ def outlay_lines(
     Of rented systems under a commitment without the instances, whose hours are paid in whole commitments.
     """
     if rates.owned:
-        training = training_power(hardware, catalog, family).value
-        system = owned_system(hardware, rates, factor, idle_power(hardware, catalog, family))
+        training = training_power(hardware, catalog, family).value + rates.beside
+        idle = idle_power(hardware, catalog, family) + rates.beside
+        system = owned_system(hardware, rates, factor, idle)
         lines = included(owned_outlay(system, facility_power(training, rates.pue), hours), rates)
     else:
         rent = (rates.hourly or 0.0) * factor
@@ -136,13 +137,10 @@ def outlay_lines(
 
 def _price_share(lines: Mapping[str, Floats], charges: Charges) -> float:
     """Return the share of the sum of lines that is proportional to the price of the system."""
-    proportional, capital = charges.proportional, charges.found.capital
-    bought = float(hourly_cost(capital))
-    of_capital = sum(price for name, price in capital.items() if name in proportional) / (bought or 1.0)
-    # Freight, spare parts, support and resale follow the whole of what is bought.
+    follows, capital, (bought, _) = charges.follows, charges.found.capital, charges.shares
+    # What is sold at the end follows the whole of what is bought.
     moved = sum(
-        (float(line[1]) - float(line[0]))
-        * (1.0 if name in proportional else 0.0 if name in capital else of_capital)
+        (float(line[1]) - float(line[0])) * follows.get(name, 0.0 if name in capital else bought)
         for name, line in lines.items()
     )
     total = sum(float(line[1]) for line in lines.values())
