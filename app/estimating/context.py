@@ -269,6 +269,37 @@ def default_software(
     return software.default(family, network, kind.value, chip, formats)
 
 
+RECOMMENDERS = frozenset({"dlrm", "ncf"})
+
+
+def _check_made_for(
+    profile: SoftwareProfile, family: str, convolutional: bool, chip: str, context: SizingContext
+) -> None:
+    """Refuse software that is made for other networks or other chips."""
+    network = "transformer"
+    if family in RECOMMENDERS or convolutional:
+        network = "recommendation" if family in RECOMMENDERS else "convolutional"
+    if network not in profile.networks:
+        raise BadInput.at(
+            "software",
+            "{software} trains {made} networks, and this model is of another kind ({network}); choose other "
+            "software, or leave it empty",
+            software=profile.id,
+            made=Message(" and ".join(sorted(profile.networks))),
+            network=Message(network),
+        )
+    maker = context.catalog.items[chip].maker if chip in context.catalog.items else ""
+    known = {name for other in context.software.profiles.values() for name in other.makers}
+    if profile.makers and maker in known - profile.makers:
+        raise BadInput.at(
+            "software",
+            "{software} runs on chips of {makers}; choose other software for {chip}, or leave it empty",
+            software=profile.id,
+            makers=", ".join(sorted(profile.makers)),
+            chip=chip,
+        )
+
+
 def choose_software(
     requested: str | None,
     family: str,
@@ -289,6 +320,7 @@ def choose_software(
                 kind=profile.kind.upper(),
                 chip=chip,
             )
+        _check_made_for(profile, family, convolutional, chip, context)
         return profile
     usual = default_software(family, convolutional, chip, kind, context.catalog, context.software)
     profile = context.software.profile(usual.profile)

@@ -133,6 +133,8 @@ class Hardware:
     engine: GpuSystem | IpuChip
     fabric: str
     ports_per_node: int
+    accelerators: int | None = None
+    """Those used, where they are fewer than the machines hold."""
 
     @property
     def devices_per_machine(self) -> int:
@@ -155,7 +157,24 @@ class Hardware:
 
     @property
     def devices(self) -> int:
-        return self.machines * self.devices_per_machine
+        return self.accelerators or self.machines * self.devices_per_machine
+
+    def using(self, accelerators: int | None) -> Hardware:
+        """Return the system with so many accelerators in use; refuse more than there are, or none."""
+        held = self.machines * self.devices_per_machine
+        if accelerators is None:
+            return self
+        if not held - self.entry.devices < accelerators <= held:
+            raise Conflict.at(
+                "system.accelerators",
+                "{count} × {system} holds {held} accelerators, not {given}; enter at most as many, and some "
+                "of every system",
+                count=self.count,
+                system=self.entry.name,
+                held=held,
+                given=accelerators,
+            )
+        return replace(self, accelerators=accelerators)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +202,11 @@ class HardwareFinder:
                 system=entry.name,
                 most=MOST_DEVICES,
             )
+        memory = None if streaming_memory_gb is None else streaming_memory_gb * GIGABYTE
+        if memory is not None and memory <= 0:
+            raise BadInput.at(
+                "system.streaming_memory_gb", "must be above 0 GB, not {value} GB", value=streaming_memory_gb
+            )
         if entry.chip_kind is ChipKind.IPU:
             if fabric not in (None, entry.fabric):
                 raise Conflict.at(
@@ -191,20 +215,7 @@ class HardwareFinder:
                     system=entry.name,
                     fabric=entry.fabric,
                 )
-            memory = None if streaming_memory_gb is None else streaming_memory_gb * GIGABYTE
-            if memory is not None and memory <= 0:
-                raise BadInput.at(
-                    "system.streaming_memory_gb",
-                    "must be above 0 GB, not {value} GB",
-                    value=streaming_memory_gb,
-                )
             return Hardware(entry, count, self._ipu(entry, memory), entry.fabric, entry.ports_per_node)
-        if streaming_memory_gb is not None:
-            raise BadInput.at(
-                "system.streaming_memory_gb",
-                "{system} has no streaming memory, which only IPU systems have; leave it empty",
-                system=entry.name,
-            )
         name = entry.fabric if fabric is None else known_id(self.catalog, "fabric", fabric, "system.fabric")
         if name == "ipu-fabric":
             raise Conflict.at("system.fabric", "{fabric} connects IPUs only", fabric=name)
@@ -222,6 +233,8 @@ class HardwareFinder:
             )
         nearby = self.catalog.domain_devices(entry.id)
         gpu = self._gpu(entry, nearby, self.network(entry, name, ports))
+        if memory is not None:
+            gpu = replace(gpu, host_memory=memory / entry.devices_per_machine)
         return Hardware(entry, count, gpu, name, ports)
 
     def measured(

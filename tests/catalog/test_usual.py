@@ -176,4 +176,4 @@ def test_the_example_of_the_guide_makes_a_chip_and_a_server(copied: Path) -> Non
     assert shown == []
     catalog = load_catalog(copied)
     assert catalog.system("mi350x").name == "MI350X server (8 GPUs)"
-    assert catalog.gpu_chip(catalog.system("mi350x").chip).memory_capacity == 288e9
+    assert catalog.gpu_chip(catalog.system("mi350x").chip).memory_capacity == 294896 * 2**20

@@ -40,7 +40,7 @@ def _one_or_several(kind: Any) -> WithJsonSchema:
 
 _LENGTH = Field(min_length=1, max_length=MOST_VALUES)
 
-RecomputeName = Literal["none", "selective", "full"]
+RecomputeName = Literal["none", "modules", "selective", "full"]
 
 ShardingName = Literal["none", "optimizer", "gradients", "parameters"]
 
@@ -86,10 +86,8 @@ class SearchConstraints(Schema):
     """Number of replicas that share one sharded copy of the state."""
     expert: Degrees | None = None
     """Expert-parallel degree: replicas over which the experts of a layer are distributed."""
-    context: Degree | None = None
-    """Context-parallel degree: devices beside tensor, pipeline and data that share the tokens of each sample;
-    1 if omitted.
-    """
+    context: Degrees | None = None
+    """Context-parallel degree: devices beside tensor, pipeline and data that share the tokens of a sample."""
     offload: bool | None = None
     """Whether the optimizer state is offloaded to host or streaming memory."""
     rts: Degrees | None = None
