@@ -13,6 +13,7 @@ from app.catalog.defaults import YEARLY_SHARES
 from app.catalog.entries import Acquisition, ChipKind, SystemEntry
 from app.engine.units import HOUR, KILOWATT, MONTHS
 from app.errors import Message, Unprocessable
+from app.estimating.decision import Decision, DecisionQuestion
 from app.estimating.documents import CheckWarning, Default, Estimate, Text
 from app.estimating.prices import staff_posts
 from app.estimating.ranges import money, quantity, significant
@@ -23,9 +24,10 @@ from app.features.break_even.model import BreakEven, BreakEvenRequest, RangeInpu
 from app.features.break_even.words import written
 from app.features.comparisons.common_basis import WAYS, BasisRequest, common_basis_costs
 from app.features.comparisons.compare import ComparisonEntry
-from app.features.comparisons.model import BasisCost, PublishedFigure
+from app.features.comparisons.model import BasisCost, DemandAnswer, PublishedFigure
+from app.features.comparisons.weighing import Candidates
 from app.features.studies.frame import StudyQuestion
-from app.features.studies.knobs import labels_of
+from app.features.studies.knobs import demand_of, labels_of
 from app.features.studies.model import StudyOption, free_keys
 from app.features.studies.service import estimates_of
 from app.platform.workspace import Workspace
@@ -76,6 +78,11 @@ class OptionAmounts:
     """Range of the utilisation if it is the catalogue's; None if the study states it."""
     term: float
     """Cost over the term as Compare shows it. [currency]"""
+    labels: Mapping[str, str]
+    """Names of the option and of those that could be rented for it, by key."""
+    decision: Decision
+    """Between buying the option and renting."""
+    by_demand: Sequence[DemandAnswer]
 
     @property
     def running_monthly(self) -> float:
@@ -111,10 +118,11 @@ def amounts_of(question: StudyQuestion) -> OptionAmounts | None:
         if any(cloud.key in entries for cloud in clouds) or own.key not in entries:
             break
     priced = common_basis_costs(entries, workspace.context(), BasisRequest())
-    purchase = None if priced is None else priced.purchases.get(own.key)
-    if priced is None or purchase is None:
+    if priced is None or own.key not in priced.costs:
         return None
     own_estimate, cost = entries[own.key].estimate, priced.costs[own.key][0]
+    if cost.purchase is None:
+        return None
     assert own_estimate is not None and own_estimate.cost is not None and cost.capex is not None
     train = own_estimate.time_to_train
     assert train is not None, "an estimate with a cost has a time to train"
@@ -143,9 +151,11 @@ def amounts_of(question: StudyQuestion) -> OptionAmounts | None:
                 commitment=min(committed, key=lambda way: way.run.value, default=None),
             )
         )
+    candidates = Candidates.of(entries, labels, {}, workspace.context(), priced.basis.term_years)
+    asked = DecisionQuestion.of(content.limits, demand_of(content), currency)
     return OptionAmounts(
         equipment=cost.capex,
-        purchase=quantity(purchase.value, np.asarray(purchase.drawn), currency),
+        purchase=cost.purchase,
         running={line.item: line.hourly * hours for line in cost.lines if line.item in RUNNING},
         utilisation=priced.basis.utilisation,
         months=priced.basis.term_years * MONTHS,
@@ -155,6 +165,9 @@ def amounts_of(question: StudyQuestion) -> OptionAmounts | None:
         cloud=min(bills, key=lambda bill: bill.monthly.value, default=None),
         used=used_range(priced.basis.utilisation, list(requests.values()), catalog),
         term=cost.over_term.value,
+        labels=labels,
+        decision=candidates.decision(asked),
+        by_demand=candidates.by_demand(asked),
     )
 
 

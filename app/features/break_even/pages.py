@@ -20,6 +20,8 @@ from app.features.break_even.from_study import (
     usual_fields,
 )
 from app.features.break_even.model import BreakEven, BreakEvenRequest
+from app.features.comparisons.model import DemandAnswer
+from app.features.studies.forms import demand_knob
 from app.features.studies.frame import OpenView, StudyFrame, study_view
 from app.platform.rates import CostClass
 from app.platform.web.choices import RENTED, system_names
@@ -90,6 +92,8 @@ class BreakEvenPage:
     """Errors that no field shows."""
     amounts: OptionAmounts | None
     """Amounts of the study; None if the option has no price or does not fit."""
+    by_demand: Sequence[tuple[DemandAnswer, str]]
+    """What to buy or rent by how often the work is done, each with the address of that study."""
     unpriced: bool
     """Whether the option fits and only its price is missing."""
     kept: frozenset[str]
@@ -116,6 +120,10 @@ def break_even_page(
         mixed_chart=None if answer is None else mixed_chart(answer, voice),
         general=FORM.general_errors(form),
         amounts=amounts,
+        by_demand=[
+            (each, opened.frame.url_with(demand_knob(each.demand)))
+            for each in (() if amounts is None or amounts.cloud is None else amounts.by_demand)
+        ],
         unpriced=amounts is None and opened.question is not None and is_unpriced(opened.question),
         kept=frozenset() if answer is None or amounts is None else amounts_of_study(answer, amounts),
         clouds=[group for group in system_names(opened.workspace.catalogue) if group.name == RENTED],

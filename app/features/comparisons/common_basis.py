@@ -19,7 +19,7 @@ from app.estimating.documents import Estimate
 from app.estimating.estimate import Timed, hardware_of, stated_samples, time_to_train
 from app.estimating.money import CostLine
 from app.estimating.prices import prices
-from app.estimating.ranges import common_normals, money, quantity
+from app.estimating.ranges import common_normals, quantity
 from app.estimating.request import AssumptionsInput, EstimateRequest
 from app.estimating.schema import Quantity
 from app.features.comparisons.compare import (
@@ -60,10 +60,6 @@ class CommonBasisCosts:
     """By label or key, the option's own way to pay first; only options with a known cost."""
     amounts: Mapping[str, AmountSamples | None]
     """Cost per run of each option, paid for in its own way."""
-    purchases: Mapping[str, AmountSamples | None]
-    """Cost before the first run; None if rented."""
-    terms: Mapping[str, AmountSamples]
-    """Cost over the term."""
 
 
 def on_common_basis(
@@ -119,25 +115,15 @@ def common_basis_costs(
     shared = _shared(stated, SHARED)
     shared |= {"utilisation": basis.utilisation, "amortisation_years": basis.term_years}
     costs: dict[str, list[BasisCost]] = {}
-    spending: dict[str, Spending] = {}
+    amounts: dict[str, AmountSamples | None] = {}
     for name, (request, estimate) in costed.items():
         try:
             ways = list(_ways(request, estimate, shared, basis, context))
         except NotFound:  # A price book or an upload has been deleted.
             continue
         costs[name] = [cost for cost, _ in ways]
-        for cost, spent in ways:
-            if cost.own:
-                spending[name] = spent
-    if not costs:
-        return None
-    return CommonBasisCosts(
-        basis,
-        costs,
-        {name: spending[name].run if name in spending else None for name in costs},
-        {name: spent.purchase for name, spent in spending.items()},
-        {name: spent.term for name, spent in spending.items()},
-    )
+        amounts[name] = next((run for cost, run in ways if cost.own), None)
+    return CommonBasisCosts(basis, costs, amounts) if costs else None
 
 
 WAYS: Mapping[str, Message] = {
@@ -147,46 +133,6 @@ WAYS: Mapping[str, Message] = {
     "spot": Message("spot"),
 }
 """Way to rent → words within a sentence."""
-
-
-def ways_to_pay(costs: Mapping[str, Sequence[BasisCost]]) -> list[Message]:
-    """Return how rented options are paid for, and other ways that cost less than the cheapest option.
-
-    ``costs`` are those of the options by their labels, on one basis.
-    """
-    own = [cost for ways in costs.values() for cost in ways if cost.own]
-    rentals = {cost.rental for cost in own if cost.rental is not None}
-    if not rentals:
-        return []
-    least = min(cost.run.value for cost in own)
-    messages = [
-        Message("Rented options are compared at the price of the way to pay each of them states.")
-        if len(rentals) > 1
-        else Message("Rented options are compared at their price {way}.", {"way": WAYS[rentals.pop()]})
-    ]
-    for alternatives in (("on-demand",), ("reserved-1-year", "reserved-3-years"), ("spot",)):
-        others = [
-            (label, cost)
-            for label, ways in costs.items()
-            for cost in ways
-            if cost.rental in alternatives and not cost.own and cost.run.value < least
-        ]
-        if others:
-            label, cost = min(others, key=lambda other: other[1].run.value)
-            way = WAYS[cost.rental or ""]
-            values = {"option": label, "way": way, "cost": money(cost.run.value, cost.run.unit)}
-            messages.append(Message("Paid {way}, {option} would be cheaper still: {cost} per run.", values))
-    return messages
-
-
-@dataclass(frozen=True, slots=True)
-class Spending:
-    """Costs of an option, paid for in one way, with their samples."""
-
-    run: AmountSamples
-    purchase: AmountSamples | None
-    """None if rented."""
-    term: AmountSamples
 
 
 def _basis(
@@ -228,7 +174,7 @@ def _ways(
     shared: Mapping[str, object],
     basis: OneBasis,
     context: SizingContext,
-) -> Iterator[tuple[BasisCost, Spending]]:
+) -> Iterator[tuple[BasisCost, AmountSamples]]:
     """Yield every way to pay for an option that has a price, its own first."""
     assumptions = request.assumptions.model_copy(update=shared)
     priced = context.at_prices(assumptions)
@@ -258,7 +204,7 @@ def _ways(
 
 def _way(
     charges: Charges, rental: str | None, own: bool, timed: Timed, basis: OneBasis
-) -> tuple[BasisCost, Spending]:
+) -> tuple[BasisCost, AmountSamples]:
     year = basis.useful_hours_per_year * HOUR
     term = year * basis.term_years
     currency = charges.currency
@@ -288,12 +234,7 @@ def _way(
             for name, amount in charges.lines.items()
         ],
     )
-    spending = Spending(
-        run=AmountSamples(run.value, np.array(stated_samples(runs))),
-        purchase=None if purchase is None else AmountSamples(*purchase),
-        term=AmountSamples(cost.over_term.value, run_cost(charges.hourly_samples, np.asarray(term))),
-    )
-    return cost, spending
+    return cost, AmountSamples(run.value, np.array(stated_samples(runs)))
 
 
 def exchange_sentence(basis: Mapping[str, JsonValue], voice: Voice) -> str:

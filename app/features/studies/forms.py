@@ -69,9 +69,14 @@ def with_demand(query: Sequence[tuple[str, str]], demand: Demand) -> list[tuple[
     for knob in DEMANDS.values():
         if any(name in (knob, "state") for name, _ in query):
             query = without(query, knob)
+    return [*query, *demand_knob(demand).items()]
+
+
+def demand_knob(demand: Demand) -> dict[str, str]:
+    """Return the knob that states a demand, with its value."""
     ((field, value),) = demand.model_dump(exclude_none=True).items()
     knob = DEMANDS[field]
-    return [*query, (knob, written_in_field(value, KNOBS[knob].kind))]
+    return {knob: written_in_field(value, KNOBS[knob].kind)}
 
 
 def state_in(text: str) -> QueryParams:

@@ -261,3 +261,19 @@ def test_an_option_without_a_price_says_where_to_enter_one(reader: Reader) -> No
     assert compared.find(id=field)["placeholder"] == "no published price"
     assert compared.select_one("#column-b .r-cost a")["href"] == f"#{field}"
     assert "price" in compared.select_one("#answer").get_text(), "costs are compared without it"
+
+
+def test_buying_and_renting_are_decided_for_every_demand(reader: Reader) -> None:
+    """A few minutes of adapters are rented; a machine that is always busy is bought."""
+    body = {
+        "name": "Adapters",
+        "base": {"model": {"preset": "llama3-8b"}, "workload": {"kind": "lora", "tokens": 20e6}},
+        "options": [{"key": "a", "system": {"id": "dgx-h100"}}, {"key": "b", "system": {"id": "aws-p5"}}],
+    }
+    study = reader.ask("POST", "/api/v1/studies", json=body).json()["id"]
+    page = reader.page(f"/studies/{study}/rent")
+    told = [line.strong.get_text() for line in page.select("#by-demand li")]
+    assert told == ["AWS p5.48xlarge", "AWS p5.48xlarge", "DGX H100"]
+    decision = reader.data(f"/studies/{study}.json")["decision"]
+    outlay = page.select_one("#decision tbody tr:nth-of-type(2) .figure").get_text()
+    assert decision["recommended"] == "b" and outlay == f"${decision['options'][1]['outlay']['value']:.2f}"
