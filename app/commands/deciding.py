@@ -11,20 +11,28 @@ from app.commands.estimating import estimated as as_estimated
 from app.commands.option_text import bill_text, break_even_text, comparison_text
 from app.errors import BadInput
 from app.estimating.context import SizingContext
+from app.estimating.request import EstimateRequest, Limits
 from app.features.bills.bill import make_bill
 from app.features.bills.model import Bill, BillRequest, check_asked
 from app.features.break_even.deciding import decide
 from app.features.break_even.model import BreakEven, BreakEvenRequest
 from app.features.comparisons.common_basis import BasisRequest, on_common_basis
-from app.features.comparisons.compare import compare, estimated
-from app.features.comparisons.model import Comparison, ComparisonRequest
+from app.features.comparisons.compare import compare, estimated, in_row
+from app.features.comparisons.model import Comparison, ComparisonRequest, PublishedFigure, StoredEstimate
+from app.features.comparisons.weighing import with_decision
 
 cli = typer.Typer(rich_markup_mode=None)
 
 
 def compared(request: ComparisonRequest, context: SizingContext) -> Comparison:
     """Return a comparison as the API does, but without identifier."""
-    options = estimated(request.rows, request.currency, partial(as_estimated, context=context))
+    rows: list[EstimateRequest | PublishedFigure] = []
+    for position, row in enumerate(request.rows):
+        if isinstance(row, StoredEstimate):
+            field = in_row(position, "estimate_id")
+            raise BadInput.at(field, "only stored estimates have an identifier; add --save or --server")
+        rows.append(row)
+    options = estimated(rows, request.currency, partial(as_estimated, context=context))
     comparison = compare(
         options,
         catalog=context.catalog,
@@ -32,7 +40,8 @@ def compared(request: ComparisonRequest, context: SizingContext) -> Comparison:
         locale=request.locale,
         currency=request.currency,
     )
-    return on_common_basis(comparison, options, context, BasisRequest())
+    priced = on_common_basis(comparison, options, context, BasisRequest())
+    return with_decision(priced, options, request.limits or Limits(), context)
 
 
 def billed(request: BillRequest, context: SizingContext) -> Bill:

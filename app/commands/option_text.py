@@ -54,7 +54,8 @@ def comparison_text(answer: Comparison, speaker: Voice) -> list[str]:
         leaders.append(
             speaker.say(Message("Costs at {share} % utilization over {years} years, for every option", basis))
         )
-    lines = [answer.title, "", *(line for line in leaders if line), ""]
+    told = [speaker.sentence(text) for text in answer.decision.sentences] if answer.decision else []
+    lines = [answer.title, "", *told, *(line for line in leaders if line), ""]
     return [*lines, *table([heads, *rows]), *remarks(answer.warnings, [], speaker), *id_lines(answer)]
 
 

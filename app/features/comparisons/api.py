@@ -39,7 +39,7 @@ from app.platform.web.requirements import LARGE_BODY, Right, requires
 COMPARISONS = AnswerSelection(
     Comparison,
     *("id", "title", "locale", "currency", "scaling_efficiency", "ratios", "fastest", "fastest_tied"),
-    *("cost_ratios", "cheapest", "cheapest_tied", "warnings"),
+    *("cost_ratios", "cheapest", "cheapest_tied", "decision", "warnings"),
     *("rows.label", "rows.kind", "rows.hours", "rows.low", "rows.high", "rows.system", "rows.scaled_from"),
     *("rows.factor", *(f"rows.estimate.{name}" for name in ESTIMATED)),
 )

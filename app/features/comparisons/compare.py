@@ -26,6 +26,7 @@ from app.features.comparisons.model import (
     ComparisonRow,
     PublishedFigure,
     Ratio,
+    StoredEstimate,
 )
 
 ROUNDING = 0.01
@@ -134,17 +135,27 @@ def check_row_count(count: int) -> None:
         )
 
 
+NOTHING_STORED: Mapping[int, Estimate] = {}
+
+
 def estimated(
     requests: Sequence[EstimateRequest | PublishedFigure],
     currency: str,
     make: Callable[[EstimateRequest], Estimate],
+    stored: Mapping[int, Estimate] = NOTHING_STORED,
 ) -> list[ComparisonEntry]:
-    """Return the requested rows with their estimates; errors name the row."""
+    """Return the requested rows with their estimates; errors name the row.
+
+    ``stored`` has the estimates that are known by position, if they are in the currency.
+    """
     check_row_count(len(requests))
     options = []
     for position, request in enumerate(requests):
         if isinstance(request, PublishedFigure):
             options.append(ComparisonEntry(request))
+            continue
+        if position in stored and request.currency == currency:
+            options.append(ComparisonEntry(request, stored[position]))
             continue
         request = request.model_copy(update={"currency": currency})
         with fields_at(partial(in_row, position)):
@@ -164,7 +175,7 @@ def check_systems(options: Sequence[ComparisonEntry], catalog: Catalog) -> None:
             known_id(catalog, "system", system, f"rows.{position}.system")
 
 
-def check_labels(requests: Sequence[EstimateRequest | PublishedFigure]) -> None:
+def check_labels(requests: Sequence[EstimateRequest | PublishedFigure | StoredEstimate]) -> None:
     used = [request.label for request in requests if request.label]
     repeated = sorted({label for label in used if used.count(label) > 1})
     if repeated:

@@ -12,7 +12,7 @@ from app.estimating.documents import CheckWarning, Estimate
 from app.estimating.money import Cost, CostLine, Currency
 from app.estimating.names import Name
 from app.estimating.naming import SystemName
-from app.estimating.request import Demand, EstimateRequest, Locale, Number, Schema
+from app.estimating.request import Demand, EstimateRequest, Limits, Locale, Number, Schema
 from app.estimating.schema import Document, Quantity
 
 ClaimKind = Literal["vendor", "published", "measured", "modelled", "linear"]
@@ -191,7 +191,7 @@ class Comparison(Document):
     """Label of the row with the lowest cost per run on the shared basis; null if rows tie."""
     cheapest_tied: list[str] = Field(default_factory=list)
     """Labels of the rows that tie for the lowest cost; empty if one row is the cheapest."""
-    decision: Decision | None = None
+    decision: Decision | None = Field(None, exclude_if=lambda decision: decision is None)
     """What is recommended under the limits, for the demanded work; the identifier of an option is its label.
     """
     warnings: list[CheckWarning]
@@ -244,15 +244,35 @@ class PublishedFigure(Schema):
     system: SystemName | None = Field(None, description="Identifier of a system.", examples=["ipu-pod64"])
 
 
+class StoredEstimate(Schema):
+    """An estimate of the workspace as a row."""
+
+    estimate_id: str = Field(max_length=100, examples=["est_a2b3c4d5e6f7g2h3"])
+    """Identifier of the estimate."""
+    label: Name | None = Field(None, max_length=200)
+    """Label of the row; if omitted, that of the estimate."""
+
+
 def row_tag(value: Any) -> str:
-    """Distinguish published figures from estimate requests by fields that only the former have."""
+    """Distinguish the kinds of rows by fields that only one of them has."""
     if isinstance(value, dict):
+        if "estimate_id" in value:
+            return "(stored)"
         return "(figure)" if value.keys() & {"hours", "kind", "scaled_from", "factor"} else "(estimate)"
+    if isinstance(value, StoredEstimate):
+        return "(stored)"
     return "(figure)" if isinstance(value, PublishedFigure) else "(estimate)"
 
 
-RowRequest: TypeAlias = Annotated[
+KeptRow: TypeAlias = Annotated[
     Annotated[EstimateRequest, Tag("(estimate)")] | Annotated[PublishedFigure, Tag("(figure)")],
+    Discriminator(row_tag),
+]
+
+RowRequest: TypeAlias = Annotated[
+    Annotated[EstimateRequest, Tag("(estimate)")]
+    | Annotated[PublishedFigure, Tag("(figure)")]
+    | Annotated[StoredEstimate, Tag("(stored)")],
     Discriminator(row_tag),
 ]
 
@@ -263,8 +283,11 @@ class ComparisonRequest(Schema):
     title: Name | None = Field(None, max_length=200, description="Title; if omitted, the labels of the rows.")
     locale: Locale = Field("en", description="Display language of the comparison.")
     currency: Currency = Field("USD", description="Currency of every estimate in the comparison.")
+    limits: Limits | None = Field(None, description="What the decision between the rows has to meet.")
     rows: list[RowRequest] = Field(
-        min_length=1, max_length=MOST_ROWS, description="Estimate requests or published figures."
+        min_length=1,
+        max_length=MOST_ROWS,
+        description="Estimate requests, stored estimates or published figures.",
     )
 
 
@@ -274,6 +297,7 @@ class ComparisonPatch(Schema):
     title: Name | None = Field(None, max_length=200, description="New title.")
     locale: Locale | None = Field(None, description="New language.")
     currency: Currency | None = Field(None, description="New currency; estimates are recomputed.")
+    limits: Limits | None = Field(None, description="New limits; they replace the existing ones.")
     rows: list[RowRequest] | None = Field(
         None, min_length=1, max_length=MOST_ROWS, description="New rows; they replace all existing rows."
     )

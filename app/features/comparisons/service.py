@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from app.errors import VersionConflict
+from app.errors import VersionConflict, fields_at
 from app.estimating.documents import Estimate
 from app.estimating.names import STORED
-from app.estimating.request import EstimateRequest
+from app.estimating.request import EstimateRequest, Limits
 from app.features.comparisons.common_basis import BasisRequest, on_common_basis
-from app.features.comparisons.compare import ComparisonEntry, check_labels, compare, estimated, row_labels
+from app.features.comparisons.compare import (
+    ComparisonEntry,
+    check_labels,
+    compare,
+    estimated,
+    in_row,
+    row_labels,
+)
 from app.features.comparisons.model import (
     Comparison,
     ComparisonPatch,
     ComparisonRequest,
     ComparisonSummary,
+    KeptRow,
     PublishedFigure,
-    RowRequest,
+    StoredEstimate,
 )
+from app.features.comparisons.weighing import with_decision
 from app.features.estimates.document import with_request
-from app.features.estimates.service import estimate_of, make_estimate, save_estimate
+from app.features.estimates.service import (
+    estimate_of,
+    get_estimate,
+    get_estimate_request,
+    make_estimate,
+    save_estimate,
+)
 from app.platform import references
 from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
@@ -35,7 +51,7 @@ from app.platform.workspace import Workspace
 
 USUAL_BASIS = BasisRequest()
 
-ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(RowRequest)
+ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(KeptRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +66,7 @@ class ComparisonHead:
     title: str | None
     locale: str
     currency: str
+    limits: Limits
 
 
 def create_comparison(workspace: Workspace, request: ComparisonRequest, key: str | None = None) -> Comparison:
@@ -66,7 +83,8 @@ def keep_comparison(
         request = asked()
         check_labels(request.rows)
         options = make_options(workspace, request.rows, request.currency)
-        head = ComparisonHead(new_id("cmp"), request.title, request.locale, request.currency)
+        limits = request.limits or Limits()
+        head = ComparisonHead(new_id("cmp"), request.title, request.locale, request.currency, limits)
         answer = compared(workspace, options, head)
 
         def save(repository: Repository) -> None:
@@ -79,7 +97,7 @@ def keep_comparison(
                 version=1,
             )
             save_new_estimates(repository, options)
-            repository.add_comparison(record, stored_options(options))
+            repository.add_comparison(record, stored_options(options, limits))
 
         return answer, save
 
@@ -92,8 +110,8 @@ def get_comparison(
     """Return a comparison, recomputed for a scaling efficiency and a basis of costs."""
     with workspace.transaction() as repository:
         record = existing(repository, identifier)
-        options = stored(repository, identifier)
-    head = ComparisonHead(record.id, record.title, record.locale, record.currency)
+        options, limits = stored(repository, identifier), stored_limits(repository, identifier)
+    head = ComparisonHead(record.id, record.title, record.locale, record.currency, limits)
     comparison = compared(workspace, options, head, scaling_efficiency, basis)
     return ComparisonVersion(comparison, record.version)
 
@@ -104,15 +122,16 @@ class AskedRows:
 
     title: str
     currency: str
+    limits: Limits
     rows: dict[str, EstimateRequest | PublishedFigure]
 
 
 def get_rows(workspace: Workspace, identifier: str) -> AskedRows:
     with workspace.transaction() as repository:
         record = existing(repository, identifier)
-        options = stored(repository, identifier)
+        options, limits = stored(repository, identifier), stored_limits(repository, identifier)
     rows = dict(zip(row_labels(options), (option.request for option in options), strict=True))
-    return AskedRows(record.title, record.currency, rows)
+    return AskedRows(record.title, record.currency, limits, rows)
 
 
 def change_comparison(
@@ -127,13 +146,15 @@ def change_comparison(
     before = current.comparison
     currency = patch.currency or before.currency
     with workspace.transaction() as repository:
-        options = stored(repository, identifier)
+        options, limits = stored(repository, identifier), stored_limits(repository, identifier)
+    limits = patch.limits or limits
     check_labels(patch.rows or ())
     recomputed = patch.rows is not None or currency != before.currency
     if recomputed:
         requests = patch.rows if patch.rows is not None else [option.request for option in options]
         options = make_options(workspace, requests, currency)
-    head = ComparisonHead(identifier, patch.title or before.title, patch.locale or before.locale, currency)
+    title, locale = patch.title or before.title, patch.locale or before.locale
+    head = ComparisonHead(identifier, title, locale, currency, limits)
     after = compared(workspace, options, head)
     values = {
         name: value
@@ -146,7 +167,8 @@ def change_comparison(
             check_version(current.version, existing(repository, identifier).version)
         if recomputed:
             save_new_estimates(repository, options)
-            repository.replace_options(identifier, stored_options(options))
+        if recomputed or patch.limits is not None:
+            repository.replace_options(identifier, stored_options(options, limits))
     return ComparisonVersion(after, current.version + 1)
 
 
@@ -171,13 +193,29 @@ def check_version(expected: int | None, current: int) -> None:
         )
 
 
+def at_estimate(position: int, _: str) -> str:
+    return in_row(position, "estimate_id")
+
+
 def make_options(
-    workspace: Workspace, requests: list[EstimateRequest | PublishedFigure], currency: str
+    workspace: Workspace, rows: Sequence[EstimateRequest | PublishedFigure | StoredEstimate], currency: str
 ) -> list[ComparisonEntry]:
     def make(request: EstimateRequest) -> Estimate:
         return with_request(make_estimate(workspace, request), request, now())
 
-    return estimated(requests, currency, make)
+    requests: list[EstimateRequest | PublishedFigure] = []
+    known: dict[int, Estimate] = {}
+    for position, row in enumerate(rows):
+        if not isinstance(row, StoredEstimate):
+            requests.append(row)
+            continue
+        with fields_at(partial(at_estimate, position)):
+            request = get_estimate_request(workspace, row.estimate_id)
+            estimate = get_estimate(workspace, row.estimate_id)
+        requests.append(request.model_copy(update={"label": row.label or request.label}))
+        # A comparison keeps an estimate of its own, which is deleted with nothing else.
+        known[position] = estimate.model_copy(update={"id": new_id("est")})
+    return estimated(requests, currency, make, known)
 
 
 def compared(
@@ -196,8 +234,10 @@ def compared(
         locale=head.locale,
         currency=head.currency,
     )
-    priced = on_common_basis(comparison, options, workspace.context(), basis)
-    return priced.model_copy(update={"id": head.identifier})
+    context = workspace.context()
+    priced = on_common_basis(comparison, options, context, basis)
+    decided = with_decision(priced, options, head.limits, context)
+    return decided.model_copy(update={"id": head.identifier})
 
 
 def existing(repository: Repository, identifier: str) -> ComparisonRecord:
@@ -213,20 +253,38 @@ def stored(repository: Repository, identifier: str) -> list[ComparisonEntry]:
     estimates = repository.named(EstimateRow, (row.estimate_id for row in rows if row.estimate_id))
     return [
         ComparisonEntry(
-            ROW.validate_python(row.request, context=STORED),
+            ROW.validate_python(without_limits(row.request), context=STORED),
             estimate_of(estimates[row.estimate_id]) if row.estimate_id else None,
         )
         for row in rows
     ]
 
 
-def stored_options(options: list[ComparisonEntry]) -> list[tuple[dict[str, Any], str | None]]:
+LIMITS = "limits"
+"""Field of the first option's request that holds the limits of the whole comparison."""
+
+
+def without_limits(request: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in request.items() if name != LIMITS}
+
+
+def stored_limits(repository: Repository, identifier: str) -> Limits:
+    """Return the limits of a comparison, which stand beside the request of its first option."""
+    rows = repository.comparison_options(identifier)
+    return Limits.model_validate(rows[0].request.get(LIMITS, {}) if rows else {})
+
+
+def stored_options(options: list[ComparisonEntry], limits: Limits) -> list[tuple[dict[str, Any], str | None]]:
+    stated = limits.model_dump(mode="json", exclude_none=True)
     return [
         (
-            option.request.model_dump(mode="json", exclude_unset=True),
+            {
+                **option.request.model_dump(mode="json", exclude_unset=True),
+                **({LIMITS: stated} if stated and position == 0 else {}),
+            },
             option.estimate.id if option.estimate else None,
         )
-        for option in options
+        for position, option in enumerate(options)
     ]
 
 

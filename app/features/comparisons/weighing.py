@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from app.engine.units import YEAR
-from app.errors import BadInput, NotFound
+from app.errors import BadInput, NotFound, fields_at
 from app.estimating.context import SizingContext
 from app.estimating.costing import Charges
-from app.estimating.decision import Alternative, Decision, DecisionQuestion
+from app.estimating.decision import Alternative, Decision, DecisionQuestion, check_limits
 from app.estimating.deliberation import decision_of
 from app.estimating.documents import Estimate
 from app.estimating.estimate import hardware_of
@@ -19,7 +19,7 @@ from app.estimating.options import alternative_of, usual_term
 from app.estimating.outlay import Uncertain, outlay_of
 from app.estimating.prices import prices
 from app.estimating.ranges import SAMPLES, common_normals
-from app.estimating.request import AssumptionsInput, Demand, EstimateRequest
+from app.estimating.request import AssumptionsInput, Demand, EstimateRequest, Limits
 from app.features.comparisons.compare import SECONDS_PER_HOUR, AmountSamples, ComparisonEntry, row_hours
 from app.features.comparisons.model import Comparison, DemandAnswer
 
@@ -88,6 +88,28 @@ def rows_demand(options: Sequence[ComparisonEntry]) -> Demand | None:
         for index, option in enumerate(options)
         if isinstance(option.request, EstimateRequest)
     )
+
+
+def rows_question(limits: Limits, options: Sequence[ComparisonEntry], currency: str) -> DecisionQuestion:
+    """Return the question about the rows of a comparison; errors name the limit or the row."""
+    with fields_at("limits.{}".format):
+        check_limits(limits)
+    demand = rows_demand(options)
+    requests = (option.request for option in options)
+    stating = [isinstance(row, EstimateRequest) and row.assumptions.demand is not None for row in requests]
+    row = stating.index(True) if demand is not None else 0
+    with fields_at(f"rows.{row}.{{}}".format):
+        return DecisionQuestion.of(limits, demand, currency)
+
+
+def with_decision(
+    comparison: Comparison, options: Sequence[ComparisonEntry], limits: Limits, context: SizingContext
+) -> Comparison:
+    """Return a comparison with the decision between its rows."""
+    labels = [row.label for row in comparison.rows]
+    question = rows_question(limits, options, comparison.currency)
+    decision = candidates_of(comparison, options, labels, context).decision(question)
+    return comparison.model_copy(update={"decision": decision})
 
 
 def _estimated(

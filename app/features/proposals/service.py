@@ -18,7 +18,7 @@ from app.estimating.request import AssumptionsInput, EstimateRequest, Limits
 from app.estimating.version import engine_version
 from app.features.bills.service import stored_inputs
 from app.features.comparisons.compare import ComparisonEntry
-from app.features.comparisons.model import PublishedFigure, RowRequest
+from app.features.comparisons.model import KeptRow, PublishedFigure
 from app.features.comparisons.service import existing as existing_comparison
 from app.features.comparisons.service import make_options, stored
 from app.features.proposals.branding import read_logo
@@ -69,7 +69,7 @@ MOST_LOOKED_AT = 20
 MOST_NOTED = 100
 """Most expired proposals that are recorded at a time."""
 
-ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(RowRequest)
+ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(KeptRow)
 
 
 def create_proposal(

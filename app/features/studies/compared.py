@@ -58,6 +58,7 @@ def study_of_rows(comparison: AskedRows) -> StudyContent:
             option["software"] = request.software
         options.append(option)
     content = {"name": comparison.title[:NAME_LENGTH], "base": base, "options": options}
+    content["limits"] = comparison.limits.model_dump(exclude_none=True)
     return StudyContent.model_validate(content)
 
 
