@@ -533,7 +533,8 @@ def _contexts(scenario: Scenario, allowed: Mapping[str, Sequence[float]]) -> tup
         return (1,)
     most = int(table.tokens / LEAST_TOKENS)
     powers = (1 << power for power in range(max(most, 1).bit_length()))
-    return tuple(ranks for ranks in powers if table.tokens % ranks == 0)
+    # A mean length of samples need not be whole: one rank always holds all of it.
+    return tuple(ranks for ranks in powers if ranks == 1 or table.tokens % ranks == 0)
 
 
 def _largest_micro_batch(scenario: Scenario) -> int:

@@ -60,9 +60,9 @@ def test_a_study_is_made_with_the_keyboard_alone(window: Seat) -> None:
 
 def test_systems_are_marked_removed_and_counted(window: Seat) -> None:
     page = window.open("/?model.preset=bert-large")
-    page.locator("#star-ipu-pod16").click()
-    expect(page.locator("#unstar-ipu-pod16")).to_have_attribute("aria-pressed", "true")
-    page.locator("#remove-ipu-pod16").click()
+    page.locator("#star-aws-p5").click()
+    expect(page.locator("#unstar-aws-p5")).to_have_attribute("aria-pressed", "true")
+    page.locator("#remove-aws-p5").click()
     expect(page.locator(".chosen-system")).to_have_count(1)
     expect(page.locator("[data-removes]")).to_be_focused()
     page.locator("#find_system").fill("nothing like it")
@@ -72,11 +72,11 @@ def test_systems_are_marked_removed_and_counted(window: Seat) -> None:
     assert missed is not None and button is not None and missed["y"] + missed["height"] <= button["y"]
     page.locator("#find_system").fill("")
     page.locator("#find_system").click()
-    expect(offered(page).first).to_contain_text("IPU-POD16")
+    expect(offered(page).first).to_contain_text("AWS p5")
     offered(page).first.click()
     expect(page.locator(".chosen-system")).to_have_count(2)
-    page.locator("#unstar-ipu-pod16").click()
-    expect(page.locator("#star-ipu-pod16")).to_be_visible()
+    page.locator("#unstar-aws-p5").click()
+    expect(page.locator("#star-aws-p5")).to_be_visible()
     assert window.complaints == []
 
 

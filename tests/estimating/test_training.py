@@ -10,7 +10,7 @@ from app.estimating.estimate import estimate, seconds_to_train
 from app.estimating.ranges import count_of, duration
 from app.estimating.request import EstimateRequest
 from app.estimating.workload import targets_of
-from app.features.workloads.suggestions import finishes_alone, starting_counts, usual_training
+from app.features.workloads.suggestions import starting_counts, usual_training
 from app.profiles.config import config_profile
 from app.profiles.presets import preset, presets
 from tests.conftest import codes, seconds, sizing_context, warning
@@ -127,11 +127,13 @@ def test_gpt3_study_of_the_issue_is_warned_of_and_starts_sensibly() -> None:
     training = usual_training(preset("gpt3-175b"), context.catalog)
     assert training.workload["tokens"] == 300_000_000_000
     assert "300 billion" in str(training.why)
-    assert not finishes_alone({"preset": "gpt3-175b"}, training.workload, "dgx-a100-640gb", context)
     counts = starting_counts({"preset": "gpt3-175b"}, training.workload, ["dgx-a100-640gb"], context)
     start = seconds_to_train(request("gpt3-175b", dict(training.workload), counts["dgx-a100-640gb"]), context)
     assert start is not None
     assert start <= 90 * DAY
+    fewer = dict(training.workload), counts["dgx-a100-640gb"] - 1
+    late = seconds_to_train(request("gpt3-175b", *fewer), context)
+    assert late is None or late > 90 * DAY
 
 
 def test_more_than_a_year_is_warned_of_where_the_system_is_rented() -> None:

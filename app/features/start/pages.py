@@ -250,6 +250,9 @@ def compare(request: Request, workspace: WorkspaceDep, form: FormDep) -> Respons
         error.errors = (FieldError("workload_file", error.message),)
         return refused(request, workspace, filled_draft(workspace, values), error)
     draft = filled_draft(workspace, values)
+    if not draft.form.errors and 0 < len(values.get("system", ())) <= MAX_OPTIONS:
+        # What is trained may have changed since the counts were suggested.
+        draft = replace(draft, form=replace(draft.form, values=arranged(workspace, draft.form.values)))
     try:
         content = content_of(draft, voice_of(request).language)
         study = create_study(workspace, content, saved=False)

@@ -13,7 +13,7 @@ from app.estimating.numbers import WHOLE, number_in
 from app.estimating.request import WorkloadInput
 from app.features.studies.model import MAX_OPTIONS, StudyContent
 from app.features.workloads.filling import WORKLOAD, Draft, chosen_model, known_profile
-from app.features.workloads.suggestions import starting_counts, suggested_systems
+from app.features.workloads.suggestions import UNKNOWN, starting_counts, suggested_systems
 from app.platform.web import choices
 from app.platform.web.choices import SystemChoice
 from app.platform.workspace import Workspace
@@ -25,6 +25,9 @@ PROFILE, PRESET = "model.profile_id", "model.preset"
 
 SUGGESTED = "suggested"
 """Field with the suggested systems: those chosen by the reader are kept with another model."""
+
+COUNTED = "counted."
+"""Field with the count of a system that was suggested, by the system: another one was typed."""
 
 FIND_SYSTEM = "find_system"
 """Field of the search among systems."""
@@ -39,6 +42,8 @@ class ChosenSystem:
 
     choice: SystemChoice
     count: str
+    counted: str
+    """Count that was suggested."""
     favourite: bool
 
 
@@ -88,21 +93,27 @@ def arranged(workspace: Workspace, values: Values) -> dict[str, list[str]]:
         counts = suggested_systems(model, workload, context)
         fields["system"] = list(counts)
         fields[SUGGESTED] = [" ".join(counts)]
-        fields |= {f"count.{name}": [str(count)] for name, count in counts.items()}
     known = workspace.catalogue.systems.documents
     systems = dict.fromkeys(name for name in fields.get("system", ()) if name in known)
     if turns.get("add") in known:
         systems[turns["add"]] = None
     systems.pop(turns.get("remove", ""), None)
     fields["system"] = list(systems)[:MAX_OPTIONS]
-    open_counts = [name for name in fields["system"] if not fields.get(f"count.{name}")]
-    counts = starting_counts(model, workload, open_counts, context)
-    fields |= {f"count.{name}": [str(counts.get(name, 1))] for name in open_counts}
+    open_counts = [name for name in fields["system"] if not is_typed(fields, name)]
+    counts = starting_counts(model, workload or UNKNOWN, open_counts, context)
+    for name in open_counts:
+        fields[f"count.{name}"] = fields[f"{COUNTED}{name}"] = [str(counts.get(name, 1))]
     for turn, step in (("more", 1), ("less", -1)):
         name = f"count.{turns.get(turn, '')}"
         if name in fields:
             fields[name] = [str(max(count_in(fields[name][0]) + step, 1))]
     return fields
+
+
+def is_typed(fields: Values, system: str) -> bool:
+    """Tell whether the reader chose a count: one that was counted follows what is trained."""
+    count = next(iter(fields.get(f"count.{system}", ())), "").strip()
+    return bool(count) and count != next(iter(fields.get(f"{COUNTED}{system}", ())), "")
 
 
 def own_systems(values: Values) -> list[str]:
@@ -118,6 +129,7 @@ def chosen_systems(workspace: Workspace, values: Values, favourites: Sequence[st
         ChosenSystem(
             choices.system_choice(shelf.systems.documents[name], scale_out, shelf),
             next(iter(values.get(f"count.{name}", ())), ""),
+            next(iter(values.get(f"{COUNTED}{name}", ())), ""),
             name in favourites,
         )
         for name in values.get("system", ())

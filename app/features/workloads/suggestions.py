@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -32,8 +32,8 @@ IMAGES = ("resnet50", "resnext101", "efficientnet", "vit", "swin", "cnn")
 
 IMAGENET = "mlperf-resnet50"
 
-COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
-"""Counts that are tried, ascending."""
+COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
+"""Counts that are tried first, ascending."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,27 +109,48 @@ def starting_counts(
 
     If none does, the largest count that fits the model; systems that never fit it are omitted.
     """
+    found = {system: _starting_count(model, workload, system, context) for system in systems}
+    return {system: count for system, count in found.items() if count is not None}
+
+
+def _starting_count(
+    model: Model, workload: Mapping[str, object], system: str, context: SizingContext
+) -> int | None:
     limit = context.catalog.figure(DEFAULTS, "start_time").si
-    counts: dict[str, int] = {}
-    for system in systems:
-        least_useful = 1.0
+
+    def seconds(count: int) -> float | None:
+        return _seconds(model, workload, system, count, context)
+
+    def make() -> int | None:
+        least_useful, short, largest = 1.0, 0, None
         for count in COUNTS:
             if count < least_useful:
+                short = count
                 continue
-            seconds = _seconds(model, workload, system, count, context)
-            if seconds is not None:
-                counts[system] = count
-                if seconds <= limit:
-                    break
+            time = seconds(count)
+            if time is not None and time <= limit:
+                return _fewest(seconds, limit, short, count)
+            short = count
+            if time is not None:
+                largest = count
                 # Speed-up is hardly ever superlinear: skip counts that cannot be enough.
-                least_useful = count * seconds / limit / 2.0
-    return counts
+                least_useful = count * time / limit / 2.0
+        return largest
+
+    count: int | None = context.remember(("start", json.dumps([model, workload, system])), make)
+    return count
 
 
-def finishes_alone(model: Model, workload: Mapping[str, object], system: str, context: SizingContext) -> bool:
-    """Tell whether one system finishes in the default start time."""
-    seconds = _seconds(model, workload, system, 1, context)
-    return seconds is not None and seconds <= context.catalog.figure(DEFAULTS, "start_time").si
+def _fewest(seconds: Callable[[int], float | None], limit: float, short: int, enough: int) -> int:
+    """Return the fewest systems that keep a limit, between a count that does not and one that does."""
+    while enough - short > 1:
+        middle = (short + enough) // 2
+        time = seconds(middle)
+        if time is not None and time <= limit:
+            enough = middle
+        else:
+            short = middle
+    return enough
 
 
 def _seconds(
@@ -139,18 +160,13 @@ def _seconds(
     return seconds_to_train(EstimateRequest.model_validate(request), context)
 
 
-SYSTEMS = ("dgx-a100-640gb", "ipu-pod16")
-
-LARGE_SYSTEMS = ("dgx-a100-640gb", "aws-p4de")
-"""Suggested where one of ``SYSTEMS`` is too slow."""
+SYSTEMS = ("dgx-h100", "aws-p5")
+"""What is suggested: a system that is sold today, and one with the same accelerators that is rented."""
 
 
 def suggested_systems(model: Model, workload: Mapping[str, object], context: SizingContext) -> dict[str, int]:
-    """Return suggested systems, each with the smallest count that finishes in reasonable time."""
-    training = workload or UNKNOWN
-    if all(finishes_alone(model, training, name, context) for name in SYSTEMS):
-        return dict.fromkeys(SYSTEMS, 1)
-    return starting_counts(model, training, LARGE_SYSTEMS, context) or {SYSTEMS[0]: 1}
+    """Return suggested systems, each with the smallest count that finishes in the default start time."""
+    return starting_counts(model, workload or UNKNOWN, SYSTEMS, context) or {SYSTEMS[0]: 1}
 
 
 UNKNOWN: Mapping[str, object] = {"samples": 1_000_000}

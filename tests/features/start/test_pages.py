@@ -204,20 +204,39 @@ def test_systems_are_added_counted_and_removed_without_scripts(reader: Reader) -
     assert "HGX A100 40GB (8 GPUs)" in button.get_text() and "NVIDIA A100-SXM4 40GB" in button.get_text()
     assert (button["name"], button["formmethod"]) == ("add", "get")
     added = parsed(reader.get("/", params=state | {"find_system": "hgx", "add": button["value"]}).text)
-    assert list(systems(added)) == ["dgx-a100-640gb", "ipu-pod16", "a100-sxm-40gb"]
+    assert list(systems(added)) == ["dgx-h100", "aws-p5", "a100-sxm-40gb"]
     assert added.select_one("#system-results button") is None
-    more = parsed(reader.get("/", params=fields_of(added) | {"more": "ipu-pod16"}).text)
-    assert systems(more)["ipu-pod16"] == "2"
-    fewer = fields_of(more) | {"less": "dgx-a100-640gb"}
-    assert systems(parsed(reader.get("/", params=fewer).text))["dgx-a100-640gb"] == "1"
-    state = fields_of(more) | {"remove": "ipu-pod16"}
+    more = parsed(reader.get("/", params=fields_of(added) | {"more": "aws-p5"}).text)
+    assert systems(more)["aws-p5"] == "2"
+    fewer = fields_of(more) | {"less": "dgx-h100"}
+    assert systems(parsed(reader.get("/", params=fewer).text))["dgx-h100"] == "1"
+    state = fields_of(more) | {"remove": "aws-p5"}
     left = parsed(reader.get("/", params=state).text)
-    assert list(systems(left)) == ["dgx-a100-640gb", "a100-sxm-40gb"]
+    assert list(systems(left)) == ["dgx-h100", "a100-sxm-40gb"]
     # What the reader chose stays with another model; its counts are found anew.
     other = reader.get("/", params=fields_of(left) | {"find": "gpt3 175b"})
     link = parsed(other.text).select_one("#model-results a")["href"]
     large = systems(reader.page(link))
-    assert list(large) == ["dgx-a100-640gb", "a100-sxm-40gb"] and int(large["dgx-a100-640gb"]) > 1
+    assert list(large) == ["dgx-h100", "a100-sxm-40gb"] and int(large["dgx-h100"]) > 1
+
+
+def test_counts_follow_what_is_trained_unless_they_were_typed(reader: Reader) -> None:
+    """In 90 days, ten times the tokens need ten times the machines, where nobody chose their number."""
+    state = fields_of(reader.page("/?model.preset=gpt3-175b"))
+    first = {name: int(count) for name, count in systems(reader.page("/?model.preset=gpt3-175b")).items()}
+    assert first["dgx-h100"] > 8
+    more = state | {"workload.tokens": "3T", "count.aws-p5": "7"}
+    counts = systems(parsed(reader.get("/", params=more).text))
+    assert counts["aws-p5"] == "7" and int(counts["dgx-h100"]) > 5 * first["dgx-h100"]
+    made = reader.submit("/", more).headers["location"]
+    options = reader.data(f"{made}.json")["content"]["options"]
+    assert [one["system"]["count"] for one in options] == [int(counts["dgx-h100"]), 7]
+
+
+def test_a_study_of_a_preset_starts_with_the_fewest_machines_on_sale(reader: Reader) -> None:
+    found = reader.data("/index.json?model.preset=gpt3-175b")["suggested"]["systems"]
+    shelf = {one["id"]: one for one in reader.data("/index.json")["systems"]}
+    assert all("used market" not in shelf[name]["availability"] for name in found)
 
 
 @pytest.mark.parametrize(
