@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from fastapi import Request
 from pydantic import JsonValue
 
-from app.errors import FieldError, Message
+from app.errors import AppError, FieldError, Message
 from app.estimating.documents import Text
 from app.estimating.money import CostLine
 from app.features.catalogue.views import StatementView, statement_view
@@ -33,6 +33,7 @@ from app.features.studies.forms import (
     without,
 )
 from app.features.studies.frame import StudyFrame, frame_of, state_query
+from app.features.studies.model import AMOUNTS as AMOUNT_FIELDS
 from app.features.studies.model import (
     AssumptionRow,
     Metric,
@@ -41,8 +42,11 @@ from app.features.studies.model import (
     StudyChange,
     StudyOptionAnswer,
     Tornado,
+    merged,
 )
+from app.features.studies.model import stated as stated_of
 from app.features.studies.trace import FIGURES, StudyTrace, TraceClaim
+from app.features.workloads.suggestions import starting_counts
 from app.platform.charts import figures
 from app.platform.charts.figures import MemoryBar, RangeBar, time_scale
 from app.platform.web import choices
@@ -132,6 +136,10 @@ class StudyPage:
     changes: Sequence[tuple[StudyChange, str]]
     """Differences from the version, each with the address of the state without it."""
     labels: Mapping[str, str]
+    recounted: Mapping[str, int]
+    """Other counts, by option, of which each is the least that trains what the state asks in time."""
+    recount_url: str
+    """Address of the state with these counts."""
     basis_rows: Sequence[tuple[str, BasisCost]]
     """Labels of options with their costs on the shared basis, for each way to pay."""
     time_scale: Scale
@@ -176,6 +184,7 @@ def study_page(
     in_columns = [knob for column in columns for knob in column.knobs.values()]
     in_groups = [knob for group in shared for knob in group.knobs]
     names = {knob.name for knob in (*in_groups, *in_columns, add) if knob is not None}
+    recounted = counts_anew(workspace, answer)
     with_parts = [option for option in answer.options if option.estimate and option.estimate.breakdown]
     warnings = [("", warning) for warning in answer.warnings]
     for option in answer.options:
@@ -206,6 +215,8 @@ def study_page(
             for change in with_names(answer.changes, workspace)
         ],
         labels={option.key: option.label for option in answer.options},
+        recounted=recounted,
+        recount_url=address(answer.id, [*query, *((f"count.{key}", str(n)) for key, n in recounted.items())]),
         basis_rows=[(option.label, cost) for option in answer.options for cost in option.costs],
         time_scale=time_scale([option.time for option in answer.options]),
         figures=_figures(answer, with_parts, voice),
@@ -215,6 +226,28 @@ def study_page(
         cost_lines=list(dict.fromkeys(name for column in columns for name in column.lines)),
         warnings=grouped(warnings),
     )
+
+
+TRAINED = ("model.", *(f"workload.{name}" for name in (*AMOUNT_FIELDS, "dataset_samples", "kind")))
+"""Beginnings of the fields that say what is trained."""
+
+
+def counts_anew(workspace: Workspace, answer: StudyAnswer) -> dict[str, int]:
+    """Return better counts where what is trained was changed, but not the count of the option."""
+    if not any(change.option is None and change.field.startswith(TRAINED) for change in answer.changes):
+        return {}
+    content, found = answer.content, {}
+    for option in content.options:
+        if option.system is None or option.model is not None or f"count.{option.key}" in answer.knobs:
+            continue
+        name, workload = option.system.id, merged(content.base.workload, option.workload)
+        try:
+            counts = starting_counts(stated_of(content.base.model), workload, [name], workspace.context())
+        except AppError:  # The page says what is wrong with it.
+            continue
+        if counts.get(name, option.system.count) != option.system.count:
+            found[option.key] = counts[name]
+    return found
 
 
 def cost_terms(answer: StudyAnswer, voice: Voice) -> str:

@@ -261,6 +261,17 @@ def test_a_demand_takes_the_place_of_another(reader: Reader, address: str) -> No
     assert refused.status_code == 400
 
 
+def test_counts_are_offered_anew_where_what_is_trained_changed_and_nobody_typed_them(reader: Reader) -> None:
+    base = {"model": {"preset": "gpt3-175b"}, "workload": {"tokens": 3e11}}
+    options = [{"key": key, "system": {"id": "dgx-h100", "count": 128}} for key in "ab"]
+    made = reader.ask("POST", "/api/v1/studies", json={"name": "x", "base": base, "options": options})
+    study = f"/studies/{made.json()['id']}"
+    assert reader.page(study).select_one("#recount") is None
+    offered = reader.page(f"{study}?tokens=1e10&count.b=64").select_one("#recount a")
+    counts = parse_qs(urlsplit(offered["href"]).query)
+    assert counts["count.b"] == ["64"] and int(counts["count.a"][0]) < 10
+
+
 def test_power_is_a_limit_in_kilowatts(reader: Reader, address: str) -> None:
     found = reader.data(f"{address}.json?power=1")
     assert found["content"]["limits"]["power_w"] == 1000
