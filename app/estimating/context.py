@@ -19,6 +19,7 @@ from app.estimating.chips import chip_series
 from app.estimating.documents import CheckWarning, Default, caution
 from app.estimating.effects import Effects, load_effects
 from app.estimating.hardware import HardwareFinder
+from app.estimating.naming import finder
 from app.estimating.nearest import (
     FamilyErrors,
     MeasuredRows,
@@ -191,7 +192,8 @@ class SizingContext:
             # Random identifiers are close to anything, so suggest them only for identifiers like them.
             own = self.calibrations() if identifier.startswith(CALIBRATION_PREFIX) else ()
             profiles = [*self.software.profiles, *own]
-            raise NotFound.named("software profile", identifier, profiles, "software")
+            meant = finder("software profile").find(identifier)
+            raise NotFound.named("software profile", identifier, profiles, "software", meant)
         return calibration
 
     def priced(self, price_book_id: str | None, field: str = "price_book_id") -> SizingContext:

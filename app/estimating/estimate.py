@@ -30,7 +30,7 @@ from app.estimating.documents import CheckWarning, Default, Estimate, Text, Thre
 from app.estimating.hardware import Hardware, Reliability, reliability
 from app.estimating.nearest import Status, claimed, status_of
 from app.estimating.plan_search import memory_of
-from app.estimating.ranges import common_normals, quantity, residual_factors, significant
+from app.estimating.ranges import NOT_UNDERSTOOD, common_normals, quantity, residual_factors, significant
 from app.estimating.regimes import regimes
 from app.estimating.request import AssumptionsInput, EstimateRequest, PlanInput
 from app.estimating.runtime import Run, runs_of, sensitivity_of
@@ -153,8 +153,14 @@ class TimedPlan:
     @cached_property
     def factors(self) -> Floats:
         """Residual samples of the plan's times."""
-        scenario, plans = self.plan.scenario, self.plan.choice.plans
-        return residual_factors(self.regimes, self.context.residuals, common_normals(), scenario, plans)
+        return residual_factors(
+            self.regimes,
+            self.context.residuals,
+            common_normals(),
+            self.plan.scenario,
+            self.plan.choice.plans,
+            understood=not self.plan.profile.doubts,
+        )
 
     @cached_property
     def run(self) -> Run:
@@ -254,6 +260,8 @@ class TimedPlan:
         )
         warnings += outside_checks(self.same)
         warnings += model_checks(scenario)
+        doubts = plan.profile.doubts
+        warnings += [CheckWarning.of(NOT_UNDERSTOOD, "serious", doubt, "model") for doubt in doubts]
         warnings += data_sheet_checks(hardware, own, self.regimes, time)
         return warnings
 

@@ -18,6 +18,7 @@ from app.engine.plans import Plans
 from app.engine.records import Floats, GpuSystem, Intra, IpuChip, ScaleOutFabric
 from app.engine.units import DAY, GIGABYTE, MINUTE, TERABYTE
 from app.errors import BadInput, Conflict, NotFound
+from app.estimating.naming import finder
 from app.estimating.request import AssumptionsInput
 from app.estimating.validation.cases import Network as MeasuredNetwork
 
@@ -118,7 +119,8 @@ def known_id(catalog: Catalog, kind: str, name: str, field: str) -> str:
     """Return an identifier of the catalogue; else raise NotFound with close ones at ``field``."""
     item = catalog.items.get(name)
     if item is None or kind not in item.kinds:
-        raise NotFound.named(kind, name, catalog.names(kind), field)
+        meant = finder(kind).find(name) if kind in {"system", "fabric"} else ()
+        raise NotFound.named(kind, name, catalog.names(kind), field, meant)
     return name
 
 
@@ -254,6 +256,9 @@ class HardwareFinder:
         nearby = self.catalog.domain_devices(entry.id)
         if nearby > entry.devices_per_machine:
             devices_per_node = min(nearby, devices)
+        elif self.catalog.machine(entry.id, None).intra is not Intra.PCIE:
+            # More than a machine holds were several, whatever the row calls a node.
+            devices_per_node = min(devices_per_node, entry.devices_per_machine)
         return self._gpu(entry, devices_per_node, self.catalog.fabric(fabric, ports), bridged=bridged)
 
     def network(

@@ -12,11 +12,12 @@ from app.catalog.figures import Figure
 from app.engine.cost.hours import run_cost
 from app.engine.units import HOUR, YEAR
 from app.errors import Message
-from app.estimating.capital import taken
-from app.estimating.costing import Charges, power_factors, system_power
+from app.estimating.capital import taken, terms_of
+from app.estimating.costing import Charges, power_factors
 from app.estimating.decision import Alternative, DecisivePrice
 from app.estimating.hardware import Hardware
 from app.estimating.outlay import Uncertain, outlay_of
+from app.estimating.prices import site_power_of
 from app.estimating.ranges import common_normals
 from app.estimating.request import AssumptionsInput
 from app.estimating.schema import Quantity
@@ -39,28 +40,34 @@ def alternative_of(
     charges: Charges | None,
     time: Uncertain | None,
     *,
+    assumptions: AssumptionsInput,
     catalog: Catalog,
     family: str | None,
     named: bool,
-    owned: bool,
     doubts: Sequence[str] = (),
 ) -> Alternative:
-    """Return a system as an option of a decision; ``charges`` is None where no price is known."""
+    """Return a system as an option of a decision; ``charges`` is None where no price is known.
+
+    ``time`` is the time to train; a run begins with the start-up, which a deadline and a rent count too.
+    """
+    owned = terms_of(hardware, assumptions, catalog).owned
     sold_new = USED not in hardware.entry.availability
     purchase_share, run_share = (1.0, 1.0) if charges is None else charges.shares
-    power = None
-    if charges is not None and owned:
-        drawn = system_power(hardware, charges.found.pue, catalog, family)
+    power = run = None
+    if owned:
+        drawn = site_power_of(hardware, assumptions, catalog, family).training
         power = drawn.value, drawn.value * power_factors(drawn, common_normals())
-    run = None
     if charges is not None and time is not None:
         run = float(run_cost(charges.hourly, time[0])), run_cost(charges.hourly_samples, np.asarray(time[1]))
+    if time is not None:
+        startup = catalog.reliability_defaults(hardware.entry.chip_kind).startup.si
+        time = time[0] + startup, np.asarray(time[1]) + startup
     return Alternative(
         id=identifier,
         name=name,
         owned=owned,
         time=time,
-        purchase=None if charges is None else charges.purchase,
+        purchase=charges.capital if charges is not None and owned else None,
         run=run,
         outlay=outlay_of(hardware, charges, catalog, family) if charges is not None else None,
         power=power,
@@ -76,7 +83,7 @@ def alternative_of(
 def decisive_price(hardware: Hardware, charges: Charges, catalog: Catalog) -> DecisivePrice:
     """Return the price that dominates the cost of a system."""
     rates, entry, currency = charges.found, hardware.entry, charges.currency
-    rate = rates.rate if currency == "KRW" else 1.0
+    rate = rates.exchange.value
     basis = rates.figures["machines" if rates.owned else "instances"][0]
     if isinstance(basis, Figure):
         known = taken(basis, catalog.book)

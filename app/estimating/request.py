@@ -23,7 +23,9 @@ from pydantic import (
 )
 from pydantic_core import PydanticKnownError
 
+from app.estimating.money import Currency
 from app.estimating.names import Name
+from app.estimating.naming import FabricName, ModelName, SoftwareName, SystemName
 from app.estimating.schema import DocumentedModel
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -122,7 +124,10 @@ def _kinds(annotation: object) -> Iterator[object]:
         yield from _kinds(part)
 
 
-CostItem: TypeAlias = Literal["hosts", "fabric", "storage", "power", "space", "staff", "support"]
+CostItem: TypeAlias = Literal["hosts", "fabric", "storage", "power", "space", "staff", "support", "licences"]
+
+
+Region: TypeAlias = Literal["korea", "us", "eu", "japan"]
 
 
 class TransformerInput(Schema):
@@ -157,7 +162,9 @@ class TransformerInput(Schema):
 class ModelInput(Schema):
     """The model; give exactly one of the fields."""
 
-    preset: str | None = Field(None, description="Identifier of a model preset.", examples=["gpt3-175b"])
+    preset: ModelName | None = Field(
+        None, description="Identifier of a model preset.", examples=["gpt3-175b"]
+    )
     profile_id: str | None = Field(None, description="Identifier of an uploaded profile.")
     config: dict[str, Sent] | None = Field(None, description="A Hugging Face config.json object.")
     transformer: TransformerInput | None = None
@@ -234,12 +241,12 @@ class WorkloadInput(Schema):
 class SystemInput(Schema):
     """System to buy or rent, with its count and network."""
 
-    id: str = Field(description="Identifier of a system.", examples=["dgx-a100-640gb"])
+    id: SystemName = Field(description="Identifier of a system.", examples=["dgx-a100-640gb"])
     count: Whole = 1
     """Number of systems."""
     accelerators: Whole | None = None
     """Number of accelerators used, where they are fewer than the machines hold."""
-    fabric: str | None = None
+    fabric: FabricName | None = None
     """Identifier of a fabric; if omitted, the system's default."""
     ports_per_node: Whole | None = None
     """Number of fabric ports per node; if omitted, the default of the system."""
@@ -361,14 +368,15 @@ class AssumptionsInput(Schema):
     """Amortisation period of a bought system. [a]"""
     utilisation: Number | None = None
     """Share of the time a bought system is in use."""
-    region: Literal["korea", "us", "eu"] | None = None
-    """Region whose tariff, salaries, space and grid are used; if omitted, Korea for owned systems,
-    otherwise the US.
+    region: Region | None = None
+    """Region whose tariff, salaries, space and grid are used, and whose surcharge rented systems of large
+    clouds bear; if omitted, Korea for owned systems, otherwise the US.
     """
     tariff_tier: str | None = Field(
         None,
         max_length=60,
-        description="Tier of the region's tariff; if omitted, the first tier: large industry.",
+        description="Tier of the region's tariff, or a kind of customer (industrial, general) whose tier "
+        "follows from the load of the site; if omitted, the first kind: industry.",
     )
     rental: Literal["on-demand", "reserved-1-year", "reserved-3-years", "spot"] | None = None
     """Pricing model of a rented system; ignored for owned systems."""
@@ -381,14 +389,21 @@ class AssumptionsInput(Schema):
     residual_share: Number | None = None
     """Resale value of a bought system at the end of the term, as a share of its price."""
     staff: Number | None = None
-    """Full-time positions that operate the system."""
+    """Full-time positions that operate the system; if omitted, those that an owned site needs at least, and
+    none for a rented system.
+    """
+    cloud_support: Literal["none", "business", "enterprise"] = "none"
+    """Support plan of a rented system: a share of the monthly bill with a least price, as AWS sells it."""
     storage_tb: Number | None = None
     """Shared storage bought or rented with the system; counted only if given. [TB]"""
     egress_gb: Number | None = Field(
         None, description="Data transferred out of the cloud per month, for rented systems. [GB/month]"
     )
     include: list[CostItem] | None = None
-    """Cost items to include besides the machines."""
+    """Cost items to include besides the machines: hosts with login and management nodes, the network between
+    machines, shared storage, electricity, space with racks and power strips, staff, support, and licences
+    (of the maker's enterprise software). If omitted, all but storage and licences.
+    """
     price_book_id: str | None = Field(
         None,
         max_length=60,
@@ -421,15 +436,14 @@ class EstimateRequest(Schema):
     """System that the model is trained on."""
     plan: PlanInput = PlanInput()
     """How the model is mapped to devices. Omitted fields are searched."""
-    software: str | None = None
+    software: SoftwareName | None = None
     """Identifier of a software profile; if omitted, the usual one for the model and the chip."""
     assumptions: AssumptionsInput = AssumptionsInput()
     """Assumptions of the estimate."""
-    currency: Literal["USD", "KRW"] = "USD"
+    currency: Currency = "USD"
     """Currency of every price and cost."""
     label: Name | None = Field(None, max_length=200)
     """Name of the estimate."""
 
 
 Locale = Literal["en", "ko", "zh"]
-Currency = Literal["USD", "KRW"]

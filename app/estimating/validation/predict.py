@@ -238,9 +238,8 @@ def _fastest_interleave(scenario: Scenario, plans: Plans) -> float:
     )
     memory = scenario.memory(options)
     fits = np.broadcast_to(memory.total <= memory.capacity, tried.shape)
-    if not fits.any():
-        return 1.0
-    return float(tried[np.argmin(np.where(fits, scenario.step(options).total, np.inf))])
+    # A layout that was run did fit, whatever is computed.
+    return float(tried[np.argmin(np.where(fits | ~fits.any(), scenario.step(options).total, np.inf))])
 
 
 def _least_recomputed(scenario: Scenario, plans: Plans) -> Plans:

@@ -17,7 +17,7 @@ from app.engine.records import Floats, IpuChip
 from app.engine.search.evaluate import GpuEvaluator
 from app.engine.units import YEAR
 from app.errors import AppError, BadInput, Message
-from app.estimating.capital import spot_interruptions, terms_of
+from app.estimating.capital import spot_interruptions
 from app.estimating.checks import time_checks
 from app.estimating.context import SizingContext
 from app.estimating.costing import Charges, system_power
@@ -344,11 +344,12 @@ class SystemSearch:
         if charges is not None:
             hourly = quantity(charges.hourly, charges.hourly_samples, currency)
             capex = quantity(*charges.capital, currency) if charges.owned else None
+        time = None if run is None else (run.total, run.total_samples)
         alternative = sized_alternative(
             self.request,
             hardware,
             charges,
-            None if run is None else (run.total, run.total_samples),
+            time,
             self._codes(candidate, timed),
             catalog,
             self.profile.family,
@@ -392,7 +393,7 @@ class SystemSearch:
             warnings=list(alternative.doubts),
             estimate=estimate,
         )
-        return SampledOption(document, alternative)
+        return SampledOption(document, alternative, time)
 
     def _codes(self, candidate: Candidate, timed: TimedPlan) -> list[str]:
         """Return the codes of the warnings that the option's own estimate carries."""
@@ -436,10 +437,10 @@ def sized_alternative(
         hardware,
         charges,
         time,
+        assumptions=request.assumptions,
         catalog=catalog,
         family=family,
         named=request.systems is not None,
-        owned=terms_of(hardware, request.assumptions, catalog).owned,
         doubts=tuple(dict.fromkeys(codes)),
     )
 
@@ -466,7 +467,7 @@ def sampled_options(
         alternative = sized_alternative(
             request, hardware, charges, time, option.warnings, context.catalog, family or None
         )
-        sampled.append(SampledOption(option, alternative))
+        sampled.append(SampledOption(option, alternative, time))
     return sampled
 
 
