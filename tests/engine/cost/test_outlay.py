@@ -1,6 +1,5 @@
 """All money that leaves over a term, against sums written out by hand."""
 
-from dataclasses import replace
 
 import numpy as np
 import pytest
