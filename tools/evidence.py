@@ -17,8 +17,8 @@ from app.engine.operators.transformer import Stack, TransformerShape, transforme
 from app.engine.plans import Plans, Recompute
 from app.engine.records import GpuSystem, Precision, Tokens
 from app.engine.units import GIBIBYTE
-from app.estimating.context import MEASURED, SizingContext, default_software
-from app.estimating.validation.cases import Rule, number, read_table
+from app.estimating.context import MEASURED, SizingContext
+from app.estimating.validation.cases import number, read_table
 from app.estimating.validation.run import SLOWER_IS_MORE, RowResult, ValidationReport, read_rows, validate
 from app.estimating.workload import is_convolutional
 from app.features.accuracy.agreement import Gaps, gaps

@@ -13,11 +13,11 @@ from app.engine.cost.hours import run_cost
 from app.engine.units import HOUR, YEAR
 from app.errors import Message
 from app.estimating.capital import taken, terms_of
-from app.estimating.costing import Charges, power_factors, system_power
+from app.estimating.costing import Charges, power_factors
 from app.estimating.decision import Alternative, DecisivePrice
 from app.estimating.hardware import Hardware
 from app.estimating.outlay import Uncertain, outlay_of
-from app.estimating.prices import cost_defaults_of
+from app.estimating.prices import site_power_of
 from app.estimating.ranges import common_normals
 from app.estimating.request import AssumptionsInput
 from app.estimating.schema import Quantity
@@ -55,8 +55,7 @@ def alternative_of(
     purchase_share, run_share = (1.0, 1.0) if charges is None else charges.shares
     power = run = None
     if owned:
-        pue = assumptions.pue or cost_defaults_of(hardware, assumptions, catalog).pue.si
-        drawn = system_power(hardware, pue, catalog, family)
+        drawn = site_power_of(hardware, assumptions, catalog, family).training
         power = drawn.value, drawn.value * power_factors(drawn, common_normals())
     if charges is not None and time is not None:
         run = float(run_cost(charges.hourly, time[0])), run_cost(charges.hourly_samples, np.asarray(time[1]))
@@ -68,7 +67,7 @@ def alternative_of(
         name=name,
         owned=owned,
         time=time,
-        purchase=None if charges is None else charges.purchase,
+        purchase=charges.capital if charges is not None and owned else None,
         run=run,
         outlay=outlay_of(hardware, charges, catalog, family) if charges is not None else None,
         power=power,
@@ -84,7 +83,7 @@ def alternative_of(
 def decisive_price(hardware: Hardware, charges: Charges, catalog: Catalog) -> DecisivePrice:
     """Return the price that dominates the cost of a system."""
     rates, entry, currency = charges.found, hardware.entry, charges.currency
-    rate = rates.rate if currency == "KRW" else 1.0
+    rate = rates.exchange.value
     basis = rates.figures["machines" if rates.owned else "instances"][0]
     if isinstance(basis, Figure):
         known = taken(basis, catalog.book)

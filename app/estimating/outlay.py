@@ -9,17 +9,18 @@ from typing import TypeAlias
 import numpy as np
 
 from app.catalog.catalog import Catalog
-from app.engine.cost.hours import facility_power, hourly_cost
+from app.engine.cost.hours import facility_power, hourly_cost, support_cost
 from app.engine.cost.outlay import owned_outlay, paid_hours, rented_outlay
 from app.engine.records import FloatLike, Floats
-from app.engine.units import HOUR, HOURS_PER_YEAR, YEAR
-from app.estimating.capital import STORAGE
+from app.engine.units import HOUR, HOURS_PER_YEAR, MONTHS, YEAR
 from app.estimating.costing import Charges, included, owned_system
 from app.estimating.hardware import Hardware
 from app.estimating.prices import DollarPrices, idle_power, training_power
 
 Uncertain: TypeAlias = tuple[float, Floats]
 """A central value and its samples, which options share column by column."""
+
+MONTH_HOURS = HOURS_PER_YEAR / MONTHS
 
 COMMITMENTS: Mapping[str, float] = {
     "reserved-1-year": HOURS_PER_YEAR,
@@ -109,22 +110,25 @@ def outlay_lines(
     """
     if rates.owned:
         training = training_power(hardware, catalog, family).value
-        idle = idle_power(hardware, catalog, training)
-        system = owned_system(hardware, rates, factor, idle)
+        system = owned_system(hardware, rates, factor, idle_power(hardware, catalog, family))
         lines = included(owned_outlay(system, facility_power(training, rates.pue), hours), rates)
     else:
-        elastic = (rates.hourly or 0.0) if rates.terms.elastic else 0.0
+        rent = (rates.hourly or 0.0) * factor
         lines = rented_outlay(
             hardware.count,
-            elastic * factor,
+            rent if rates.terms.elastic else 0.0,
             hours,
             stored_bytes=rates.stored,
             storage_price=rates.defaults.storage_object.si,
             egress_rate=rates.egress,
             egress_price=rates.egress_price,
         )
-        counted = {"instances": rates.terms.elastic, STORAGE: rates.stored > 0, "egress": rates.egress > 0}
-        lines = {name: line for name, line in lines.items() if counted[name]}
+        months = hours / MONTH_HOURS
+        if rates.support is not None:
+            # Runs follow one another, so that a month of work has the bill of a whole month.
+            bill = hardware.count * rent * MONTH_HOURS
+            lines["support"] = support_cost(bill, rates.support.bands, rates.support.least) * months
+        lines["staff"] = np.asarray(rates.staff * rates.staff_pay * months / MONTHS)
     return {
         name: np.broadcast_to(np.asarray(line, dtype=float), factor.shape) for name, line in lines.items()
     }

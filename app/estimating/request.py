@@ -23,6 +23,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticKnownError
 
+from app.estimating.money import Currency
 from app.estimating.names import Name
 from app.estimating.schema import DocumentedModel
 
@@ -122,7 +123,10 @@ def _kinds(annotation: object) -> Iterator[object]:
         yield from _kinds(part)
 
 
-CostItem: TypeAlias = Literal["hosts", "fabric", "storage", "power", "space", "staff", "support"]
+CostItem: TypeAlias = Literal["hosts", "fabric", "storage", "power", "space", "staff", "support", "licences"]
+
+
+Region: TypeAlias = Literal["korea", "us", "eu", "japan"]
 
 
 class TransformerInput(Schema):
@@ -342,14 +346,15 @@ class AssumptionsInput(Schema):
     """Amortisation period of a bought system. [a]"""
     utilisation: Number | None = None
     """Share of the time a bought system is in use."""
-    region: Literal["korea", "us", "eu"] | None = None
-    """Region whose tariff, salaries, space and grid are used; if omitted, Korea for owned systems,
-    otherwise the US.
+    region: Region | None = None
+    """Region whose tariff, salaries, space and grid are used, and whose surcharge rented systems of large
+    clouds bear; if omitted, Korea for owned systems, otherwise the US.
     """
     tariff_tier: str | None = Field(
         None,
         max_length=60,
-        description="Tier of the region's tariff; if omitted, the first tier: large industry.",
+        description="Tier of the region's tariff, or a kind of customer (industrial, general) whose tier "
+        "follows from the load of the site; if omitted, the first kind: industry.",
     )
     rental: Literal["on-demand", "reserved-1-year", "reserved-3-years", "spot"] | None = None
     """Pricing model of a rented system; ignored for owned systems."""
@@ -362,14 +367,21 @@ class AssumptionsInput(Schema):
     residual_share: Number | None = None
     """Resale value of a bought system at the end of the term, as a share of its price."""
     staff: Number | None = None
-    """Full-time positions that operate the system."""
+    """Full-time positions that operate the system; if omitted, those that an owned site needs at least, and
+    none for a rented system.
+    """
+    cloud_support: Literal["none", "business", "enterprise"] = "none"
+    """Support plan of a rented system: a share of the monthly bill with a least price, as AWS sells it."""
     storage_tb: Number | None = None
     """Shared storage bought or rented with the system; counted only if given. [TB]"""
     egress_gb: Number | None = Field(
         None, description="Data transferred out of the cloud per month, for rented systems. [GB/month]"
     )
     include: list[CostItem] | None = None
-    """Cost items to include besides the machines."""
+    """Cost items to include besides the machines: hosts with login and management nodes, the network between
+    machines, shared storage, electricity, space with racks and power strips, staff, support, and licences
+    (of the maker's enterprise software). If omitted, all but storage and licences.
+    """
     price_book_id: str | None = Field(
         None,
         max_length=60,
@@ -406,11 +418,10 @@ class EstimateRequest(Schema):
     """Identifier of a software profile; if omitted, the usual one for the model and the chip."""
     assumptions: AssumptionsInput = AssumptionsInput()
     """Assumptions of the estimate."""
-    currency: Literal["USD", "KRW"] = "USD"
+    currency: Currency = "USD"
     """Currency of every price and cost."""
     label: Name | None = Field(None, max_length=200)
     """Name of the estimate."""
 
 
 Locale = Literal["en", "ko", "zh"]
-Currency = Literal["USD", "KRW"]

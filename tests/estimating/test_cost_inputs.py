@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from app.catalog.defaults import CURRENCIES
 from app.catalog.entries import ChipKind
 from app.engine.reliability import interruption_rate, write_bandwidth
 from app.estimating.context import SizingContext
+from app.estimating.costing import Charges
 from app.estimating.hardware import Reliability, reliability
 from app.estimating.money import Cost
-from app.estimating.prices import staff_posts
+from app.estimating.prices import prices, site_power_of, staff_posts, training_power
+from app.estimating.ranges import common_normals
 from app.estimating.request import AssumptionsInput
 from app.features.bills.bill import make_bill
 from app.features.bills.model import BillRequest
@@ -114,12 +118,31 @@ def test_the_failure_rate_of_the_defaults_is_that_of_the_job(context: SizingCont
 def test_a_pod_of_one_host_needs_no_staff_of_four_nodes(context: SizingContext) -> None:
     catalog = context.catalog
     posts = {
-        name: staff_posts(catalog.system(name), 1, catalog.cost_defaults(catalog.system(name).chip_kind))
+        name: staff_posts(catalog.system(name), 100, catalog.cost_defaults(catalog.system(name).chip_kind))
         for name in ("dgx-a100-640gb", "bow-pod16", "bow-pod64")
     }
-    assert posts["dgx-a100-640gb"] == pytest.approx(0.015)
+    assert posts["dgx-a100-640gb"] == pytest.approx(1.5)
     assert posts["dgx-a100-640gb"] < posts["bow-pod16"] < 2 * posts["dgx-a100-640gb"]
     assert posts["bow-pod64"] == pytest.approx(4 * posts["bow-pod16"])
+
+
+def test_a_site_needs_staff_however_small_it_is(context: SizingContext) -> None:
+    catalog = context.catalog
+    defaults, entry = catalog.cost_defaults(ChipKind.GPU), catalog.system("dgx-h100")
+    assert staff_posts(entry, 1, defaults) == staff_posts(entry, 30, defaults) == 0.5
+    assert staff_posts(entry, 128, defaults) == pytest.approx(1.92)
+
+
+def test_a_site_draws_more_than_its_machines(context: SizingContext) -> None:
+    for system, count in (("h100-sxm-80gb", 8), ("bow-pod64", 1), ("dgx-h100", 1)):
+        hardware = context.hardware.system(system, count)
+        drawn = site_power_of(hardware, AssumptionsInput(pue=1.3), context.catalog, "gpt")
+        machines = training_power(hardware, context.catalog, "gpt").value
+        bill = make_bill(BillRequest(system=system, count=count), context)
+        beside = bill.totals.power.value - hardware.entry.power_typical.value * count
+        assert drawn.training.value == pytest.approx(1.3 * (machines + beside))
+        assert drawn.training.low < drawn.training.value < drawn.training.high
+        assert 0.2 * drawn.training.value < drawn.idle < 0.5 * drawn.training.value
 
 
 def test_estimate_and_build_or_rent_count_the_same_staff_and_resale(context: SizingContext) -> None:
@@ -170,7 +193,8 @@ def test_the_exchange_rate_widens_what_is_converted_and_nothing_else() -> None:
     assert dollars is not None and won is not None and dollars.capex is not None and won.capex is not None
     widened = math.log(won.capex.high / won.capex.low) / math.log(dollars.capex.high / dollars.capex.low)
     assert 1.02 < widened < 1.2
-    stated = answer(currency="KRW", assumptions={"system_price": 4e8}).cost
+    # A price stated in won is not converted; the rack it stands in is.
+    stated = answer(currency="KRW", assumptions={"system_price": 4e8, "include": []}).cost
     assert stated is not None and stated.capex is not None
     assert stated.capex.low == pytest.approx(stated.capex.high)
 
@@ -187,13 +211,28 @@ def test_a_bill_names_the_taxes_it_leaves_out(context: SizingContext) -> None:
     assert europe.taxes[0].rate == pytest.approx(0.219)
 
 
-def test_the_equipment_of_a_bill_is_the_purchase_of_an_estimate(context: SizingContext) -> None:
-    for system, count in (("dgx-a100-640gb", 4), ("a100-sxm-80gb", 3), ("bow-pod64", 1)):
-        bill = make_bill(BillRequest(system=system, count=count), context)
-        capex = cost(system={"id": system, "count": count}).capex
-        assert bill.equipment is not None and capex is not None
-        assert bill.equipment.value == pytest.approx(capex.value)
-        assert bill.totals.price.value > bill.equipment.value
+@pytest.mark.parametrize("currency", CURRENCIES)
+def test_the_total_of_a_bill_is_the_purchase_of_an_estimate(context: SizingContext, currency: str) -> None:
+    asked: list[dict[str, Any]] = [
+        {},
+        {"storage_tb": 300.0},
+        {"include": ["hosts", "fabric", "storage", "licences"]},
+        {"include": []},
+    ]
+    for system, count in (("dgx-a100-640gb", 4), ("gb200-nvl72", 1), ("ipu-m2000", 3), ("bow-pod64", 1)):
+        for more in asked:
+            assumptions = AssumptionsInput.model_validate({"acquisition": "own", **more})
+            hardware = context.hardware.system(system, count)
+            rates = prices(hardware, assumptions, currency, context.catalog, [])
+            assert rates is not None
+            charges = Charges(hardware, rates, normals=common_normals(), currency=currency)
+            fields = {"system": system, "count": count, "currency": currency, **more}
+            bill = make_bill(BillRequest.model_validate(fields), context)
+            assert charges.capital[0] == bill.totals.price.value, (system, more)
+            for line in bill.lines:
+                assert line.unit_price is not None and line.total is not None
+                whole = Decimal(repr(line.unit_price.value)) * line.quantity
+                assert whole == Decimal(repr(line.total.value)), line.item
 
 
 @pytest.mark.parametrize(

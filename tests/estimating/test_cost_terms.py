@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from app.catalog.defaults import REGIONS
 from app.errors import BadInput, NotFound
 from app.estimating.documents import Estimate
 from app.estimating.money import Cost
+from app.estimating.prices import site_power_of
+from app.estimating.request import AssumptionsInput
 from app.features.comparisons.compare import COST_BASIS
 from tests.conftest import answer, sizing_context
 
@@ -63,18 +66,18 @@ def test_present_value_is_the_term_without_interest_and_less_with_it() -> None:
 
 
 def test_each_region_has_its_own_tariff_salaries_space_and_grid() -> None:
-    found = {region: cost(assumptions={"region": region}) for region in ("korea", "us", "eu")}
+    found = {region: cost(assumptions={"region": region}) for region in REGIONS}
     for item in ("power", "staff", "space"):
-        assert len({round(lines(one)[item], 6) for one in found.values()}) == 3, item
+        assert len({round(lines(one)[item], 6) for one in found.values()}) == len(REGIONS), item
     carbon = {region: one.carbon.intensity.value for region, one in found.items() if one.carbon}
-    assert carbon == {"korea": 0.4173, "us": 0.366, "eu": 0.214}
-    # 0.2 EUR/kWh at 0.917 EUR/USD is dearer than 182.7 KRW/kWh at 1,422 KRW/USD.
+    assert carbon == {"korea": 0.4173, "us": 0.366, "eu": 0.214, "japan": 0.438}
+    # 0.2 EUR/kWh at 0.924 EUR/USD is dearer than 118.4 KRW/kWh at 1,422 KRW/USD with its charge for the load.
     assert lines(found["eu"])["power"] > lines(found["korea"])["power"] > lines(found["us"])["power"]
 
 
 def test_a_tier_of_the_tariff_is_one_of_its_region() -> None:
-    small = cost(assumptions={"tariff_tier": "industrial-small"})
-    assert lines(small)["power"] < lines(cost())["power"]
+    large = cost(assumptions={"tariff_tier": "industrial-large"})
+    assert lines(large)["power"] > lines(cost())["power"]
     with pytest.raises(NotFound, match="industrial-large"):
         answer(assumptions={"tariff_tier": "non-household"})
 
@@ -88,10 +91,66 @@ def test_carbon_of_a_run_is_its_energy_on_the_grid() -> None:
 
 
 def test_power_is_charged_at_its_mean_between_idle_and_typical() -> None:
+    switch = sizing_context().catalog.figure("arista-7010t", "power_typical").si / 1000.0
     busy = cost(assumptions={"utilisation": 1.0, "pue": 1.0, "electricity_per_kwh": 0.1})
-    assert lines(busy)["power"] == pytest.approx(1.15 * 4.2 * 0.1)
+    assert lines(busy)["power"] == pytest.approx((1.15 * 4.2 + switch) * 0.1)
     half = cost(assumptions={"utilisation": 0.5, "pue": 1.0, "electricity_per_kwh": 0.1})
-    assert lines(half)["power"] == pytest.approx((0.5 * 1.15 * 4.2 + 0.5 * 1.5) * 0.1 / 0.5)
+    assert lines(half)["power"] == pytest.approx((0.5 * 1.15 * 4.2 + 0.5 * 1.5 + switch) * 0.1 / 0.5)
+
+
+@pytest.mark.parametrize(
+    ("count", "stated", "tier", "energy", "demand"),
+    [
+        (1, None, "industrial-small", 118.4, 7470),
+        (64, None, "industrial-large", 150.8, 9810),
+        (1, "general", "general-small", 116.0, 8230),
+        (64, "general", "general-large", 128.1, 9810),
+        (1, "industrial-large", "industrial-large", 150.8, 9810),
+    ],
+)
+def test_a_site_pays_the_tariff_of_its_load_and_kind(
+    count: int, stated: str | None, tier: str, energy: float, demand: float
+) -> None:
+    """By hand: a full year at one load, its energy and twelve months of its charge."""
+    stated_tier = {} if stated is None else {"tariff_tier": stated}
+    found = cost(system={"count": count}, assumptions={"utilisation": 1.0, "pue": 1.0, **stated_tier})
+    assert found.basis["tariff_tier"] == tier
+    kilowatts = site_power_of(
+        sizing_context().hardware.system("dgx-a100-640gb", count), AssumptionsInput(pue=1.0),
+        sizing_context().catalog, "bert",
+    ).training.value / 1000.0  # fmt: skip
+    won = kilowatts * (YEAR_HOURS * energy + 12 * demand)
+    assert lines(found)["power"] == pytest.approx(won / 1422.16 / YEAR_HOURS, rel=1e-3)
+
+
+def test_a_cloud_costs_more_in_the_region_of_the_customer() -> None:
+    us, seoul, tokyo = (
+        cost(system={"id": "aws-p5"}, assumptions={} if region is None else {"region": region})
+        for region in (None, "korea", "japan")
+    )
+    assert us.hourly.value == pytest.approx(55.04)
+    assert seoul.hourly.value == pytest.approx(75.9552, rel=1e-4)
+    assert tokyo.hourly.value == pytest.approx(68.8)
+    stated = cost(system={"id": "aws-p5"}, assumptions={"region": "korea", "hourly_price": 60.0})
+    assert stated.hourly.value == pytest.approx(60.0), "a stated rent is that of its region"
+    elsewhere = cost(system={"id": "lambda-8xa100"}, assumptions={"region": "korea"})
+    assert elsewhere.hourly.value == cost(system={"id": "lambda-8xa100"}).hourly.value
+
+
+def test_support_and_staff_of_a_cloud_are_lines_that_are_zero_unless_stated() -> None:
+    plain = cost(system={"id": "aws-p5"})
+    assert {item for item, hour in lines(plain).items() if hour == 0} == {
+        "storage", "egress", "support", "staff",
+    }  # fmt: skip
+    helped = cost(
+        system={"id": "aws-p5"},
+        assumptions={"cloud_support": "business", "staff": 0.5, "utilisation": 1.0},
+    )
+    bill = 55.04 * YEAR_HOURS / 12
+    support = 0.1 * 10_000 + 0.07 * (bill - 10_000)
+    assert lines(helped)["support"] == pytest.approx(support * 12 / YEAR_HOURS)
+    assert lines(helped)["staff"] == pytest.approx(0.5 * 160_000 / YEAR_HOURS)
+    assert set(helped.basis["include"]) == {"support", "staff"}  # type: ignore[arg-type]
 
 
 def test_storage_is_bought_with_a_machine_and_rented_with_an_instance() -> None:
@@ -99,7 +158,9 @@ def test_storage_is_bought_with_a_machine_and_rented_with_an_instance() -> None:
     assert owned.capex is not None
     plain = cost()
     assert plain.capex is not None and "storage" not in lines(plain)
-    assert owned.capex.value - plain.capex.value == pytest.approx(100 * 400)
+    bought = 1.03 * 1.04  # spare parts, then freight, installation and start-up
+    more = owned.capex.value - plain.capex.value
+    assert 100 * 400 * bought < more < 1.6 * 100 * 400 * bought  # the drives, and the network to them
     assert "storage" in owned.basis["include"] and owned.basis["storage_tb"] == pytest.approx(100)
     usual = cost(assumptions={"include": ["storage"]}, system={"count": 2})
     assert usual.basis["storage_tb"] == pytest.approx(100)  # 50 TB a machine
@@ -172,7 +233,11 @@ def test_the_network_of_a_cluster_costs_its_switches_and_cables() -> None:
         sizing_context().catalog, fabric="hdr-infiniband", nodes=20, ports_per_node=8,
         machine="dgx-a100-640gb",
     )  # fmt: skip
-    assert found.capex.value == pytest.approx(20 * 270_000 + bill.price.value)
+    priced = {figure.item: figure for line in found.lines for figure in line.figures}
+    assert priced["qm8790"].value * 12 < bill.price.value
+    assert lines(found)["fabric"] / lines(found)["machines"] == pytest.approx(
+        bill.price.value / (20 * 270_000)
+    )
 
 
 def test_every_line_says_what_it_rests_on() -> None:

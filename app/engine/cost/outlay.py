@@ -20,12 +20,12 @@ from app.engine.units import HOUR, YEAR
 def owned_outlay(system: OwnedSystem, training_power: FloatLike, busy_hours: FloatLike) -> dict[str, Floats]:
     r"""Money paid for a bought system over its whole lifetime, by line, without interest.
 
-    .. math:: O = P (1 + i + s) + n \left(P \sum q + \text{space} + \text{staff}\right)
-        + p_e \left(P_t t + P_0 (n - t)\right) - P (1 + s) r
+    .. math:: O = E + S + n \left(\sum y + d + \text{space} + \text{staff}\right)
+        + p_e \left(P_t t + P_0 (n - t)\right) - r E
 
-    with the price :math:`P` of the equipment, the shares of freight and installation :math:`i` and of spare
-    parts :math:`s`, the yearly shares :math:`q`, the lifetime :math:`n`, the busy time :math:`t`, and the
-    residual share :math:`r`.
+    with the price :math:`E` of the equipment and :math:`S` of services bought once, the yearly amounts
+    :math:`y`, the charge :math:`d` for the highest load, the lifetime :math:`n`, the busy time :math:`t`, and
+    the residual share :math:`r`.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ def owned_outlay(system: OwnedSystem, training_power: FloatLike, busy_hours: Flo
     Returns
     -------
     lines : dict of str to Floats
-        The lines of ``equipment``, install, spares, the yearly shares, power, idle_power, space and staff,
-        and residual, which is negative; their sum is the outlay. [currency]
+        The lines of ``equipment``, ``services`` and ``yearly``, power (with the charge for the highest load),
+        idle_power, space, staff, and residual, which is negative; their sum is the outlay. [currency]
 
     References
     ----------
@@ -53,31 +53,28 @@ def owned_outlay(system: OwnedSystem, training_power: FloatLike, busy_hours: Flo
     Bought for 1,000 and sold for a tenth after two years of 100 a year of support:
 
     >>> lines = owned_outlay(OwnedSystem(
-    ...     equipment={"machines": 1000.0}, install_share=0.0, spares_share=0.0, residual_share=0.1,
-    ...     discount_rate=0.08, lifetime=2.0, yearly_shares={"support": 0.1}, power=0.0,
-    ...     electricity_price=0.0, reserved_power=0.0, space_price=0.0, staff=0.0, staff_pay=0.0,
+    ...     equipment={"machines": 1000.0}, services={}, residual_share=0.1, discount_rate=0.08,
+    ...     lifetime=2.0, yearly={"support": 100.0}, power=0.0, electricity_price=0.0, demand_power=0.0,
+    ...     demand_price=0.0, reserved_power=0.0, space_price=0.0, staff=0.0, staff_pay=0.0,
     ...     utilisation=0.5), 0.0, 100.0)
     >>> round(float(hourly_cost(lines)), 6)
     1100.0
     """
-    price = hourly_cost(system.equipment)
     years = np.asarray(system.lifetime, dtype=float)
     seconds = np.asarray(busy_hours, dtype=float) * HOUR
+    term, tariff = years * YEAR, system.electricity_price
     reserved = np.asarray(system.reserved_power, dtype=float)
-    spares = np.asarray(price * system.spares_share)
-    tariff = system.electricity_price
+    highest = np.asarray(system.demand_power, dtype=float)
+    bought = {**system.equipment, **system.services}
     return {
-        **{name: np.asarray(line, dtype=float) for name, line in system.equipment.items()},
-        "install": np.asarray(price * system.install_share),
-        "spares": spares,
-        **{name: np.asarray(price * share * years) for name, share in system.yearly_shares.items()},
-        "power": electricity_cost(run_energy(training_power, seconds), tariff),
-        "idle_power": electricity_cost(
-            run_energy(system.power, np.maximum(years * YEAR - seconds, 0.0)), tariff
-        ),
-        "space": np.asarray(reserved * years * YEAR * system.space_price),
+        **{name: np.asarray(line, dtype=float) for name, line in bought.items()},
+        **{name: np.asarray(line * years) for name, line in system.yearly.items()},
+        "power": electricity_cost(run_energy(training_power, seconds), tariff)
+        + highest * term * system.demand_price,
+        "idle_power": electricity_cost(run_energy(system.power, np.maximum(term - seconds, 0.0)), tariff),
+        "space": np.asarray(reserved * term * system.space_price),
         "staff": np.asarray(np.asarray(system.staff, dtype=float) * system.staff_pay * years),
-        "residual": -np.asarray((price + spares) * system.residual_share),
+        "residual": -np.asarray(hourly_cost(system.equipment) * system.residual_share),
     }
 
 

@@ -71,7 +71,7 @@ class Rules:
                 return None
             ports = int(rule["ports"] or (adapters.ports if adapters else 0))
             return Network(rule["fabric"], ports, float(rule["efficiency"]), rule["named"] == "yes")
-        return adapters and Network(adapters.fabric, adapters.ports, 1.0, adapters.named)
+        return None if adapters is None else Network(adapters.fabric, adapters.ports, 1.0, adapters.named)
 
     def profile(self, facts: Mapping[str, str]) -> str | None:
         return next((rule.result["profile"] for rule in self.software if rule.matches(facts)), None)
@@ -272,7 +272,8 @@ INSIDE_NODE = re.compile(r"within|HSDP|hybrid.?shard|inside the VM", re.IGNORECA
 """Texts of states that are sharded over the devices of one machine alone."""
 OFFLOAD_COLUMNS = ("zero", "recompute", "software", "precision", "model_name", "notes")
 OFFLOAD = re.compile(
-    r"(?<!no )(?<!without )(?<!activation )(?:optimi[sz]er|cpu|host|zero)[ _-]*off-?load|off-?load(?:ed|ing)? (?:the |of )*optimi[sz]er|zero-?infinity",
+    r"(?<!no )(?<!without )(?<!activation )(?:optimi[sz]er|cpu|host|zero)[ _-]*off-?load"
+    r"|off-?load(?:ed|ing)? (?:the |of )*optimi[sz]er|zero-?infinity",
     re.IGNORECASE,
 )
 """Optimizers that the host updates, in whatever column a row says it."""
@@ -296,7 +297,8 @@ def first_match(text: str, table: Iterable[tuple[str, float]]) -> float | None:
 def sharding_of(zero: str, software: str) -> float:
     """Return the ZeRO stage that a row states, else the one its software is named for.
 
-    >>> [sharding_of(text, "") for text in ("3 (FSDP 128)", "ZeRO-2", "SHARD_GRAD_OP", "1 (distributed Adam)")]
+    >>> texts = ("3 (FSDP 128)", "ZeRO-2", "SHARD_GRAD_OP", "1 (distributed Adam)")
+    >>> [sharding_of(text, "") for text in texts]
     [3.0, 2.0, 2.0, 1.0]
     >>> sharding_of("", "PyTorch FSDP"), sharding_of("0", "FSDP"), sharding_of("", "DeepSpeed ZeRO-3")
     (3.0, 0.0, 3.0)

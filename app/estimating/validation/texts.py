@@ -77,7 +77,8 @@ RATE = re.compile(r"(?<![\d.])(\d{2,4}) ?(?:Gb(?:it)?s? ?/ ?s(?:ec)?|Gbps|Gbit|G
 SPEEDS = (
     (r"NDR ?200", 200), (r"HDR ?100", 100), (r"XDR|ConnectX ?-? ?8|CX-?8", 800),
     (r"NDR|ConnectX ?-? ?7|CX-?7|BlueField ?-?3|\bBF-?3|MT43244|MT2910|Quantum-2", 400),
-    (r"HDR|ConnectX ?-? ?6|CX-?6|MT28908|MT4123|Slingshot", 200), (r"EDR|ConnectX ?-? ?5|CX-?5|Omni-?Path|HFI", 100),
+    (r"HDR|ConnectX ?-? ?6|CX-?6|MT28908|MT4123|Slingshot", 200),
+    (r"EDR|ConnectX ?-? ?5|CX-?5|Omni-?Path|HFI", 100),
 )  # fmt: skip
 """Adapters by the speed of their ports [Gb/s], which holds where the text states none."""
 INFINIBAND = re.compile(r"infini ?band|\bIB\b|NDR|HDR|XDR|EDR|Quantum", re.IGNORECASE)

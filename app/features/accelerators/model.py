@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
+from app.estimating.money import Currency
 from app.estimating.names import Name
 from app.estimating.request import Number, Schema, Whole
 from app.estimating.schema import Document, DocumentedModel
@@ -69,7 +70,7 @@ class DataSheet(DocumentedModel):
     ports: Whole = Field(description="Network ports of one machine.", examples=[8])
     machine_price: Number | None = Field(None, description="Price of one machine. [currency]")
     hourly_rent: Number | None = Field(None, description="Rent of one device. [currency/h]")
-    currency: Literal["USD", "KRW", "EUR"] = Field("USD", description="Currency of the price or rent.")
+    currency: Currency = Field("USD", description="Currency of the price or rent.")
     price_date: date | None = Field(
         None, description="Date of the price or rent; if omitted, the day it is stated."
     )
@@ -117,7 +118,7 @@ class AcceleratorPatch(Schema):
         None, description="Price of one machine. [currency]", examples=[320000]
     )
     hourly_rent: Number | None = Field(None, description="Rent of one device. [currency/h]")
-    currency: Literal["USD", "KRW", "EUR"] | None = Field(None, description="Currency of the price or rent.")
+    currency: Currency | None = Field(None, description="Currency of the price or rent.")
     price_date: date | None = Field(None, description="Date of the price or rent.")
     data_sheet: Name | None = Field(None, max_length=300, description="Source of the figures.")
     data_sheet_date: date | None = Field(None, description="Date of the data sheet.")

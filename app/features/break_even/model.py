@@ -9,6 +9,7 @@ from pydantic import Field
 
 from app.errors import BadInput, Unprocessable, check_between
 from app.estimating.documents import CheckWarning, Default, Text, TraceStep
+from app.estimating.money import Currency
 from app.estimating.request import Number, Schema, Share, Whole
 from app.estimating.schema import Document, Quantity
 from app.features.comparisons.model import LEAST_SHARE
@@ -111,7 +112,7 @@ class RangesInput(Schema):
 class BreakEvenRequest(Schema):
     """A purchase and the cloud bill it would replace."""
 
-    currency: Literal["USD", "KRW"] = Field(description="Currency of every amount.")
+    currency: Currency = Field(description="Currency of every amount.")
     capex: Number | None = Field(
         None,
         gt=0,

@@ -269,7 +269,7 @@ def _way(
         value, low, high = (float(run_cost(end, duration)) for end in (hourly.value, hourly.low, hourly.high))
         return Quantity(value=value, low=low, high=high, unit=currency)
 
-    purchase = charges.purchase
+    purchase = charges.capital if charges.owned else None
     cost = BasisCost(
         acquisition="rent" if rental is not None else "own",
         rental=rental,
@@ -278,7 +278,7 @@ def _way(
         hourly=hourly,
         yearly=cost_of(year),
         over_term=cost_of(term),
-        capex=quantity(*charges.capital, currency) if charges.owned else None,
+        capex=None if purchase is None else quantity(*purchase, currency),
         purchase=None if purchase is None else quantity(*purchase, currency),
         runs=term / seconds,
         lines=[

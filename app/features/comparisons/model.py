@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Discriminator, Field, Tag
 
 from app.estimating.documents import CheckWarning, Estimate
-from app.estimating.money import Cost, CostLine
+from app.estimating.money import Cost, CostLine, Currency
 from app.estimating.names import Name
-from app.estimating.request import Currency, EstimateRequest, Locale, Number, Schema
+from app.estimating.request import EstimateRequest, Locale, Number, Schema
 from app.estimating.schema import Document, Quantity
 
 ClaimKind = Literal["vendor", "published", "measured", "modelled", "linear"]

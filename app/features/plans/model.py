@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BeforeValidator, Field, TypeAdapter, WithJsonSchema
 
 from app.estimating.documents import CheckWarning, Default, ModelSummary, Part, PlanSummary, SystemSummary
+from app.estimating.money import Currency
 from app.estimating.request import (
     AssumptionsInput,
     Degree,
@@ -136,7 +137,7 @@ class SearchRequest(Schema):
     )
     what_if: bool = True
     """Whether to repeat the search with twice the memory, memory bandwidth and network bandwidth."""
-    currency: Literal["USD", "KRW"] = "USD"
+    currency: Currency = "USD"
     """Currency of the estimates of the plans."""
 
 

@@ -11,6 +11,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
 
+from app.catalog.defaults import REGIONS
 from app.errors import AppError, FieldError
 from app.estimating.documents import Estimate
 from app.estimating.numbers import MONEY, PLAIN, SHARE, YEARS, number_in
@@ -136,7 +137,7 @@ def costs_page(request: Request, estimate: Estimate, form: Form, *, stale: bool)
     workspace, voice = workspace_of(request), voice_of(request)
     basis = estimate.cost.basis if estimate.cost else {}
     region = form.get("region") or str(basis.get("region", "korea"))
-    tiers = workspace.sizing.catalog.tariffs(region) if region in ("korea", "us", "eu") else ()
+    tiers = workspace.sizing.catalog.tariffs(region) if region in REGIONS else ()
     books = list_books(workspace, ALL, None).items
     return CostsPage(
         query="" if stale else urlencode(form.firsts),

@@ -19,10 +19,10 @@ from app.estimating.decision import (
     check_limits,
 )
 from app.estimating.documents import CheckWarning, Default, ModelSummary
+from app.estimating.money import Currency
 from app.estimating.names import Name
 from app.estimating.request import (
     AssumptionsInput,
-    Currency,
     Limits,
     ModelInput,
     Number,

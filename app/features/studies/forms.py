@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import QueryParams
 
+from app.catalog.defaults import CURRENCIES
 from app.errors import BadInput, FieldError
 from app.estimating.documents import Estimate
 from app.features.studies.concluding import USUAL_PROBABILITY
@@ -196,7 +197,7 @@ class KnobPanel:
         if name == "precision":
             return [Choice(precision, precision.upper()) for precision in PRECISIONS]
         if name == "currency":
-            return [Choice("KRW", "KRW"), Choice("USD", "USD")]
+            return [Choice(currency, currency) for currency in CURRENCIES]
         if name == "budget_kind":
             return [Choice(kind, self.voice.label(kind)) for kind in ("purchase", "run", "term")]
         if name == "target":

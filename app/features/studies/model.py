@@ -12,10 +12,10 @@ from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, field_valida
 
 from app.errors import Message
 from app.estimating.documents import CheckWarning, Estimate, Text
+from app.estimating.money import Currency
 from app.estimating.names import Name
 from app.estimating.request import (
     AssumptionsInput,
-    Currency,
     Locale,
     ModelInput,
     Number,

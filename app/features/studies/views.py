@@ -222,10 +222,18 @@ def cost_terms(answer: StudyAnswer, voice: Voice) -> str:
     terms = voice.gettext("Costs at {share} utilization over {years} years.").format(**values)
     estimates = (option.estimate for option in answer.options)
     rate = next((estimate.cost.basis for estimate in estimates if estimate and estimate.cost), {})
-    if answer.content.base.currency == "KRW" and rate.get("won_per_dollar"):
-        won, day = voice.number(float(str(rate["won_per_dollar"]))), str(rate["exchange_rate_as_of"])
-        terms += " " + voice.gettext("1 USD = {won} KRW ({day}).").format(won=won, day=voice.date(day))
+    if answer.content.base.currency != "USD" and rate.get("exchange_rate"):
+        terms += " " + exchange_sentence(rate, voice)
     return terms
+
+
+def exchange_sentence(basis: Mapping[str, JsonValue], voice: Voice) -> str:
+    """Return the sentence on the rate and date at which a cost was converted."""
+    return voice.gettext("1 USD = {rate} {currency} ({day}).").format(
+        rate=voice.number(float(str(basis["exchange_rate"])), 5),
+        currency=basis["currency"],
+        day=voice.date(str(basis["exchange_rate_as_of"])),
+    )
 
 
 def _columns(panel: KnobPanel, frame: StudyFrame) -> Iterator[OptionColumn]:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from app.estimating.money import Currency
 from app.estimating.names import Name
 from app.estimating.request import (
     AssumptionsInput,
@@ -116,4 +117,4 @@ class SweepRequest(Schema):
     scenarios: list[SweepScenario] = Field(
         default=[], description="Scenarios; if omitted, only the default one.", max_length=MOST_ENTRIES
     )
-    currency: Literal["USD", "KRW"] = Field("USD", description="Currency of every price and cost.")
+    currency: Currency = Field("USD", description="Currency of every price and cost.")

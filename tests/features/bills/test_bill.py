@@ -137,10 +137,11 @@ def test_price_parity_of_a_pod_and_three_dgx_holds_and_power_parity_mixes_bases(
     assert (package.first.value, package.second.value) == (644_200, 597_000)
     assert package.parity
     assert package.first.low < package.second.value < package.first.high
-    # 18 to 22 kW typical against 12.6 kW measured; 19.5 kW is what three DGX draw at most.
+    # 18 to 22 kW typical against 12.6 kW measured; 19.5 kW is what three DGX draw at most, without
+    # the switches and the servers to log in and manage them.
     assert 18e3 < ratios["power"].first.value < 22e3
-    assert 12.6e3 <= ratios["power"].second.value < 13.5e3
-    assert 19.5e3 <= ratios["power_max"].second.value < 20.5e3
+    assert 12.6e3 <= ratios["power"].second.value < 14.3e3
+    assert 19.5e3 <= ratios["power_max"].second.value < 22e3
     assert not ratios["power"].parity and not ratios["power_max"].parity
     assert [warning.code for warning in both.warnings] == ["power_basis_differs"]
     assert compare_bills(dgx, dgx, context.catalog).warnings == []

@@ -156,7 +156,7 @@ def test_a_cluster_is_priced_from_the_catalogue(context: SizingContext) -> None:
     assert codes(found).keys() >= {"exchange_rate_dated", "capacity_compared"}
     assert not codes(found).keys() & {"capex_excludes_fabric", "capacity_not_checked"}
     sources = {one.id for step in found.trace for one in step.source}
-    assert {"eetimes-graphcore-2020", "cloud-gpu-pricing-2026", "asia-economy-2024"} <= sources
+    assert {"eetimes-graphcore-2020", "cloud-gpu-pricing-2026", "kepco-tariff-2026"} <= sources
     assert {default.field for default in found.defaults} >= {
         "onprem.pue",
         "onprem.tariff",
@@ -258,7 +258,7 @@ def test_the_base_is_owned_and_the_peak_rented(context: SizingContext) -> None:
         ({"utilisation": 1.1}, "utilisation"),
         ({"demand": []}, "demand"),
         ({"demand": [0.5] * 10_000}, "demand"),
-        ({"currency": "EUR"}, "currency"),
+        ({"currency": "euro"}, "currency"),
         ({"bill": 3}, "bill"),
     ],
 )

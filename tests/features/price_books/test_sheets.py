@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from app.catalog.books import MOST_ROWS, BookRow, PriceBook
 from app.errors import AppError, BadInput, NotFound, TooLarge
 from app.estimating.estimate import estimate
+from app.features.bills.bill import make_bill
+from app.features.bills.model import BillRequest
 from app.features.price_books.model import BookRowInput, BookRowKey
 from app.features.price_books.sheets import MOST_BYTES, changes, checked, edited, read_rows, write_rows
 from tests.conftest import asked, sizing_context
@@ -115,7 +117,7 @@ def test_an_estimate_is_priced_with_the_book_and_names_it() -> None:
     rows = checked(
         [
             BookRowInput(item="dgx-a100-640gb", parameter="price", value=200_000, unit="USD"),
-            BookRowInput(item="korea-industrial-large", parameter="tariff", value=0, unit="KRW/kWh"),
+            BookRowInput(item="korea-industrial-small", parameter="tariff", value=0, unit="KRW/kWh"),
         ],
         context.catalog,
     )
@@ -130,7 +132,8 @@ def test_an_estimate_is_priced_with_the_book_and_names_it() -> None:
     own = replace(context, find_book=find)
     found = estimate(asked(assumptions={"price_book_id": "pbk_one"}), own).cost
     assert found is not None and found.capex is not None
-    assert (found.capex.value, found.capex.low) == (200_000, 200_000)
+    machines = next(line for line in found.lines if line.item == "machines")
+    assert [(one.value, one.status) for one in machines.figures] == [(200_000, "book")]
     assert (found.basis["price_book_id"], found.basis["price_book"]) == ("pbk_one", "Offers")
     assert found.basis["price_book_version"] == 3
     power = next(line for line in found.lines if line.item == "power")
@@ -156,4 +159,9 @@ def test_a_pod_can_be_priced_as_a_whole() -> None:
     own = replace(context, find_book=lambda _: book)
     found = estimate(asked(system={"id": "ipu-pod64"}, assumptions={"price_book_id": "pbk_pod"}), own).cost
     assert found is not None and found.capex is not None
-    assert found.capex.value == 500_000
+    assert (
+        found.capex.value
+        == make_bill(BillRequest(system="ipu-pod64", price_book_id="pbk_pod"), own).totals.price.value
+    )
+    machines = next(line for line in found.lines if line.item == "machines")
+    assert [figure.value for figure in machines.figures] == [500_000]

@@ -33,6 +33,7 @@ from app.features.proposals.writing.blocks import (
 )
 from app.features.proposals.writing.evidence import measured_rate, measured_run
 from app.features.proposals.writing.options import recommended_estimate, scale_of_times
+from app.features.studies.views import exchange_sentence
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice, written
 
@@ -232,10 +233,8 @@ def basis(content: ProposalContent, voice: Voice) -> list[str]:
         budget = voice.full(advice.budget, content.currency)
         lines.append(f"{voice.gettext('Budget')} ({voice.label(advice.budget_kind)}){colon}{budget}")
     rates = [estimate.cost.basis for estimate in estimates if estimate.cost is not None]
-    if content.currency == "KRW" and rates and rates[0].get("won_per_dollar"):
-        won, day = float(str(rates[0]["won_per_dollar"])), str(rates[0]["exchange_rate_as_of"])
-        template = voice.gettext("1 USD = {won} KRW ({day}).")
-        lines.append(template.format(won=voice.number(won), day=voice.date(day)).rstrip(".。"))
+    if content.currency != "USD" and rates and rates[0].get("exchange_rate"):
+        lines.append(exchange_sentence(rates[0], voice).rstrip(".。"))
     return lines
 
 

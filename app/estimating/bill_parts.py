@@ -1,4 +1,4 @@
-"""The rules of a bill: machines, their links, storage, management, spares and installation."""
+"""The rules of a purchase: machines, their links, storage, management, spares, licences and installation."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ COST = "cost-defaults"
 
 STORAGE_SERVER = "storage-server"
 
+CHECKPOINTS = "checkpoint-storage"
+
+SERVICE_SERVER = "service-server"
+
 MANAGEMENT_CABLE = "cable-1g"
 
 IPU_LINK_CABLE = "cable-osfp-link"
@@ -36,22 +40,36 @@ SWITCHES = frozenset(
 """Uses of switches, by which spares and management ports are counted."""
 
 
-def machine_parts(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[BillPart]:
+def machine_parts(
+    catalog: Catalog, system: SystemEntry, count: int, whole: Figure | None
+) -> Iterable[BillPart]:
     """Yield machines, hosts and the switches that come with pods.
 
-    A price book may state the price of a whole pod: its machines share it evenly, and its other parts are
-    included.
+    Where a price is that of a whole pod, the pod is one line, and its parts are included in it.
     """
-    whole = system.whole_price
+    if whole is None or whole.value is None:
+        yield from _system_parts(catalog, system, count)
+        return
+    if system.machines > 1 or system.hosts:
+        rule = Message("{count} requested", {"count": count})
+        yield BillPart(
+            item=system.id,
+            name=system.name,
+            group="machines",
+            use="system",
+            count=count,
+            rule=rule,
+            price=whole,
+        )
     for line in _system_parts(catalog, system, count):
-        if whole is None or whole.value is None:
-            yield line
-            continue
-        share = 1.0 / system.machines if line.use == "machine" else 0.0
-        value = whole.value * share
-        note = f"{whole.value:,.15g} {whole.unit.name} × {share:.4g} ({system.name})"
-        note = "; ".join(filter(None, (note, whole.note)))
-        yield replace(line, price=replace(whole, value=value, text=repr(value), note=note))
+        alone = line.use == "machine" and system.machines == 1 and not system.hosts
+        yield replace(line, price=whole) if alone else included(line, whole, system.name)
+
+
+def included(line: BillPart, whole: Figure, system: str) -> BillPart:
+    """Return a line whose price is part of that of the whole system."""
+    note = "; ".join(filter(None, (f"0 ({system})", whole.note)))
+    return replace(line, price=replace(whole, value=0.0, low=None, high=None, text="0", note=note))
 
 
 def _system_parts(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[BillPart]:
@@ -152,7 +170,8 @@ def storage_parts(catalog: Catalog, system: SystemEntry, count: int, terabytes: 
     servers = math.ceil(terabytes / size)
     rule = Message("{tb} TB usable, {each} TB per server", {"tb": terabytes, "each": size})
     server = part(catalog, STORAGE_SERVER, "storage", "storage_server", servers, rule)
-    yield replace(server, price=server.price or _server_price(catalog, size))
+    # A server is bought with the drives that are asked for.
+    yield replace(server, price=server.price or _server_price(catalog, terabytes / servers))
     fabric = catalog.figure(CLUSTER, "storage_fabric", system.chip_kind.value).text
     is_pod = system.chip_kind is ChipKind.IPU
     own_ports = None if is_pod else catalog.find(system.machine, "storage_ports")
@@ -175,7 +194,7 @@ def storage_parts(catalog: Catalog, system: SystemEntry, count: int, terabytes: 
 
 
 def _server_price(catalog: Catalog, terabytes: float) -> Figure:
-    """Price of a full server from the price per usable terabyte, with that figure's source and range."""
+    """Price of a server from the price per usable terabyte, with that figure's source and range."""
     rate = catalog.figure(COST, "storage_flash")
     assert rate.value is not None
     return replace(
@@ -189,6 +208,43 @@ def _server_price(catalog: Catalog, terabytes: float) -> Figure:
     )
 
 
+def service_nodes(catalog: Catalog, system: SystemEntry, machines: int) -> Iterable[BillPart]:
+    """Yield the servers that several GPU machines need beside them: to log in, and to manage them."""
+    if system.chip_kind is ChipKind.IPU or machines == 1:
+        return
+    least, share = catalog.figure(CLUSTER, "service_nodes"), catalog.figure(CLUSTER, "service_node_share")
+    nodes = max(round(least.si), math.ceil(share.si * machines))
+    login = math.ceil(nodes / 3)
+    values = {"machines": machines, "share": 100 * share.si, "least": round(least.si)}
+    rule = Message("{share} % of {machines} machines, at least {least}: a third to log in", values)
+    yield part(catalog, SERVICE_SERVER, "management", "login_node", login, rule)
+    rule = Message("{share} % of {machines} machines, at least {least}: two thirds to manage", values)
+    yield part(catalog, SERVICE_SERVER, "management", "management_node", nodes - login, rule)
+
+
+def checkpoint_parts(catalog: Catalog, system: SystemEntry, machines: int) -> Iterable[BillPart]:
+    """Yield room for checkpoints on the drives of the service nodes, where no storage is bought."""
+    if system.chip_kind is ChipKind.IPU or machines == 1:
+        return
+    size, rate = catalog.figure(CLUSTER, "checkpoint_storage"), catalog.figure(COST, "storage_flash")
+    assert size.value is not None
+    terabytes = math.ceil(size.value * machines)
+    rule = Message("{machines} machines × {each} TB", {"machines": machines, "each": size.value})
+    price = replace(rate, unit=catalog.figure(HOST, "price").unit)
+    line = part(catalog, CHECKPOINTS, "storage", "checkpoint_storage", terabytes, rule)
+    yield replace(line, price=line.price or price)
+
+
+def licence_parts(catalog: Catalog, system: SystemEntry, count: int, years: float) -> Iterable[BillPart]:
+    """Yield the software licences of a maker, by accelerator and begun year."""
+    licence = catalog.find(CLUSTER, "licence", catalog.items[system.chip].maker)
+    if licence is None:
+        return
+    devices, term = count * system.devices, math.ceil(years)
+    rule = Message("{devices} accelerators × {years} years", {"devices": devices, "years": term})
+    yield part(catalog, licence.text, "software", "licence", devices * term, rule)
+
+
 def management_parts(catalog: Catalog, system: SystemEntry, parts: Sequence[BillPart]) -> Iterable[BillPart]:
     brought = sum(line.count for line in parts if line.use == "management_switch")
     stored = any(line.group == "storage" for line in parts)
@@ -196,7 +252,7 @@ def management_parts(catalog: Catalog, system: SystemEntry, parts: Sequence[Bill
         return
     usual, ports = catalog.figure(CLUSTER, "management_ports"), 0
     for line in parts:
-        if line.use in ("machine", "host", "storage_server"):
+        if line.use in ("machine", "host", "login_node", "management_node", "storage_server"):
             ports += line.count * round((catalog.find(line.item, "management_ports") or usual).si)
         elif line.use in SWITCHES and line.use != "management_switch":
             ports += line.count
@@ -241,25 +297,43 @@ def spare_parts(catalog: Catalog, spare: int, parts: Sequence[BillPart]) -> Iter
         yield part(catalog, item, "spares", "spare_cable", math.ceil(count * share), rule)
 
 
+def spare_allowance(catalog: Catalog, parts: Sequence[BillPart]) -> BillPart:
+    """Return spare parts as a share of the equipment."""
+    name = Message("Spare parts")
+    return _share_of(catalog, parts, catalog.figure(COST, "spares_share"), name, "spares", "spare_parts")
+
+
 def installation(catalog: Catalog, parts: Sequence[BillPart]) -> BillPart:
     """Return freight and installation as a share of everything bought."""
-    share = catalog.figure(COST, "installation_share")
-    hardware = total(((line.count, line.price) for line in parts), DOLLAR)
+    share, name = catalog.figure(COST, "installation_share"), Message("Freight and installation")
+    return _share_of(catalog, parts, share, name, "installation", "installation")
+
+
+def commissioning(catalog: Catalog, parts: Sequence[BillPart]) -> BillPart:
+    """Return start-up and acceptance test as a share of everything bought."""
+    share, name = catalog.figure(COST, "commissioning_share"), Message("Start-up and acceptance test")
+    return _share_of(catalog, parts, share, name, "installation", "commissioning")
+
+
+def unlisted_network(catalog: Catalog, parts: Sequence[BillPart]) -> BillPart:
+    """Return a network without a list of switches at its share of the cost of a published cluster."""
+    share, name = catalog.figure("dgx-cluster", "network_share"), Message("Network between machines")
+    over = replace(share, value=share.si / (1.0 - share.si))
+    return _share_of(catalog, parts, over, name, "compute_network", "network")
+
+
+def _share_of(
+    catalog: Catalog, parts: Sequence[BillPart], share: Figure, name: Message, group: Group, use: str
+) -> BillPart:
+    """Return one line that costs a share of what others cost."""
+    bought = total(((line.count, line.price) for line in parts), DOLLAR)
     price = replace(
         share,
-        item="installation",
-        parameter="price",
-        value=share.si * hardware.value,
-        low=share.si * hardware.low,
-        high=share.si * hardware.high,
+        item=use,
+        value=share.si * bought.value,
+        low=share.si * bought.low,
+        high=share.si * bought.high,
         unit=catalog.figure(HOST, "price").unit,
     )
-    return BillPart(
-        item="installation",
-        name=str(Message("Freight and installation")),
-        group="installation",
-        use="installation",
-        count=1,
-        rule=Message("{share} % of the lines above", {"share": 100 * share.si}),
-        price=price,
-    )
+    rule = Message("{share} % of the lines above", {"share": round(100 * share.si, 1)})
+    return BillPart(item=use, name=str(name), group=group, use=use, count=1, rule=rule, price=price)
