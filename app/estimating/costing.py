@@ -292,17 +292,27 @@ class Charges:
     @property
     def shares(self) -> tuple[float, float]:
         """Shares of the purchase and of an hour that are proportional to the price of the system."""
-        proportional, capital = self.proportional, self.found.capital
-        # Installation, spare parts and support follow the whole of what is bought.
-        listed = {name: price for name, price in capital.items() if name not in FOLLOWING}
-        of_capital = sum(price for name, price in listed.items() if name in proportional) / (
-            sum(listed.values()) or 1.0
+        return self._of_capital, self.price_share(self._lines)
+
+    @property
+    def _of_capital(self) -> float:
+        """Share of what is bought, and of what follows its price, that is proportional to the system's."""
+        listed = {name: price for name, price in self.found.capital.items() if name not in FOLLOWING}
+        bought = sum(listed.values())
+        own = sum(price for name, price in listed.items() if name in self.proportional)
+        # What is rented has one price, which its support follows.
+        return own / bought if bought else 1.0
+
+    def price_share(self, lines: Mapping[str, Floats]) -> float:
+        """Return the share of lines, at factors 0 and 1 on prices, that is proportional to the system's."""
+        listed = {*self.found.capital, "instances"} - set(FOLLOWING)
+        moved = sum(
+            (float(whole) - float(free))
+            * (float(name in self.proportional) if name in listed else self._of_capital)
+            for name, (free, whole) in lines.items()
         )
-        more = sum(
-            (whole - free) * (float(name in proportional) if name in (*listed, "instances") else of_capital)
-            for name, (free, whole) in self._lines.items()
-        )
-        return of_capital, float(more / sum(float(ends[1]) for ends in self._lines.values()))
+        total = sum(float(whole) for _, whole in lines.values())
+        return moved / total if total else 0.0
 
     @property
     def proportional(self) -> set[str]:

@@ -1,5 +1,6 @@
 """All money that leaves over a term, against sums written out by hand."""
 
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,18 +10,19 @@ from hypothesis import strategies as st
 from app.engine.cost.hours import OwnedSystem
 from app.engine.cost.outlay import owned_outlay, paid_hours, rented_outlay
 from app.engine.errors import OutOfRange
-from app.engine.units import HOURS_PER_YEAR, KILOWATT_HOUR
+from app.engine.units import HOUR, HOURS_PER_YEAR, KILOWATT_HOUR
 
 SYSTEM = OwnedSystem(
-    equipment={"machines": 900.0, "fabric": 100.0},
-    install_share=0.05,
-    spares_share=0.02,
+    equipment={"machines": 900.0, "fabric": 100.0, "spares": 20.0},
+    services={"install": 50.0},
     residual_share=0.1,
     discount_rate=0.08,
     lifetime=4.0,
-    yearly_shares={"support": 0.03},
+    yearly={"support": 30.0},
     power=2000.0,
     electricity_price=0.1 / KILOWATT_HOUR,
+    demand_power=0.0,
+    demand_price=0.0,
     reserved_power=0.0,
     space_price=0.0,
     staff=0.5,
@@ -63,10 +65,15 @@ def test_more_work_on_an_owned_system_costs_its_power_alone(first: float, second
     assert float(after["idle_power"]) >= 0.0
 
 
+def test_the_highest_load_is_charged_whether_it_works_or_not() -> None:
+    charged = replace(SYSTEM, demand_power=10_000.0, demand_price=1e-9)
+    for hours in (0.0, 1000.0):
+        more = total(owned_outlay(charged, 10_000.0, hours)) - total(owned_outlay(SYSTEM, 10_000.0, hours))
+        assert more == pytest.approx(10_000.0 * TERM * HOUR * 1e-9)
+
+
 def test_no_interest_is_paid_to_oneself() -> None:
-    free = OwnedSystem(
-        **{**{name: getattr(SYSTEM, name) for name in SYSTEM.__dataclass_fields__}, "discount_rate": 0.0}
-    )
+    free = replace(SYSTEM, discount_rate=0.0)
     assert total(owned_outlay(SYSTEM, 1.0, 1.0)) == total(owned_outlay(free, 1.0, 1.0))
 
 
