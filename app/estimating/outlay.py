@@ -93,8 +93,9 @@ def outlay_lines(
     Of rented systems under a commitment without the instances, whose hours are paid in whole commitments.
     """
     if rates.owned:
-        training = training_power(hardware, catalog, family).value
-        system = owned_system(hardware, rates, factor, idle_power(hardware, catalog, family))
+        training = training_power(hardware, catalog, family).value + rates.beside
+        idle = idle_power(hardware, catalog, family) + rates.beside
+        system = owned_system(hardware, rates, factor, idle)
         lines = included(owned_outlay(system, facility_power(training, rates.pue), hours), rates)
     else:
         rent = (rates.hourly or 0.0) * factor

@@ -164,6 +164,8 @@ class ModelProfile:
     source: DimensionSource | None = None
     published: Publication = Publication()
     assumptions: tuple[Message, ...] = ()
+    doubts: tuple[Message, ...] = ()
+    """What of the file is not understood: its figures may be far off."""
     default_seq_len: int | None = None
     default_image_size: int | None = None
     scored: ScoredTokens = ScoredTokens()
@@ -274,6 +276,7 @@ class ModelProfile:
             if self.published.parameters is None
             else {"parameters": self.published.parameters, "note": self.published.note},
             "assumptions": [message_to_json(message) for message in self.assumptions],
+            **({"doubts": [message_to_json(message) for message in self.doubts]} if self.doubts else {}),
             "default_seq_len": self.default_seq_len,
             "default_image_size": self.default_image_size,
             "scored": {"share": self.scored.share, "table": [list(pair) for pair in self.scored.table]},
@@ -299,6 +302,10 @@ class ModelProfile:
             assumptions=tuple(
                 message_from_json(entry)
                 for entry in cast("list[Mapping[str, object]]", document.get("assumptions", []))
+            ),
+            doubts=tuple(
+                message_from_json(entry)
+                for entry in cast("list[Mapping[str, object]]", document.get("doubts", []))
             ),
             default_seq_len=cast("int | None", document.get("default_seq_len")),
             default_image_size=cast("int | None", document.get("default_image_size")),

@@ -116,17 +116,17 @@ def test_a_currency_without_a_rate_is_refused() -> None:
 
 @pytest.mark.parametrize(("system", "factor"), [("dgx-b200", 1.5), ("aws-p5", 0.5), ("bow-pod16", 2.0)])
 def test_another_price_gives_the_outlay_of_a_request_at_that_price(system: str, factor: float) -> None:
-    """What follows the price of the machines, such as support, leaves out racks: half a percent."""
+    """A price that is stated is exact, so that central amounts are compared."""
     name = "hourly_price" if system.startswith("aws") else "system_price"
     (at, charges, _), (changed, others, _) = (
         priced(system, 4, **{name: price}) for price in (1e5, factor * 1e5)
     )
-    assert paid(at, MONTH, 7, factor) == pytest.approx(paid(changed, MONTH, 7), rel=5e-3)
+    assert paid(at, MONTH, 7, factor) == pytest.approx(paid(changed, MONTH, 7), rel=1e-3)
     for share, before, after in (
         (charges.shares[0], charges.capital, others.capital),
         (charges.shares[1], (charges.hourly,), (others.hourly,)),
     ):
-        assert before[0] * (1 + (factor - 1) * share) == pytest.approx(after[0], rel=5e-3)
+        assert before[0] * (1 + (factor - 1) * share) == pytest.approx(after[0], rel=1e-3)
 
 
 @pytest.mark.parametrize("system", ["dgx-b200", "bow-pod16", "aws-p5"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.errors import AppError, TooLarge, Unprocessable
 from app.profiles.layer_table import KINDS
-from app.profiles.readers import MOST_TEXT_BYTES, read_profile
+from app.profiles.readers.models import MOST_TEXT_BYTES, read_profile
 from app.profiles.samples import read_sample
 from tests.profiles.conftest import CONFIGS, FVCORE, TABLE, TORCHINFO
 from tests.support.graphs import encoder, resnet50

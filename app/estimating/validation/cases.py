@@ -272,7 +272,7 @@ INSIDE_NODE = re.compile(r"within|HSDP|hybrid.?shard|inside the VM", re.IGNORECA
 """Texts of states that are sharded over the devices of one machine alone."""
 OFFLOAD_COLUMNS = ("zero", "recompute", "software", "precision", "model_name", "notes")
 OFFLOAD = re.compile(
-    r"(?<!no )(?<!without )(?<!activation )(?:optimi[sz]er|cpu|host|zero)[ _-]*off-?load"
+    r"(?<!no )(?<!without )(?<!activation )(?:optimi[sz]er|cpu|host|zero[ _-]*[1-3]?)[ _,+-]*off-?load"
     r"|off-?load(?:ed|ing)? (?:the |of )*optimi[sz]er|zero-?infinity",
     re.IGNORECASE,
 )
@@ -297,8 +297,7 @@ def first_match(text: str, table: Iterable[tuple[str, float]]) -> float | None:
 def sharding_of(zero: str, software: str) -> float:
     """Return the ZeRO stage that a row states, else the one its software is named for.
 
-    >>> texts = ("3 (FSDP 128)", "ZeRO-2", "SHARD_GRAD_OP", "1 (distributed Adam)")
-    >>> [sharding_of(text, "") for text in texts]
+    >>> [sharding_of(text, "") for text in ("3 (FSDP 128)", "ZeRO-2", "SHARD_GRAD_OP", "distributed Adam")]
     [3.0, 2.0, 2.0, 1.0]
     >>> sharding_of("", "PyTorch FSDP"), sharding_of("0", "FSDP"), sharding_of("", "DeepSpeed ZeRO-3")
     (3.0, 0.0, 3.0)

@@ -475,7 +475,7 @@ def _as_stated(part: PlanInput | WorkloadInput) -> dict[str, JsonValue]:
     return part.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
 
 
-GPU_FIELDS = ("interleave", "sharding_ranks")
+GPU_FIELDS = ("interleave", "sharding_ranks", "context")
 
 IPU_FIELDS = ("rts", "rts_optimizer", "phases")
 
@@ -483,7 +483,7 @@ IPU_FIELDS = ("rts", "rts_optimizer", "phases")
 def plan_input(decision: Decision) -> PlanInput:
     """Return the chosen plan in the form of a request."""
     scenario = decision.scenario
-    plans, is_ipu = as_stated(decision.choice.plans, scenario.context), scenario.is_ipu
+    plans, is_ipu = as_stated(decision.choice.plans), scenario.is_ipu
     others = IPU_FIELDS if is_ipu else GPU_FIELDS
     whole = ("tensor", "pipeline", "data", "micro_batch", "accumulation", *others)
     values: dict[str, object] = {name: int(np.ravel(getattr(plans, name))[0]) for name in whole}
@@ -492,7 +492,6 @@ def plan_input(decision: Decision) -> PlanInput:
     values["recompute_layers"] = recomputed_layers(recompute, scenario.table.depth)
     values["offload"] = bool(np.ravel(plans.offload)[0] > 0)
     if not is_ipu:
-        values["context"] = scenario.context
         values["sequence_parallel"] = bool(np.ravel(plans.sequence_parallel)[0] > 0)
         values["sharding"] = sharding_name(float(np.ravel(plans.sharding)[0]))
     return PlanInput.model_validate(values)

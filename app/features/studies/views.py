@@ -13,6 +13,7 @@ from app.errors import FieldError, Message
 from app.estimating.documents import Text
 from app.estimating.money import CostLine
 from app.features.catalogue.views import StatementView, statement_view
+from app.features.comparisons.common_basis import exchange_sentence
 from app.features.comparisons.model import BasisCost
 from app.features.price_books.service import list_books
 from app.features.studies import charts as drawn
@@ -225,15 +226,6 @@ def cost_terms(answer: StudyAnswer, voice: Voice) -> str:
     if answer.content.base.currency != "USD" and rate.get("exchange_rate"):
         terms += " " + exchange_sentence(rate, voice)
     return terms
-
-
-def exchange_sentence(basis: Mapping[str, JsonValue], voice: Voice) -> str:
-    """Return the sentence on the rate and date at which a cost was converted."""
-    return voice.gettext("1 USD = {rate} {currency} ({day}).").format(
-        rate=voice.number(float(str(basis["exchange_rate"])), 5),
-        currency=basis["currency"],
-        day=voice.date(str(basis["exchange_rate_as_of"])),
-    )
 
 
 def _columns(panel: KnobPanel, frame: StudyFrame) -> Iterator[OptionColumn]:

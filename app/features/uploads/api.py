@@ -9,6 +9,7 @@ from fastapi import Body, Depends, Path, Request, Response
 
 from app.features.uploads import service as uploads
 from app.features.uploads.model import (
+    ImportDocument,
     KeptProfile,
     KeptWorkload,
     ProfileRequest,
@@ -22,6 +23,7 @@ from app.platform.web.api import (
     CHANGE,
     LIST,
     READ,
+    FileAlone,
     Upload,
     api_router,
     file_answer,
@@ -58,6 +60,13 @@ UPLOAD_PATCH = {"name": "Qwen2-7B of Customer A", "customer": "Customer A"}
 WORKLOAD_BODY = {"requestBody": {"required": True, "content": form_body(SampleFields)}}
 
 
+IMPORT_BODY = {"requestBody": {"required": True, "content": form_body()}}
+
+
+async def import_upload(request: Request) -> Upload[FileAlone]:
+    return await read_upload(request, FileAlone)
+
+
 async def workload_upload(request: Request) -> Upload[SampleFields]:
     return await read_upload(request, SampleFields)
 
@@ -79,6 +88,18 @@ def create_profile(
     if isinstance(upload, Upload):
         return uploads.upload_profile(workspace, upload.name, upload.content, key)
     return uploads.describe_profile(workspace, checked(ProfileRequest, upload), key)
+
+
+@router.post("/imports", summary="Recognise a file", responses=ASK, openapi_extra=IMPORT_BODY)
+@requires(Right.MAKE, body=LARGE_BODY)
+def recognise_file(
+    workspace: WorkspaceDep, upload: Annotated[Upload[FileAlone], Depends(import_upload)]
+) -> ImportDocument:
+    """Say what a file is and what it says of a model, data, a plan or prices; nothing is stored.
+
+    What was read can be used as the parts of an estimate request.
+    """
+    return uploads.recognise(upload.name, upload.content)
 
 
 @router.get("/profiles", summary="List uploaded models", responses=LIST)

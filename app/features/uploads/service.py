@@ -16,6 +16,7 @@ from app.estimating.schema import Document, Quantity
 from app.estimating.workload import resolve_model
 from app.features.uploads.model import (
     Bin,
+    ImportDocument,
     KeptProfile,
     KeptWorkload,
     ProfileRequest,
@@ -33,7 +34,8 @@ from app.platform.worker_processes import never, run_in_worker
 from app.platform.workspace import Workspace
 from app.profiles.documents import printable
 from app.profiles.model import ModelProfile
-from app.profiles.readers import read_profile
+from app.profiles.readers.models import read_profile
+from app.profiles.readers.recognition import read_import
 from app.profiles.samples import LengthSample, read_sample
 
 MAX_NAME = 200
@@ -49,6 +51,11 @@ class Uploads(Document):
 def upload_profile(workspace: Workspace, name: str, content: bytes, key: str | None = None) -> KeptProfile:
     once = IdempotentCall.of("profiles", key, f"{name}\n".encode() + content)
     return keep_profile(workspace, once, lambda: read_profile(name, content), (name, content))
+
+
+def recognise(name: str, content: bytes) -> ImportDocument:
+    """Return what a file is and says; nothing of it is kept."""
+    return ImportDocument.of(read_import(name, content))
 
 
 def describe_profile(workspace: Workspace, request: ProfileRequest, key: str | None = None) -> KeptProfile:

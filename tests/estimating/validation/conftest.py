@@ -133,7 +133,7 @@ def configuration(case: MeasurementCase) -> Configuration:
 
 def unknown_software(case: MeasurementCase, context: SizingContext) -> SoftwareProfile | None:
     """Return the class preset of a run whose software text no rule knows; None where it has none."""
-    name = context.rules.profile({"family": case.family, "chip": case.chip, "model": case.model})
+    name = context.rules.usual(case.family, case.chip)
     profile = None if name is None else context.software.profile(name)
     return profile if profile is not None and profile.is_preset else None
 

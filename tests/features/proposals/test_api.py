@@ -32,7 +32,7 @@ from app.platform.store.trail import TrailFilter
 from app.platform.web.examples import BOW, HEAD_TO_HEAD, RESNET, STUDY
 from tests.conftest import DATA
 from tests.support.application import Ask
-from tests.support.stores import moved_clock
+from tests.support.objects import moved_clock
 
 TODAY = datetime.now(UTC).date().isoformat()
 

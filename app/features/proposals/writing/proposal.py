@@ -11,6 +11,7 @@ from app.errors import Message
 from app.estimating.ranges import duration, money
 from app.estimating.schema import Quantity
 from app.features.comparisons.charts import hours_of
+from app.features.comparisons.common_basis import exchange_sentence
 from app.features.comparisons.model import ComparisonRow
 from app.features.proposals.lines import ProposalLine
 from app.features.proposals.model import Commitment, Proposal, ProposalContent, SectionInput, Sender
@@ -33,7 +34,6 @@ from app.features.proposals.writing.blocks import (
 )
 from app.features.proposals.writing.evidence import measured_rate, measured_run
 from app.features.proposals.writing.options import recommended_estimate, scale_of_times
-from app.features.studies.views import exchange_sentence
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice, written
 

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
 from app.errors import Message
 from app.profiles.config import config_profile
-from app.profiles.documents import MOST_ONNX_BYTES, check_size, decode, parse_json, printable, unreadable
+from app.profiles.documents import MOST_ONNX_BYTES, check_size, decode, printable, unreadable
 from app.profiles.layer_table import layers_profile, read_layer_csv
 from app.profiles.model import ModelProfile
 from app.profiles.onnx_file import read_onnx_file
+from app.profiles.readers.loose import parse_config
+from app.profiles.readers.native import native_of
+from app.profiles.readers.weights import header_of, refuse_adapter, refuse_index, weights_profile
 from app.profiles.summaries import FVCORE, TORCHINFO, read_summary
 from app.profiles.transformer import transformer_profile
 
-MOST_TEXT_BYTES = 2_000_000
+MOST_TEXT_BYTES = 5_000_000
 """Largest configuration, layer table or summary. [B]"""
 
+CONFIGURATION = re.compile(
+    r"\s*(?:(?://|#)[^\n]*\n\s*|/\*.*?\*/\s*)*(?:[A-Z]\w{0,80}Config\s*)?\{", re.DOTALL
+)
 ACCEPTED = Message(
     "an ONNX model, a Hugging Face config.json, a layer table in CSV or JSON, "
     "or a summary by torchinfo or fvcore"
@@ -31,13 +38,16 @@ def read_profile(name: str, data: bytes) -> ModelProfile:
         raise unreadable(
             "{file} is {kind}; accepted: {accepted}", file=title, kind=Message(kind), accepted=ACCEPTED
         )
+    header = header_of(title, data)
+    if header is not None:
+        return weights_profile(title, header)
     if is_binary(data):
         return read_onnx_file(title, data)
     check_size(title, len(data), MOST_TEXT_BYTES)
     text = decode(title, data)
     start = text.lstrip()[:1]
-    if start in {"{", "["}:
-        profile = _json(title, parse_json(title, text))
+    if start in {"{", "["} or CONFIGURATION.match(text):
+        profile = _json(title, parse_config(title, text))
     elif TORCHINFO in text or FVCORE.search(text):
         profile = read_summary(title, text)
     else:
@@ -78,4 +88,10 @@ def _json(name: str, value: object) -> ModelProfile:
             return transformer_profile(value["transformer"], where="transformer")
         if "layers" in value and "kind" in value and "seq_len" in value:
             return transformer_profile(value, where="transformer")
+        refuse_index(name, value)
+        refuse_adapter(name, value)
+        native = native_of(value)
+        if native is not None:
+            profile = config_profile(native.config, name=name, where="config")
+            return replace(profile, name=name, assumptions=(*profile.assumptions, *native.assumed))
     return config_profile(value, name=name, where="config")
