@@ -31,6 +31,7 @@ from app.estimating.request import (
     Whole,
     WorkloadInput,
 )
+from app.estimating.request import BudgetKind as BudgetKind
 from app.estimating.schema import Document, Quantity
 
 MOST_SYSTEMS = 64
