@@ -12,9 +12,9 @@ the formulas must give the count of the library: the largest deviation is kept b
 
 from __future__ import annotations
 
-import builtins
 import dataclasses
 import json
+import math as _math
 import operator
 import random
 import re
@@ -39,18 +39,27 @@ from app.profiles.structures import Scope, parameters_of
 
 GROUPS = ("CAUSAL_LM", "SEQ_TO_SEQ_CAUSAL_LM", "MASKED_LM", "IMAGE_CLASSIFICATION", "IMAGE_TEXT_TO_TEXT",
           "SPEECH_SEQ_2_SEQ", "CTC", "OBJECT_DETECTION", "SEMANTIC_SEGMENTATION", "")  # fmt: skip
-RAW = {"torch_dtype", "dtype", "transformers_version", "problem_type", "return_dict", "use_cache", "architectures"}
-TOP = ("top_k", "topk", "num_experts_per_tok", "num_experts_per_token", "k", "num_selected_experts", "moe_topk",
-       "moe_k", "num_activated_experts", "experts_per_token")  # fmt: skip
+RAW = {
+    "torch_dtype",
+    "dtype",
+    "transformers_version",
+    "problem_type",
+    "return_dict",
+    "use_cache",
+    "architectures",
+}
+TOP = ("top_k", "topk", "num_experts_per_tok", "num_experts_per_token", "k", "num_selected_experts",
+       "moe_topk", "moe_k", "num_activated_experts", "experts_per_token")  # fmt: skip
 VARIANTS = 4
 SIZES = 2
 """Sizes at which whole files are checked."""
 DEPTH = re.compile(r"(num_hidden_layers|num_layers|n_layer|n_layers|depth|encoder_layers|decoder_layers)$")
-FEW = 12 
+FEW = 12
 """Layers of a class that is taken apart."""
 
 
 # --- numbers that remember their fields -------------------------------------------------------------------
+
 
 class Frames:
     """The loops that are running, and what each of their passes decided."""
@@ -128,7 +137,11 @@ class Real(Number, float):
         return int(self.plain())
 
     def __round__(self, digits: int | None = None) -> Any:
-        return Whole(round(self.plain()), f"round({self.expression})") if digits is None else round(self.plain(), digits)
+        return (
+            Whole(round(self.plain()), f"round({self.expression})")
+            if digits is None
+            else round(self.plain(), digits)
+        )
 
 
 def plain(value: object) -> Any:
@@ -164,8 +177,8 @@ def _comparison(symbol: str, function: Any) -> Any:
     return method
 
 
-for name, symbol in (("add", "+"), ("sub", "-"), ("mul", "*"), ("truediv", "/"), ("floordiv", "//"), ("mod", "%"),
-                     ("pow", "**")):  # fmt: skip
+for name, symbol in (("add", "+"), ("sub", "-"), ("mul", "*"), ("truediv", "/"), ("floordiv", "//"),
+                     ("mod", "%"), ("pow", "**")):  # fmt: skip
     for kind in (Whole, Real):
         setattr(kind, f"__{name}__", _arithmetic(symbol, getattr(operator, name), swap=False))
         setattr(kind, f"__r{name}__", _arithmetic(symbol, getattr(operator, name), swap=True))
@@ -217,8 +230,11 @@ class Listing(list):
         return outcome
 
     def __iter__(self) -> Any:
-        return _loop(f"len({self.expression})", lambda number: Listing.__getitem__(self, Whole(number, FRAMES.stack[-1]["name"])),
-                     len(self))
+        return _loop(
+            f"len({self.expression})",
+            lambda number: Listing.__getitem__(self, Whole(number, FRAMES.stack[-1]["name"])),
+            len(self),
+        )
 
 
 def _loop(count: str, value: Any, times: int, start: int = 0) -> Any:
@@ -285,12 +301,19 @@ class Maths(types.ModuleType):
 
 
 MATHS = Maths("math")
-import math as _math
 
 for _name in dir(_math):
     setattr(MATHS, _name, getattr(_math, _name))
-MATHS.ceil = lambda value: Whole(_math.ceil(plain(value)), f"ceil({text(value)})") if isinstance(value, Number) else _math.ceil(value)  # type: ignore[attr-defined]
-MATHS.floor = lambda value: Whole(_math.floor(plain(value)), f"floor({text(value)})") if isinstance(value, Number) else _math.floor(value)  # type: ignore[attr-defined]
+MATHS.ceil = lambda value: (
+    Whole(_math.ceil(plain(value)), f"ceil({text(value)})")
+    if isinstance(value, Number)
+    else _math.ceil(value)
+)  # type: ignore[attr-defined]
+MATHS.floor = lambda value: (
+    Whole(_math.floor(plain(value)), f"floor({text(value)})")
+    if isinstance(value, Number)
+    else _math.floor(value)
+)  # type: ignore[attr-defined]
 
 
 def bare(value: Any) -> Any:
@@ -311,7 +334,9 @@ class Sizes(TorchFunctionMode):
             if "size" in (kwargs or {}):
                 given = kwargs["size"]
             try:
-                if all(isinstance(size, int) for size in given) and tuple(map(plain, given)) == tuple(made.shape):
+                if all(isinstance(size, int) for size in given) and tuple(map(plain, given)) == tuple(
+                    made.shape
+                ):
                     made.sizes = [text(size) for size in given]
             except (TypeError, ValueError):
                 pass
@@ -341,6 +366,7 @@ def _new_module(self: nn.Module, *args: Any, **kwargs: Any) -> None:
 
 # --- one class, one configuration -------------------------------------------------------------------------
 
+
 def fields_of(config: PretrainedConfig, prefix: str = "") -> dict[str, Any]:
     """Return the fields of a configuration and of those inside it, by path."""
     found: dict[str, Any] = {}
@@ -349,8 +375,14 @@ def fields_of(config: PretrainedConfig, prefix: str = "") -> dict[str, Any]:
             continue
         if isinstance(value, PretrainedConfig):
             found |= fields_of(value, f"{prefix}{name}.")
-        elif value is None or isinstance(value, bool | int | float | str) or (
-            isinstance(value, list | tuple) and value and all(isinstance(entry, int | float | str) for entry in value)
+        elif (
+            value is None
+            or isinstance(value, bool | int | float | str)
+            or (
+                isinstance(value, list | tuple)
+                and value
+                and all(isinstance(entry, int | float | str) for entry in value)
+            )
         ):
             found[prefix + name] = list(value) if isinstance(value, tuple) else value
         elif isinstance(value, dict) and name in ("attn_config", "ffn_config"):
@@ -371,18 +403,19 @@ def remember(config: PretrainedConfig, prefix: str = "") -> None:
             config.__dict__[name] = Real(value, path)
         elif isinstance(value, str):
             config.__dict__[name] = Word(value, path)
-        elif isinstance(value, list | tuple) and value and all(isinstance(entry, int | float | str) for entry in value):
+        elif (
+            isinstance(value, list | tuple)
+            and value
+            and all(isinstance(entry, int | float | str) for entry in value)
+        ):
             listing = Listing(
-                Word(entry, f"{path}[{number}]") if isinstance(entry, str)
+                Word(entry, f"{path}[{number}]")
+                if isinstance(entry, str)
                 else wrapped(int(entry) if isinstance(entry, bool) else entry, f"{path}[{number}]")
                 for number, entry in enumerate(value)
             )
             listing.expression = path
             config.__dict__[name] = listing
-
-
-def labels(config: PretrainedConfig) -> None:
-    """Let the number of classes be a field of its own."""
 
 
 def made_config(kind: str, changes: dict[str, Any]) -> PretrainedConfig:
@@ -422,7 +455,9 @@ def kind_of(module: nn.Module, name: str, tensor: torch.Tensor, path: str) -> st
     return "vector"
 
 
-def trace(kind: str, architecture: str, changes: dict[str, Any], nones: list[str], words: dict[str, str]) -> dict[str, Any]:
+def trace(
+    kind: str, architecture: str, changes: dict[str, Any], nones: list[str], words: dict[str, str]
+) -> dict[str, Any]:
     """Return the tensors of a class as passes of loops: what each decided, and the lines it made."""
     config = made_config(kind, changes)
     for path in nones:
@@ -439,7 +474,10 @@ def trace(kind: str, architecture: str, changes: dict[str, Any], nones: list[str
     patched = []
     for module in list(sys.modules.values()):
         title = getattr(module, "__name__", "")
-        if title.startswith("transformers.models.") or title in ("transformers.modeling_layers", "transformers.pytorch_utils"):
+        if title.startswith("transformers.models.") or title in (
+            "transformers.modeling_layers",
+            "transformers.pytorch_utils",
+        ):
             module.__dict__["range"] = SpanOf
             module.__dict__["int"] = WholeOf
             if "math" in module.__dict__:
@@ -457,7 +495,6 @@ def trace(kind: str, architecture: str, changes: dict[str, Any], nones: list[str
             del module.__dict__["range"], module.__dict__["int"]
             if "math" in module.__dict__:
                 module.__dict__["math"] = _math
-    seen: dict[int, str] = {}
     passes: dict[tuple[Any, ...], dict[str, Any]] = {}
     patterns: dict[str, str] = {}
 
@@ -469,7 +506,11 @@ def trace(kind: str, architecture: str, changes: dict[str, Any], nones: list[str
     for module in model.modules():
         for name in TOP:
             value = module.__dict__.get(name)
-            if isinstance(value, Whole) and top is None and re.search("tok|top|expert|select|moe|_k", value.expression):
+            if (
+                isinstance(value, Whole)
+                and top is None
+                and re.search("tok|top|expert|select|moe|_k", value.expression)
+            ):
                 top = value.expression
     modules = dict(model.named_modules())
     for path, tensor in model.named_parameters():
@@ -492,7 +533,7 @@ def trace(kind: str, architecture: str, changes: dict[str, Any], nones: list[str
                 pattern.append(part)
         pattern.append(name)
         # Walk down the loops; every pass keeps the loop inside it as an item.
-        for depth, (loop_path, fresh) in enumerate(outer):
+        for loop_path, fresh in outer:
             count = rename("*".join(FRAMES.counts[frame["loop"]] for frame in fresh), renames)
             frame_of(loop, instance, None)["items"].add(("loop", loop_path, count))
             instance = (*instance, *(frame["index"] for frame in fresh))
@@ -508,8 +549,15 @@ def trace(kind: str, architecture: str, changes: dict[str, Any], nones: list[str
         if sizes is None or len(sizes) != tensor.dim():
             sizes = [guess(size, values) for size in tensor.shape]
         owner_module = modules[owner] if owner else model
-        line = ("line", ".".join(pattern), kind_of(owner_module, name, tensor, path),
-                tuple(known(rename(size, renames), length, values) for size, length in zip(sizes, tensor.shape, strict=True)))
+        line = (
+            "line",
+            ".".join(pattern),
+            kind_of(owner_module, name, tensor, path),
+            tuple(
+                known(rename(size, renames), length, values)
+                for size, length in zip(sizes, tensor.shape, strict=True)
+            ),
+        )
         frame = frame_of(loop, instance, None)
         number = sum(entry[:4] == line for entry in frame["items"])
         frame["items"].add((*line, number))
@@ -517,14 +565,26 @@ def trace(kind: str, architecture: str, changes: dict[str, Any], nones: list[str
     first = {id(tensor): path for path, tensor in model.named_parameters()}
     tied = {}
     for path, tensor in model.named_parameters(remove_duplicate=False):
-        if path != first[id(tensor)] and path.endswith("weight") and isinstance(modules[path.rpartition(".")[0]], nn.Linear):
+        if (
+            path != first[id(tensor)]
+            and path.endswith("weight")
+            and isinstance(modules[path.rpartition(".")[0]], nn.Linear)
+        ):
             tied[path] = patterns[first[id(tensor)]]
     total = sum(parameter.numel() for parameter in model.parameters())
-    return {"passes": list(passes.values()), "total": total, "values": values, "top": top, "tied": tied,
-            "patterns": patterns}
+    return {
+        "passes": list(passes.values()),
+        "total": total,
+        "values": values,
+        "top": top,
+        "tied": tied,
+        "patterns": patterns,
+    }
 
 
-def rows_of(kind: str, architecture: str, few: dict[str, Any], patterns: dict[str, str], values: dict[str, Any]) -> dict[str, Any]:
+def rows_of(
+    kind: str, architecture: str, few: dict[str, Any], patterns: dict[str, str], values: dict[str, Any]
+) -> dict[str, Any]:
     """Return the products that run on more or fewer rows than there are tokens, by tensor."""
     torch.set_default_dtype(torch.bfloat16)
     try:
@@ -549,7 +609,9 @@ def rows_of(kind: str, architecture: str, few: dict[str, Any], patterns: dict[st
         with torch.no_grad():
             model(input_ids=torch.zeros((1, 128), dtype=torch.long, device="meta"))
     except Exception as error:
-        print("   ", kind, architecture, "no forward:", type(error).__name__, str(error)[:80], file=sys.stderr)
+        print(
+            "   ", kind, architecture, "no forward:", type(error).__name__, str(error)[:80], file=sys.stderr
+        )
         return {}
     shares: dict[str, list[float]] = {}
     for path, pattern in patterns.items():
@@ -562,7 +624,11 @@ def rows_of(kind: str, architecture: str, few: dict[str, Any], patterns: dict[st
     for pattern, entries in shares.items():
         ratio = sum(entries) / len(entries)
         if abs(ratio - 1) > 0.02 and "expert" not in pattern:
-            layers = [name for name, value in values.items() if value == ratio and re.search("layers?$|loops?|n_layer|depth", name)]
+            layers = [
+                name
+                for name, value in values.items()
+                if value == ratio and re.search("layers?$|loops?|n_layer|depth", name)
+            ]
             found[pattern] = layers[0] if len(layers) == 1 else round(ratio, 6)
     return found
 
@@ -581,7 +647,11 @@ def rename(expression: str, names: dict[str, str]) -> str:
 
 def guess(size: int, values: dict[str, Any]) -> str:
     """Return the only field of that value, else the number."""
-    names = [name for name, value in values.items() if value == size and not isinstance(value, bool) and "token" not in name]
+    names = [
+        name
+        for name, value in values.items()
+        if value == size and not isinstance(value, bool) and "token" not in name
+    ]
     return names[0] if len(names) == 1 and size > 8 else str(size)
 
 
@@ -612,12 +682,17 @@ def variants(kind: str, architecture: str, base: dict[str, Any]) -> list[tuple[d
     asked = {expression for entry in base["passes"] for expression, _ in entry["log"] or ()}
     single: list[tuple[dict[str, Any], list[str]]] = []
     for name, value in values.items():
-        if isinstance(value, bool) and any(re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.\[])", text) for text in asked):
-            single.append(({name: not value}, []))
-        elif isinstance(value, bool) and re.search("bias|tie|norm|gate|experts|pool|share|use_", name):
+        if (
+            isinstance(value, bool)
+            and any(re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.\[])", text) for text in asked)
+        ) or (isinstance(value, bool) and re.search("bias|tie|norm|gate|experts|pool|share|use_", name)):
             single.append(({name: not value}, []))
         elif isinstance(value, int) and not isinstance(value, bool):
-            if any(text in (name, f"{name}>0", f"{name}!=0", f"{name}==0", f"{name}>1", f"{name}==1", f"{name}>=1") for text in asked):
+            if any(
+                text
+                in (name, f"{name}>0", f"{name}!=0", f"{name}==0", f"{name}>1", f"{name}==1", f"{name}>=1")
+                for text in asked
+            ):
                 single += [({name: 0}, []), ({name: 2}, [])]
         elif isinstance(value, str):
             for text in asked:
@@ -625,7 +700,11 @@ def variants(kind: str, architecture: str, base: dict[str, Any]) -> list[tuple[d
                 if match and match[1] != value:
                     single.append(({name: match[1]}, []))
         elif isinstance(value, list) and value and isinstance(value[0], str):
-            options = {match[1] for text in asked if (match := re.fullmatch(rf'{re.escape(name)}\[.*\]=="([\w-]+)"', text))}
+            options = {
+                match[1]
+                for text in asked
+                if (match := re.fullmatch(rf'{re.escape(name)}\[.*\]=="([\w-]+)"', text))
+            }
             for option in options | set(value):
                 single.append(({name: [option] * len(value)}, []))
     return single
@@ -638,9 +717,14 @@ def optional_fields(kind: str, values: dict[str, Any], cls: Any = None, prefix: 
     if dataclasses.is_dataclass(cls):
         for entry in dataclasses.fields(cls):
             path = prefix + entry.name
-            if "None" in str(entry.type) and path in values and not path.endswith(("token_id", "token_index")):
-                if values[path] is None or (isinstance(values[path], int) and not isinstance(values[path], bool)):
-                    found.append(path)
+            if (
+                "None" not in str(entry.type)
+                or path.endswith(("token_id", "token_index"))
+                or path not in values
+            ):
+                continue
+            if values[path] is None or (isinstance(values[path], int) and not isinstance(values[path], bool)):
+                found.append(path)
     return found
 
 
@@ -653,8 +737,11 @@ def structure(kind: str, architecture: str) -> dict[str, Any] | None:
         getattr(transformers, architecture)(CONFIG_MAPPING[kind]())
     base, few = None, {}
     usual = fields_of(CONFIG_MAPPING[kind]())
-    many = {name: FEW for name, value in usual.items()
-            if DEPTH.search(name) and isinstance(value, int) and value > FEW}
+    many = {
+        name: FEW
+        for name, value in usual.items()
+        if DEPTH.search(name) and isinstance(value, int) and value > FEW
+    }
     for fewer in (many, {name: value for name, value in many.items() if name.startswith(("num_", "text_"))}):
         try:
             base, few = trace(kind, architecture, fewer, [], {}), fewer
@@ -663,13 +750,16 @@ def structure(kind: str, architecture: str) -> dict[str, Any] | None:
             continue
     base = base or trace(kind, architecture, {}, [], {})
     values = base["values"]
-    none_now = {name for name, value in values.items() if value is None}
     runs: list[tuple[dict[str, Any], dict[str, bool]]] = [(base, {})]
     relevant_none: list[str] = []
     plan = [(changes, nones, None) for changes, nones in variants(kind, architecture, base)]
     for name in optional_fields(kind, values):
-        if re.search("rank|head|dim|size|experts|layers|groups|width|ratio|window|latent|freq|inter|ffn|hidden|num_|n_", name):
-            plan.append(({name: 8} if values[name] is None else {}, [] if values[name] is None else [name], name))
+        if re.search(
+            "rank|head|dim|size|experts|layers|groups|width|ratio|window|latent|freq|inter|ffn|hidden|num_|n_",
+            name,
+        ):
+            absent = values[name] is None
+            plan += [({name: 8} if absent else {}, [] if absent else [name], name)]
     plain_signature = signature(base)
     effective: list[dict[str, Any]] = []
     for changes, nones, optional in plan[:24]:
@@ -687,7 +777,14 @@ def structure(kind: str, architecture: str) -> dict[str, Any] | None:
     for _ in range(VARIANTS if len(effective) > 1 else 0):
         chosen = chance.sample(effective, min(len(effective), chance.randint(2, 3)))
         try:
-            runs.append((trace(kind, architecture, few | {k: v for part in chosen for k, v in part.items()}, [], {}), {}))
+            runs.append(
+                (
+                    trace(
+                        kind, architecture, few | {k: v for part in chosen for k, v in part.items()}, [], {}
+                    ),
+                    {},
+                )
+            )
         except Exception:
             continue
     loops: dict[str, list[Any]] = {}
@@ -698,7 +795,9 @@ def structure(kind: str, architecture: str) -> dict[str, Any] | None:
             loops.setdefault(entry["loop"], []).append((log, tuple(sorted(entry["items"]))))
     trees = {}
     for loop, sequences in loops.items():
-        distinct = list({(tuple(log), items): (dict(log), frozenset(items)) for log, items in sequences}.values())[:600]
+        distinct = list(
+            {(tuple(log), items): (dict(log), frozenset(items)) for log, items in sequences}.values()
+        )[:600]
         every = sorted({item for _, items in distinct for item in items}, key=repr)
         rows = []
         for item in every:
@@ -724,11 +823,22 @@ def defaults_of(kind: str) -> dict[str, Any]:
 
 def derived(config: PretrainedConfig, cls: Any, given: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    declared = {entry.name: entry.default for entry in dataclasses.fields(cls) if entry.default is not dataclasses.MISSING} if dataclasses.is_dataclass(cls) else {}
+    declared = (
+        {
+            entry.name: entry.default
+            for entry in dataclasses.fields(cls)
+            if entry.default is not dataclasses.MISSING
+        }
+        if dataclasses.is_dataclass(cls)
+        else {}
+    )
     symbolic: dict[str, Any] = {}
     try:
-        wrappeds = {name: Whole(value, name) for name, value in declared.items()
-                    if isinstance(value, int) and not isinstance(value, bool) and name not in RAW}
+        wrappeds = {
+            name: Whole(value, name)
+            for name, value in declared.items()
+            if isinstance(value, int) and not isinstance(value, bool) and name not in RAW
+        }
         FRAMES.__init__()  # type: ignore[misc]
         PASSES.clear()
         module = sys.modules[cls.__module__]
@@ -748,24 +858,48 @@ def derived(config: PretrainedConfig, cls: Any, given: dict[str, Any]) -> dict[s
             continue
         if isinstance(value, PretrainedConfig):
             found[name] = {"type": value.model_type, "fields": derived(value, type(value), {})}
-        elif value is None or isinstance(value, bool | int | float | str) or (
-            isinstance(value, list | tuple) and all(isinstance(entry, int | float | str) for entry in value)
+        elif (
+            value is None
+            or isinstance(value, bool | int | float | str)
+            or (
+                isinstance(value, list | tuple)
+                and all(isinstance(entry, int | float | str) for entry in value)
+            )
         ):
             made = symbolic.get(name)
             if isinstance(made, Number) and made.expression != name:
                 found[name] = {"is": made.expression}
-            elif isinstance(value, list | tuple) and isinstance(made, list) and len(made) > 2 and declared.get(name) is None:
+            elif (
+                isinstance(value, list | tuple)
+                and isinstance(made, list)
+                and len(made) > 2
+                and declared.get(name) is None
+            ):
                 rule = None
                 for loop, logs in loops.items():
                     if len(logs) == len(made) and counts[loop] not in ("",):
-                        rows = [({rename(e, {f"_{loop}": "i0"}): o for e, o in log}, plain(entry) if not isinstance(entry, str) else str(entry))
-                                for log, entry in zip(logs, made, strict=True)]
+                        rows = [
+                            (
+                                {rename(e, {f"_{loop}": "i0"}): o for e, o in log},
+                                plain(entry) if not isinstance(entry, str) else str(entry),
+                            )
+                            for log, entry in zip(logs, made, strict=True)
+                        ]
                         rule = {"each": counts[loop], "tree": tree_of(rows)}
                 if rule is None and len(set(map(str, made))) == 1:
-                    fields = [n for n, v in config.__dict__.items() if v == len(made) and re.search("layers?$|n_layer", n)]
+                    fields = [
+                        n
+                        for n, v in config.__dict__.items()
+                        if v == len(made) and re.search("layers?$|n_layer", n)
+                    ]
                     if fields:
-                        rule = {"each": fields[0], "tree": str(made[0]) if isinstance(made[0], str) else plain(made[0])}
-                found[name] = rule or [plain(entry) if not isinstance(entry, str) else str(entry) for entry in value]
+                        rule = {
+                            "each": fields[0],
+                            "tree": str(made[0]) if isinstance(made[0], str) else plain(made[0]),
+                        }
+                found[name] = rule or [
+                    plain(entry) if not isinstance(entry, str) else str(entry) for entry in value
+                ]
             else:
                 found[name] = list(value) if isinstance(value, tuple) else value
     return found
@@ -780,15 +914,24 @@ def sized(kind: str, values: dict[str, Any], chance: random.Random) -> dict[str,
             continue
         if re.search("layers?$|n_layer|depth$", last) and "dense" not in last:
             changes[name] = value + chance.choice([-2, 2, 4])
-        elif re.search("^(hidden_size|d_model|n_embd|intermediate_size|d_ff|ffn_dim|vocab_size|moe_intermediate_size|num_experts|num_local_experts|n_routed_experts|max_position_embeddings|n_inner)$", last):
+        elif re.search(
+            "^(hidden_size|d_model|n_embd|intermediate_size|d_ff|ffn_dim|vocab_size|moe_intermediate_size|num_experts|num_local_experts|n_routed_experts|max_position_embeddings|n_inner)$",
+            last,
+        ):
             changes[name] = value * 2
     for name, value in values.items():
-        if isinstance(value, bool) and re.search("bias|tie_word|norm|gate|pool|use_", name) and chance.random() < 0.2:
+        if (
+            isinstance(value, bool)
+            and re.search("bias|tie_word|norm|gate|pool|use_", name)
+            and chance.random() < 0.2
+        ):
             changes[name] = not value
     return {name: value for name, value in changes.items() if chance.random() < 0.7}
 
 
-def deviation(kind: str, architecture: str, entry: dict[str, Any], defaults: dict[str, Any], aliases: Any) -> tuple[float, int]:
+def deviation(
+    kind: str, architecture: str, entry: dict[str, Any], defaults: dict[str, Any], aliases: Any
+) -> tuple[float, int]:
     """Return the largest deviation of the count at other sizes, and how many sizes could be built."""
     chance = random.Random(kind)
     worst, tried = 0.0, 0
@@ -798,7 +941,9 @@ def deviation(kind: str, architecture: str, entry: dict[str, Any], defaults: dic
         try:
             config = made_config(kind, changes)
             with torch.device("meta"):
-                true = sum(tensor.numel() for tensor in getattr(transformers, architecture)(config).parameters())
+                true = sum(
+                    tensor.numel() for tensor in getattr(transformers, architecture)(config).parameters()
+                )
         except Exception:
             continue
         tried += 1
@@ -825,13 +970,19 @@ def checked(kind: str, folder: Path) -> None:
             try:
                 config = made_config(kind, changes)
                 with torch.device("meta"):
-                    true = sum(tensor.numel() for tensor in getattr(transformers, architecture)(config).parameters())
+                    true = sum(
+                        tensor.numel() for tensor in getattr(transformers, architecture)(config).parameters()
+                    )
                 files = [config.to_dict(), config.to_diff_dict()]
             except Exception:
                 continue
             tried += 1
             for file in files:
-                document = {**json.loads(json.dumps(file, default=str)), "model_type": kind, "architectures": [architecture]}
+                document = {
+                    **json.loads(json.dumps(file, default=str)),
+                    "model_type": kind,
+                    "architectures": [architecture],
+                }
                 try:
                     ours = read_class(document, "config", known=entry).parameters
                 except AppError as error:
@@ -853,7 +1004,9 @@ def main() -> None:
     target, *wanted = sys.argv[1:]
     if wanted[:1] == ["check"]:
         wanted = wanted[1:]
-        share, of = (int(part) for part in wanted.pop(0).split("/")) if wanted and "/" in wanted[0] else (0, 1)
+        share, of = (
+            (int(part) for part in wanted.pop(0).split("/")) if wanted and "/" in wanted[0] else (0, 1)
+        )
         for number, path in enumerate(sorted(Path(target).glob("*.json"))):
             if number % of == share and (not wanted or path.stem in wanted):
                 checked(path.stem, Path(target))
@@ -863,7 +1016,7 @@ def main() -> None:
     for group in GROUPS:
         names = getattr(modeling_auto, f"MODEL_FOR_{group}_MAPPING_NAMES" if group else "MODEL_MAPPING_NAMES")
         for kind, architecture in names.items():
-            for one in (architecture if isinstance(architecture, tuple | list) else [architecture]):
+            for one in architecture if isinstance(architecture, tuple | list) else [architecture]:
                 if kind in CONFIG_MAPPING and (group or kind not in jobs):
                     jobs.setdefault(kind, [])
                     if one not in jobs[kind]:
@@ -875,8 +1028,11 @@ def main() -> None:
             continue
         try:
             cls = CONFIG_MAPPING[kind]
-            entry: dict[str, Any] = {"defaults": defaults_of(kind), "aliases": dict(getattr(cls, "attribute_map", {}) or {}),
-                                     "architectures": {}}
+            entry: dict[str, Any] = {
+                "defaults": defaults_of(kind),
+                "aliases": dict(getattr(cls, "attribute_map", {}) or {}),
+                "architectures": {},
+            }
         except Exception as error:
             print(kind, "no configuration", str(error)[:100], file=sys.stderr)
             continue
@@ -884,13 +1040,17 @@ def main() -> None:
             try:
                 made = structure(kind, architecture)
             except Exception as error:
-                print(kind, architecture, "not traced:", type(error).__name__, str(error)[:160], file=sys.stderr)
+                print(
+                    kind, architecture, "not traced:", type(error).__name__, str(error)[:160], file=sys.stderr
+                )
                 continue
             worst, tried = deviation(kind, architecture, made, entry["defaults"], entry["aliases"])
             made["deviation"] = round(worst, 4)
             made["tried"] = tried
             entry["architectures"][architecture] = made
-            print(f"{kind} {architecture} deviation {worst:.4f} of {tried} {len(json.dumps(made))}", flush=True)
+            print(
+                f"{kind} {architecture} deviation {worst:.4f} of {tried} {len(json.dumps(made))}", flush=True
+            )
         entry["version"] = transformers.__version__
         text = json.dumps(entry, separators=(",", ":"), sort_keys=True)
         if not entry["architectures"]:

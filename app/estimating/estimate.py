@@ -342,7 +342,9 @@ def _complete(decision: Decision, context: SizingContext) -> Estimate:
         validation = validation.model_copy(update={"three_steps": three_steps(time, calibrated)})
         warnings += measuring_checks(validation.three_steps)
     warnings += model_checks(scenario)
-    warnings += [CheckWarning.of(NOT_UNDERSTOOD, "serious", doubt, "model") for doubt in decision.profile.doubts]
+    warnings += [
+        CheckWarning.of(NOT_UNDERSTOOD, "serious", doubt, "model") for doubt in decision.profile.doubts
+    ]
     warnings += data_sheet_checks(hardware, context.catalog.own, timing.regimes, figures["step_time_s"])
     expense = run_expense(request, hardware, run.total, run.total_samples, context, warnings, profile.family)
     warnings += time_checks(run.total, hardware, expense.written_off, lambda: _finishing(decision, context))

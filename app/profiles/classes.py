@@ -31,11 +31,14 @@ AUDIO_FRAMES = 1500
 """Frames of 30 s of speech behind Whisper's convolutions."""
 PATCH = 16
 """Side of a patch where a class does not say, as in ViT. [pixels]"""
-SUSPICIOUS = re.compile(r"expert|moe|mamba|ssm|lora_rank|rank$|block_config|_latent|state_size|conv_kernel|recurrent")
+SUSPICIOUS = re.compile(
+    r"expert|moe|mamba|ssm|lora_rank|rank$|block_config|_latent|state_size|conv_kernel|recurrent"
+)
 """Names of fields that change what a layer is."""
 GENERIC = frozenset(
-    ("architectures", "auto_map", "torch_dtype", "dtype", "transformers_version", "model_type", "_name_or_path",
-     "quantization_config", "rope_scaling", "rope_parameters", "id2label", "label2id", "task_specific_params")
+    ("architectures", "auto_map", "torch_dtype", "dtype", "transformers_version", "model_type",
+     "_name_or_path", "quantization_config",
+     "rope_scaling", "rope_parameters", "id2label", "label2id", "task_specific_params")
 )  # fmt: skip
 TEXT_PARTS = ("text_config", "llm_config", "language_config", "llm_cfg", "decoder")
 
@@ -73,21 +76,38 @@ def architecture_of(known: Mapping[str, Any], document: Mapping[str, object]) ->
         if name in options:
             return str(name)
     stated = str(named[0]) if isinstance(named, list) and named else ""
-    for ending in ("ForMaskedLM", "ForCausalLM", "ForConditionalGeneration", "ForImageClassification", "ForCTC"):
+    for ending in (
+        "ForMaskedLM",
+        "ForCausalLM",
+        "ForConditionalGeneration",
+        "ForImageClassification",
+        "ForCTC",
+    ):
         if stated.endswith(ending):
             for name in options:
                 if name.endswith(ending):
                     return str(name)
     both = known["defaults"].get("is_encoder_decoder") is True
-    return min(options, key=lambda name: (both and not name.endswith("ForConditionalGeneration"), _usual(name)))
+    return min(
+        options, key=lambda name: (both and not name.endswith("ForConditionalGeneration"), _usual(name))
+    )
 
 
 def _usual(name: str) -> int:
-    endings = ("LMHeadModel", "ForCausalLM", "ForConditionalGeneration", "ForMaskedLM", "ForCTC", "Classification")
+    endings = (
+        "LMHeadModel",
+        "ForCausalLM",
+        "ForConditionalGeneration",
+        "ForMaskedLM",
+        "ForCTC",
+        "Classification",
+    )
     return next((rank for rank, ending in enumerate(endings) if name.endswith(ending)), len(endings))
 
 
-def fields_of(known: Mapping[str, Any], document: Mapping[str, object], where: str, prefix: str = "") -> dict[str, Any]:
+def fields_of(
+    known: Mapping[str, Any], document: Mapping[str, object], where: str, prefix: str = ""
+) -> dict[str, Any]:
     """Return the fields of a configuration by path: its own, else the defaults of the class."""
     defaults, aliases = known["defaults"], known.get("aliases", {})
     given = {aliases.get(name, name): value for name, value in document.items()}
@@ -161,16 +181,24 @@ def _checked(value: Any, usual: Any, where: str) -> Any:
     name = where.rpartition(".")[2]
     if isinstance(value, list):
         if len(value) > MOST_LISTED:
-            raise Unprocessable.at(where, "{field} must list at most {most} entries", field=name, most=MOST_LISTED)
+            raise Unprocessable.at(
+                where, "{field} must list at most {most} entries", field=name, most=MOST_LISTED
+            )
         return value
     numeric = isinstance(usual, int | float) and not isinstance(usual, bool)
     if numeric and not isinstance(value, int | float):
-        raise Unprocessable.at(where, "{field} must be a number, not {value}", field=name, value=as_text(value))
+        raise Unprocessable.at(
+            where, "{field} must be a number, not {value}", field=name, value=as_text(value)
+        )
     if isinstance(value, int | float) and not abs(value) <= LARGEST_FIELD and numeric:
         if "token" in name or "seed" in name:
             return 0
         raise Unprocessable.at(
-            where, "{field} must be at most {most}, not {value}", field=name, most=LARGEST_FIELD, value=as_text(value)
+            where,
+            "{field} must be at most {most}, not {value}",
+            field=name,
+            most=LARGEST_FIELD,
+            value=as_text(value),
         )
     if isinstance(value, float) and isinstance(usual, int) and value.is_integer():
         return int(value)
@@ -210,11 +238,23 @@ def read_class(
         and name not in known.get("aliases", {})
         and name not in GENERIC
     ]
+    classes = _classes(document)
+    if classes is not None:
+        tensors = Counter(
+            {
+                Tensor(t.path, t.kind, (classes, *t.sizes[1:]))
+                if HEAD.search(t.path) and t.sizes[0] == USUAL_CLASSES
+                else t: n
+                for t, n in tensors.items()
+            }
+        )
     named = document.get("architectures")
     stated = str(named[0]) if isinstance(named, list) and named else ""
     if stated and stated != architecture:
         if stated.endswith("EncoderModel"):
-            tensors = Counter({t: n for t, n in tensors.items() if not re.search(r"(^|\.)(decoder|lm_head)\b", t.path)})
+            tensors = Counter(
+                {t: n for t, n in tensors.items() if not re.search(r"(^|\.)(decoder|lm_head)\b", t.path)}
+            )
         elif stated.endswith(("Model", "ForSequenceClassification", "ForTokenClassification")):
             tensors = Counter({t: n for t, n in tensors.items() if not LAST.search(t.path)})
     tensors = _replaced(tensors, known, document, where, doubts)
@@ -228,13 +268,29 @@ def read_class(
     return Reading(tensors, scope, structure, architecture, tuple(doubts))
 
 
+HEAD = re.compile(r"(classifier|(^|\.)head|score|(^|\.)fc|class_labels_classifier).*\.?(weight|bias)$")
+USUAL_CLASSES = 2
+"""Classes of a configuration that gives none (PreTrainedConfig.num_labels)."""
+
+
+def _classes(document: Mapping[str, object]) -> int | None:
+    labels, count = document.get("id2label"), document.get("num_labels")
+    if isinstance(labels, Mapping) and labels:
+        return len(labels)
+    return count if isinstance(count, int) and not isinstance(count, bool) and 0 < count < 1e7 else None
+
+
 LANGUAGE = re.compile(r"(^|\.)(language_model|text_model|llm|decoder|lm_head|text_decoder)\.")
 VISION = re.compile(r"(^|\.)(vision_tower|vision_model|visual|vision_encoder|image_encoder|vision)\.")
 AUDIO = re.compile(r"(^|\.)(audio_tower|audio_encoder|audio_model|encoder|speech_encoder)\.")
 
 
 def _replaced(
-    tensors: Counter[Tensor], known: Mapping[str, Any], document: Mapping[str, object], where: str, doubts: list[Message]
+    tensors: Counter[Tensor],
+    known: Mapping[str, Any],
+    document: Mapping[str, object],
+    where: str,
+    doubts: list[Message],
 ) -> Counter[Tensor]:
     """Return tensors with those of a tower of another type than the usual one in its place."""
     for name, usual in known["defaults"].items():
@@ -255,7 +311,13 @@ def _replaced(
         tensors = Counter(
             {tensor: count for tensor, count in tensors.items() if not pattern.search(tensor.path)}
         )
-        tower = "vision_tower." if pattern is VISION else "audio_tower." if pattern is AUDIO else "language_model."
+        tower = (
+            "vision_tower."
+            if pattern is VISION
+            else "audio_tower."
+            if pattern is AUDIO
+            else "language_model."
+        )
         for tensor, count in own.tensors.items():
             tensors[Tensor(tower + tensor.path, tensor.kind, tensor.sizes)] += count
     return tensors
@@ -266,11 +328,15 @@ ATTENTION_OUT = re.compile(
 )
 QUERY = re.compile(r"att.*\.(q_proj|query|q_b_proj|q|q_lin)\.weight$")
 LINEAR_ATTENTION = re.compile(r"linear_att|mamba|ssm|\.gdn|lightning|recurrent|time_mix|conv")
-TOWER = re.compile(r"vision|visual|image|img|pixel|patch|projector|connector|merger|resampler|aligner|qformer|perceiver|vit|siglip|clip")
+TOWER = re.compile(
+    r"vision|visual|image|img|pixel|patch|projector|connector|merger|resampler|aligner|qformer|perceiver|vit|siglip|clip"
+)
 SOUND = re.compile(r"audio|speech|whisper|conformer|wav2vec|feature_extractor|feature_projection|sound")
 CROSS = re.compile(r"encoder_attn|crossattention|\.cross_attn|EncDecAttention")
 ENCODER, DECODER = re.compile(r"(^|\.)encoder\."), re.compile(r"(^|\.)(decoder|lm_head)\.")
-LAST = re.compile(r"(^|\.)(lm_head|embed_out|output_layer|predictions|cls|score|classifier|vocab_head|lm_loss)\b")
+LAST = re.compile(
+    r"(^|\.)(lm_head|embed_out|output_layer|predictions|cls|score|classifier|vocab_head|lm_loss)\b"
+)
 
 
 def parts_of(reading: Reading) -> tuple[list[Part], tuple[Message, ...]]:
@@ -289,7 +355,11 @@ def parts_of(reading: Reading) -> tuple[list[Part], tuple[Message, ...]]:
     ratios = structure.get("rows") or {}
     patch, frames = _patch(values), AUDIO_FRAMES
     alone = _alone(reading)
-    window = float(values.get("sliding_window") or 0) if isinstance(values.get("sliding_window"), int | float) else 0.0
+    window = (
+        float(values.get("sliding_window") or 0)
+        if isinstance(values.get("sliding_window"), int | float)
+        else 0.0
+    )
     kinds = values.get("layer_types")
     sliding = kinds.count("sliding_attention") / len(kinds) if isinstance(kinds, list) and kinds else 0.0
     queries: dict[str, int] = {}
@@ -321,29 +391,85 @@ def parts_of(reading: Reading) -> tuple[list[Part], tuple[Message, ...]]:
         elif rows in ("image", "sound"):
             seen.add(rows)
             rows = "image" if rows == "image" else "fixed"
-        common = {"name": path, "count": float(count), "weights": float(tensor.elements), "rows": rows, "share": share, "last": last}
+        common = {
+            "name": path,
+            "count": float(count),
+            "weights": float(tensor.elements),
+            "rows": rows,
+            "share": share,
+            "last": last,
+        }
         routed = re.search(r"\bexperts\b|\.expert|experts\.", path) and "shared" not in path
         if tensor.kind == "embedding":
             lookup = bool(re.search("emb|wte|wpe|shared|word|token", path))
-            parts.append(Part(**common | {"kind": "lookup", "columns": float(sizes[-1]), "last": False, "rows": rows if rows != "scored" else "tokens"}) if lookup else Part(**common | {"kind": "lookup", "columns": float(sizes[-1])}))
+            parts.append(
+                Part(
+                    **common
+                    | {
+                        "kind": "lookup",
+                        "columns": float(sizes[-1]),
+                        "last": False,
+                        "rows": rows if rows != "scored" else "tokens",
+                    }
+                )
+                if lookup
+                else Part(**common | {"kind": "lookup", "columns": float(sizes[-1])})
+            )
         elif tensor.kind == "experts" or (routed and len(sizes) == 3):
             active = min(top / sizes[0], 1.0) if top else 1.0
-            parts.append(Part(**common, kind="product", inner=float(sizes[2]), columns=float(sizes[1]), batch=float(sizes[0]), active=active))
+            parts.append(
+                Part(
+                    **common,
+                    kind="product",
+                    inner=float(sizes[2]),
+                    columns=float(sizes[1]),
+                    batch=float(sizes[0]),
+                    active=active,
+                )
+            )
         elif routed and len(sizes) == 2:
             experts = max(_experts(values), 1)
-            parts.append(Part(**common, kind="product", inner=float(sizes[1]), columns=float(sizes[0]), active=min(top / experts, 1.0) if top else 1.0))
+            parts.append(
+                Part(
+                    **common,
+                    kind="product",
+                    inner=float(sizes[1]),
+                    columns=float(sizes[0]),
+                    active=min(top / experts, 1.0) if top else 1.0,
+                )
+            )
         elif len(sizes) >= 2 and tensor.kind in ("linear", "turned", "convolution"):
             inner = float(tensor.elements / sizes[0])
             columns = float(sizes[0])
             if tensor.kind == "turned":
                 inner, columns = float(sizes[0]), float(sizes[1])
             parts.append(Part(**common, kind="product", inner=inner, columns=columns))
-            if ATTENTION_OUT.search(path) and not LINEAR_ATTENTION.search(path) and tensor.kind != "convolution":
+            if (
+                ATTENTION_OUT.search(path)
+                and not LINEAR_ATTENTION.search(path)
+                and tensor.kind != "convolution"
+            ):
                 width = (inner + queries.get(path.rpartition(".")[0].rpartition(".")[0], inner)) / 2
-                attention = {"kind": "attention", "inner": width / heads, "batch": float(heads), "weights": 0.0, "columns": width}
+                attention = {
+                    "kind": "attention",
+                    "inner": width / heads,
+                    "batch": float(heads),
+                    "weights": 0.0,
+                    "columns": width,
+                }
                 for slid, part_share in ((True, sliding), (False, 1.0 - sliding)):
-                    if part_share and window and rows == "tokens" or not slid:
-                        parts.append(Part(**common | attention | {"name": path.replace("weight", "attention"), "count": count * (part_share if window and rows == "tokens" else 1.0), "window": window if slid else 0.0}))
+                    if (part_share and window and rows == "tokens") or not slid:
+                        parts.append(
+                            Part(
+                                **common
+                                | attention
+                                | {
+                                    "name": path.replace("weight", "attention"),
+                                    "count": count * (part_share if window and rows == "tokens" else 1.0),
+                                    "window": window if slid else 0.0,
+                                }
+                            )
+                        )
         else:
             parts.append(Part(**common, kind="vector"))
     for path, source in (structure.get("tied") or {}).items():
@@ -351,7 +477,16 @@ def parts_of(reading: Reading) -> tuple[list[Part], tuple[Message, ...]]:
         if alone or any(part.name == path for part in parts) or origin is None or origin.kind != "embedding":
             continue
         if origin is not None and len(origin.sizes) == 2:
-            parts.append(Part(name=path, kind="product", inner=float(origin.sizes[1]), columns=float(origin.sizes[0]), rows="target" if both else "scored", last=True))
+            parts.append(
+                Part(
+                    name=path,
+                    kind="product",
+                    inner=float(origin.sizes[1]),
+                    columns=float(origin.sizes[0]),
+                    rows="target" if both else "scored",
+                    last=True,
+                )
+            )
     if "image" in seen:
         assumptions.append(
             Message("no image is counted in a sample; state image_size to count one of that size a sample")
@@ -363,7 +498,9 @@ def parts_of(reading: Reading) -> tuple[list[Part], tuple[Message, ...]]:
 
 def _alone(reading: Reading) -> str:
     """Return the rows of a network that reads images or sound alone; empty for one that reads tokens."""
-    if reading.architecture.endswith(("ForImageClassification", "ForObjectDetection", "ForSemanticSegmentation")):
+    if reading.architecture.endswith(
+        ("ForImageClassification", "ForObjectDetection", "ForSemanticSegmentation")
+    ):
         return "image"
     return "fixed" if reading.architecture.endswith("ForCTC") else ""
 
@@ -397,7 +534,17 @@ def _named(values: Mapping[str, Any], names: tuple[str, ...]) -> int:
 
 
 def _heads(values: Mapping[str, Any]) -> int:
-    return _named(values, ("num_attention_heads", "n_head", "num_heads", "n_heads", "decoder_attention_heads", "encoder_attention_heads"))
+    return _named(
+        values,
+        (
+            "num_attention_heads",
+            "n_head",
+            "num_heads",
+            "n_heads",
+            "decoder_attention_heads",
+            "encoder_attention_heads",
+        ),
+    )
 
 
 def _experts(values: Mapping[str, Any]) -> int:
@@ -414,14 +561,31 @@ def _top(structure: Mapping[str, Any], values: Mapping[str, Any]) -> int:
     return _named(values, TOP)
 
 
-TOP = ("num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_top_k", "top_k_experts", "moe_k", "topk", "num_selected_experts", "num_active_experts")  # fmt: skip
+TOP = (
+    "num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_top_k", "top_k_experts", "moe_k", "topk",
+    "num_selected_experts", "num_active_experts",
+)  # fmt: skip
+"""Fields of the number of experts that a token visits."""
 
 
 def class_profile(reading: Reading, title: str) -> ModelProfile:
     """Return the profile of a configuration by the tensors of its class."""
     parts, assumptions = parts_of(reading)
     values = reading.scope.values
-    context = _named(values, ("max_position_embeddings", "n_positions", "max_sequence_length", "max_seq_len", "seq_length", "n_ctx")) or 2048
+    context = (
+        _named(
+            values,
+            (
+                "max_position_embeddings",
+                "n_positions",
+                "max_sequence_length",
+                "max_seq_len",
+                "seq_length",
+                "n_ctx",
+            ),
+        )
+        or 2048
+    )
     depth = _named(values, ("num_hidden_layers", "n_layer", "num_layers", "n_layers", "encoder_layers")) or 1
     hidden = _named(values, ("hidden_size", "d_model", "n_embd", "dim", "decoder_hidden_size")) or 1
     masked = "MaskedLM" in reading.architecture
@@ -433,16 +597,25 @@ def class_profile(reading: Reading, title: str) -> ModelProfile:
     elif context > LONGEST_TAKEN:
         assumptions += (
             Message(
-                "samples of {usual} tokens are assumed; the {value} positions are a limit, not a training length",
+                "samples of {usual} tokens are assumed; the {value} positions are a limit, "
+                "not a training length",
                 {"usual": LONGEST_TAKEN, "value": context},
             ),
         )
     else:
-        assumptions += (Message("samples are assumed to fill the longest context, {value} tokens", {"value": context}),)
+        assumptions += (
+            Message("samples are assumed to fill the longest context, {value} tokens", {"value": context}),
+        )
     doubts = reading.doubts
     alone = _alone(reading)
-    if alone == "image" and any(tensor.kind == "convolution" and tensor.sizes[-1] > 1 for tensor in reading.tensors if "patch" not in tensor.path):
-        doubts += (Message("the compute of the stages of this image model is not followed: only its parameters are"),)
+    if alone == "image" and any(
+        tensor.kind == "convolution" and tensor.sizes[-1] > 1
+        for tensor in reading.tensors
+        if "patch" not in tensor.path
+    ):
+        doubts += (
+            Message("the compute of the stages of this image model is not followed: only its parameters are"),
+        )
     if not experts and any("experts" in part.name and "shared" not in part.name for part in parts):
         doubts += (Message("how many experts a token visits is not given; all are counted"),)
     return ModelProfile(
@@ -452,7 +625,17 @@ def class_profile(reading: Reading, title: str) -> ModelProfile:
         origin="config",
         body=ArchitectureBody(
             "tensors",
-            tuple(sorted({"parts": written(parts), "depth": depth, "hidden": hidden, "heads": _heads(values), "target_share": TARGET_SHARE if both else 1.0}.items())),
+            tuple(
+                sorted(
+                    {
+                        "parts": written(parts),
+                        "depth": depth,
+                        "hidden": hidden,
+                        "heads": _heads(values),
+                        "target_share": TARGET_SHARE if both else 1.0,
+                    }.items()
+                )
+            ),
         ),
         assumptions=assumptions,
         doubts=doubts,

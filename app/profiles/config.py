@@ -16,7 +16,7 @@ from app.engine.operators.transformer import Stack, TransformerShape
 from app.errors import AppError, Message, Unprocessable
 from app.profiles.architectures.hybrid import ATTENTION, EXPERTS, FEED_FORWARD, LETTERS, STATE_SPACE
 from app.profiles.bodies import ArchitectureBody, TransformerBody
-from app.profiles.classes import EXACT, SUSPICIOUS, Reading, class_profile, read_class
+from app.profiles.classes import EXACT, SUSPICIOUS, USUAL_CLASSES, Reading, class_profile, read_class
 from app.profiles.documents import as_text, flag, printable, whole
 from app.profiles.model import LONGEST_TAKEN, ModelProfile, ScoredTokens
 from app.profiles.transformer import MASKED, TARGET_SHARE, must_divide
@@ -170,8 +170,25 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "max_seq_len",
     ),
     "decoder_layers": ("decoder_layers", "num_decoder_layers"),
-    "experts": ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts", "num_routed_experts", "n_experts"),
-    "experts_per_token": ("num_experts_per_tok", "num_experts_per_token", "moe_top_k", "top_k_experts", "moe_topk", "moe_k", "num_selected_experts", "experts_per_token", "num_active_experts"),
+    "experts": (
+        "num_local_experts",
+        "num_experts",
+        "n_routed_experts",
+        "moe_num_experts",
+        "num_routed_experts",
+        "n_experts",
+    ),
+    "experts_per_token": (
+        "num_experts_per_tok",
+        "num_experts_per_token",
+        "moe_top_k",
+        "top_k_experts",
+        "moe_topk",
+        "moe_k",
+        "num_selected_experts",
+        "experts_per_token",
+        "num_active_experts",
+    ),
     "window": ("sliding_window",),
     "dense_layers": ("first_k_dense_replace",),
     "dense_feed_forward": ("intermediate_size_mlp", "intermediate_size"),
@@ -249,8 +266,19 @@ class Reader:
 
 LANGUAGE_PARTS = ("text_config", "llm_config", "language_config", "llm_cfg", "thinker_config", "lm_config")
 """Fields under which composed models keep the configuration of their language model."""
-OTHER_PARTS = re.compile(r"(vision|visual|audio|image|speech|encoder|tower|vit|talker|code2wav).*(config|cfg)$")
-SHAPES = (LLAMA, QWEN3, GEMMA, replace(QWEN3, tied=True), replace(LLAMA, rms_norm=False), NEMOTRON, NEOX, GPT2)
+OTHER_PARTS = re.compile(
+    r"(vision|visual|audio|image|speech|encoder|tower|vit|talker|code2wav).*(config|cfg)$"
+)
+SHAPES = (
+    LLAMA,
+    QWEN3,
+    GEMMA,
+    replace(QWEN3, tied=True),
+    replace(LLAMA, rms_norm=False),
+    NEMOTRON,
+    NEOX,
+    GPT2,
+)
 """Forms of ordinary decoders that a type without an entry of its own is held against."""
 SAME_WORK = 0.03
 """Difference in compute up to which an ordinary form stands for the tensors of a class."""
@@ -277,8 +305,8 @@ def config_profile(document: object, *, name: str = "config.json", where: str = 
     if "_class_name" in document:
         raise Unprocessable.at(
             f"{where}._class_name",
-            "{value} of diffusers is not read by its fields; choose a diffusion preset, or send the model as ONNX or "
-            "its safetensors header",
+            "{value} of diffusers is not read by its fields; choose a diffusion preset, or send the model "
+            "as ONNX or its safetensors header",
             value=as_text(document["_class_name"]),
         )
     reading = read_class(document, where)
@@ -298,7 +326,9 @@ def config_profile(document: object, *, name: str = "config.json", where: str = 
         )
     listed = MODEL_TYPES.get(kind or "")
     profile = _profile(reader, listed or _by_fields(reader, kind), title)
-    return replace(profile, doubts=(*profile.doubts, *reader.doubts, *([] if listed else _suspects(document))))
+    return replace(
+        profile, doubts=(*profile.doubts, *reader.doubts, *([] if listed else _suspects(document)))
+    )
 
 
 def _stated_traits(document: Mapping[str, object]) -> Traits:
@@ -325,12 +355,12 @@ def _language_part(document: Mapping[str, object], name: str, where: str) -> Mod
     ]
     note = Message("only the language model ({field}) is counted", {"field": part})
     missing = tuple(
-        Message("{field} is not counted: how it is joined to the language model is not known", {"field": field})
+        Message(
+            "{field} is not counted: how it is joined to the language model is not known", {"field": field}
+        )
         for field in others
     )
-    return replace(
-        profile, assumptions=(*profile.assumptions, note), doubts=(*profile.doubts, *missing)
-    )
+    return replace(profile, assumptions=(*profile.assumptions, note), doubts=(*profile.doubts, *missing))
 
 
 def _ordinary(
@@ -350,7 +380,9 @@ def _ordinary(
             continue
         if not isinstance(profile.body, TransformerBody):
             continue
-        plain = replace(profile, body=replace(profile.body, shape=replace(profile.body.shape, prediction_layers=0)))
+        plain = replace(
+            profile, body=replace(profile.body, shape=replace(profile.body.shape, prediction_layers=0))
+        )
         if abs(plain.parameters - reading.parameters) > EXACT * reading.parameters:
             continue
         if form.image:
@@ -367,19 +399,29 @@ def _suspects(document: Mapping[str, object]) -> list[Message]:
     """Return fields of an unlisted type that suggest layers of another kind and are not read."""
     read = {name for names in ALIASES.values() for name in names} | READ_BESIDE
     towers = [
-        Message("{field} is not counted: how it is joined to the language model is not known", {"field": name})
+        Message(
+            "{field} is not counted: how it is joined to the language model is not known", {"field": name}
+        )
         for name, value in document.items()
         if OTHER_PARTS.search(name) and isinstance(value, Mapping)
     ]
     return towers + [
-        Message("the field {field} is not understood; what it describes is not counted", {"field": printable(name)})
+        Message(
+            "the field {field} is not understood; what it describes is not counted",
+            {"field": printable(name)},
+        )
         for name, value in document.items()
-        if SUSPICIOUS.search(name) and name not in read and value not in (None, 0, False)
-        and not isinstance(value, str) and name not in ("router_aux_loss_coef",)
+        if SUSPICIOUS.search(name)
+        and name not in read
+        and value not in (None, 0, False)
+        and not isinstance(value, str)
+        and name not in ("router_aux_loss_coef",)
     ]
 
 
-READ_BESIDE = frozenset(("kv_lora_rank", "q_lora_rank", "n_shared_experts", "num_shared_experts", "norm_topk_prob"))
+READ_BESIDE = frozenset(
+    ("kv_lora_rank", "q_lora_rank", "n_shared_experts", "num_shared_experts", "norm_topk_prob")
+)
 
 
 def _profile(reader: Reader, traits: Traits, title: str) -> ModelProfile:
@@ -483,7 +525,9 @@ def _experts(reader: Reader, feed_forward: int) -> dict[str, int]:
     else:
         every, dense = reader.get("expert_every") or 1, reader.get("dense_layers") or 0
     if reader.get("experts_per_token") is None:
-        reader.doubt("how many of the {experts} experts a token visits is not given; 2 are assumed", experts=experts)
+        reader.doubt(
+            "how many of the {experts} experts a token visits is not given; 2 are assumed", experts=experts
+        )
     shared = reader.get("shared_feed_forward") or feed_forward * (
         whole(reader.document, "n_shared_experts", where=reader.where, least=0, most=1000) or 0
     )
@@ -586,7 +630,7 @@ def _classes(reader: Reader) -> int:
     if classes is None and isinstance(labels, Mapping) and labels:
         classes = len(labels)
     if classes is None:
-        classes = 1000
+        classes = USUAL_CLASSES
         reader.assume("the number of classes is not given; {value} is assumed", value=classes)
     return classes
 
@@ -719,7 +763,7 @@ def _by_fields(reader: Reader, model_type: str | None) -> Traits:
     masked = "MaskedLM" in architectures and not both
     rms_norm = "rms_norm_eps" in document or "norm_eps" in document
     # A smooth activation behind a norm without shift is gated in every published decoder.
-    gated = rms_norm and activation not in {"relu", "relu2", "gelu"} or activation in GATES
+    gated = (rms_norm and activation not in {"relu", "relu2", "gelu"}) or activation in GATES
     rotary = rms_norm or any(str(field).startswith("rope") for field in document)
     masked = masked or (not both and "type_vocab_size" in document)
     reader.doubt(

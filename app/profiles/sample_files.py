@@ -14,7 +14,15 @@ from itertools import chain
 from app.errors import Message, Unprocessable
 from app.profiles.documents import DEPTH, decode, parse_json, printable, unreadable
 from app.profiles.parquet import parquet_samples
-from app.profiles.sample_lengths import ALONE, BESIDE, LENGTH_COLUMNS, LIST_COLUMNS, PAIRS, TEXT_COLUMNS, Sample
+from app.profiles.sample_lengths import (
+    ALONE,
+    BESIDE,
+    LENGTH_COLUMNS,
+    LIST_COLUMNS,
+    PAIRS,
+    TEXT_COLUMNS,
+    Sample,
+)
 
 MOST_LINE = 4_000_000
 """Longest line read. [B]"""
@@ -41,7 +49,9 @@ def open_samples(name: str, stream: io.RawIOBase) -> Iterator[Sample]:
         whole = buffered.read(MOST_DOCUMENT + 1)
         if len(whole) > MOST_DOCUMENT:
             raise unreadable(
-                "{file}: one JSON document of more than {most} MB; send JSON lines", file=name, most=MOST_DOCUMENT / 1e6
+                "{file}: one JSON document of more than {most} MB; send JSON lines",
+                file=name,
+                most=MOST_DOCUMENT / 1e6,
             )
         return document_samples(name, decode(name, whole))
     lines = text_lines(name, buffered, encoding)
@@ -52,7 +62,12 @@ def open_samples(name: str, stream: io.RawIOBase) -> Iterator[Sample]:
         return json_samples(name, lines)
     header = first[1].lower()
     if suffix in {"csv", "tsv"} or any(
-        cell.strip().strip('"') in {*LENGTH_COLUMNS, *LIST_COLUMNS, *(TEXT_COLUMNS if "," in header or "\t" in header or ";" in header else ())}
+        cell.strip().strip('"')
+        in {
+            *LENGTH_COLUMNS,
+            *LIST_COLUMNS,
+            *(TEXT_COLUMNS if "," in header or "\t" in header or ";" in header else ()),
+        }
         for separator in ",;\t"
         for cell in header.split(separator)
     ):
@@ -70,7 +85,12 @@ def is_document(start: bytes) -> bool:
     except (ValueError, RecursionError):
         return bool(rest.strip()) or len(start) < MOST_PEEK
     # A whole object on the only line that holds a list of rows is a document as well.
-    return not rest.strip() and re.search(rb':\s*\[\s*\{', head) is not None and b'"role"' not in head and b'"from"' not in head
+    return (
+        not rest.strip()
+        and re.search(rb":\s*\[\s*\{", head) is not None
+        and b'"role"' not in head
+        and b'"from"' not in head
+    )
 
 
 def encoding_of(name: str, start: bytes) -> str:
@@ -240,7 +260,8 @@ def rows_of(name: str, document: object) -> list[object]:
     if "images" in document and "annotations" in document:
         images = document["images"]
         raise unreadable(
-            "{file} describes {count} images (COCO), which have no tokens; state them as samples with image_size",
+            "{file} describes {count} images (COCO), which have no tokens; state them as samples with "
+            "image_size",
             file=name,
             count=len(images) if isinstance(images, list) else 0,
         )

@@ -162,7 +162,8 @@ class Tally:
         if self._fields:
             counted = dict.fromkeys(name for fields, _ in self._fields.most_common() for name in fields)
             assumptions.insert(
-                0, Message("fields counted in a row: {fields}", {"fields": printable(", ".join(counted), 200)})
+                0,
+                Message("fields counted in a row: {fields}", {"fields": printable(", ".join(counted), 200)}),
             )
         if over:
             assumptions.append(

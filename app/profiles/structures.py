@@ -1,6 +1,7 @@
-"""Tensors of a model type as formulas of its configuration, as data/model_types.json holds them.
+"""Tensors of a model type as formulas of its configuration, as data/model_types holds them.
 
-A structure has loops (``model.layers.*``), each a list of tensors and inner loops, some under decisions. Expressions are arithmetic and comparisons over fields; nothing else is understood.
+A structure has loops (``model.layers.*``), each a list of tensors and inner loops, some under decisions.
+Expressions are arithmetic and comparisons over fields; nothing else is understood.
 """
 
 from __future__ import annotations
@@ -56,6 +57,11 @@ def _parsed(expression: str) -> ast.expr:
     return ast.parse(expression, mode="eval").body
 
 
+@lru_cache(maxsize=50_000)
+def _path(node: ast.expr) -> str:
+    return ast.unparse(node)
+
+
 @dataclass
 class Scope:
     """Fields of a configuration by path, and the numbers of the running passes."""
@@ -64,6 +70,8 @@ class Scope:
     passes: dict[str, int] = field(default_factory=dict)
 
     def value(self, expression: str) -> Any:
+        if expression in self.values and self.values[expression] is not None:
+            return self.values[expression]
         try:
             return self._value(_parsed(expression))
         except (TypeError, ValueError, ZeroDivisionError, IndexError, OverflowError) as error:
@@ -76,7 +84,7 @@ class Scope:
             case ast.Name(id=name) if name in self.passes:
                 return self.passes[name]
             case ast.Name() | ast.Attribute():
-                path = ast.unparse(node)
+                path = _path(node)
                 if path not in self.values:
                     raise Undefined(path)
                 return self.values[path]
@@ -94,7 +102,7 @@ class Scope:
             case ast.Subscript(value=listing, slice=index):
                 return self._value(listing)[self._value(index)]
             case ast.Call(func=ast.Name(id="is_none"), args=[argument]):
-                return self.values.get(ast.unparse(argument)) is None
+                return self.values.get(_path(argument)) is None
             case ast.Call(func=ast.Name(id=name), args=[argument]) if name in _FUNCTIONS:
                 return _FUNCTIONS[name](self._value(argument))
         raise Undefined(ast.unparse(node))

@@ -86,9 +86,13 @@ def recognise_file(request: Request, workspace: WorkspaceDep, form: FormDep) -> 
         found = uploads.recognise(file.filename, content)
         if typed(form).get("keep"):
             if found.parameters is not None:
-                return RedirectResponse(f"/uploads/{uploads.upload_profile(workspace, file.filename, content).id}", 303)
+                return RedirectResponse(
+                    f"/uploads/{uploads.upload_profile(workspace, file.filename, content).id}", 303
+                )
             if found.kind == "data":
-                return RedirectResponse(f"/uploads/{uploads.upload_workload(workspace, file.filename, content).id}", 303)
+                return RedirectResponse(
+                    f"/uploads/{uploads.upload_workload(workspace, file.filename, content).id}", 303
+                )
     except AppError as error:
         page = uploads_page(request, listed, Form({}, error.errors))
         return render(request, "uploads/uploads.html", page, status=error.status)

@@ -10,6 +10,7 @@ from app.engine.operators.layers import norm_layer, pointwise_layer
 from app.engine.operators.table import Kind, Operator, OperatorTable, Pointwise, Section, Split
 from app.engine.records import Tokens
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """Equal tensors of a network."""
@@ -173,7 +174,9 @@ def build_tensors(
         [
             operator
             if operator.name not in blocks
-            else replace(operator, layer_launches=min(depth / max(operator.count, 1.0) * blocks[operator.name], 1.0))
+            else replace(
+                operator, layer_launches=min(depth / max(operator.count, 1.0) * blocks[operator.name], 1.0)
+            )
             for operator in operators
         ],
         depth=depth,

@@ -21,7 +21,9 @@ from app.profiles.transformer import transformer_profile
 MOST_TEXT_BYTES = 5_000_000
 """Largest configuration, layer table or summary. [B]"""
 
-CONFIGURATION = re.compile(r"\s*(?:(?://|#)[^\n]*\n\s*|/\*.*?\*/\s*)*(?:[A-Z]\w{0,80}Config\s*)?\{", re.DOTALL)
+CONFIGURATION = re.compile(
+    r"\s*(?:(?://|#)[^\n]*\n\s*|/\*.*?\*/\s*)*(?:[A-Z]\w{0,80}Config\s*)?\{", re.DOTALL
+)
 ACCEPTED = Message(
     "an ONNX model, a Hugging Face config.json, a layer table in CSV or JSON, "
     "or a summary by torchinfo or fvcore"

@@ -1,7 +1,7 @@
 """Arguments of training programs and native parameter files, as the fields of a configuration.
 
-Meta's and Mistral's params.json (llama-models and mistral-inference), Megatron-LM's arguments as JSON, and the
-hyper-parameters that NeMo writes.
+Meta's and Mistral's params.json (llama-models and mistral-inference), Megatron-LM's arguments as JSON, and
+the hyper-parameters that NeMo writes.
 """
 
 from __future__ import annotations
@@ -79,11 +79,15 @@ def _params(document: Mapping[str, object]) -> Native:
     for unknown in ("vision_encoder", "moe_args", "lora", "q_lora_rank"):
         if document.get(unknown):
             raise Unprocessable.at(
-                f"{WHERE}.{unknown}", "{field} of this params.json is not read; send its config.json", field=unknown
+                f"{WHERE}.{unknown}",
+                "{field} of this params.json is not read; send its config.json",
+                field=unknown,
             )
     length = whole(document, "max_seq_len", where=WHERE, most=1e8) or 4096
     assumed = (
-        () if "max_seq_len" in document else (Message("samples of {value} tokens are assumed", {"value": length}),)
+        ()
+        if "max_seq_len" in document
+        else (Message("samples of {value} tokens are assumed", {"value": length}),)
     )
     return Native("params.json", {**config, "max_position_embeddings": length}, assumed=assumed)
 
@@ -103,8 +107,8 @@ PLAN = {
     "micro_batch_size": "micro_batch",
     "virtual_pipeline_model_parallel_size": "interleave",
 }
-NOT_READ = ("multi_latent_attention", "heterogeneous_layers_config_path", "hybrid_override_pattern", "is_hybrid_model",
-            "moe_latent_size", "mamba_num_heads")  # fmt: skip
+NOT_READ = ("multi_latent_attention", "heterogeneous_layers_config_path", "hybrid_override_pattern",
+            "is_hybrid_model", "moe_latent_size", "mamba_num_heads")  # fmt: skip
 
 
 def _megatron(kind: str, document: Mapping[str, object], where: str) -> Native:
@@ -113,7 +117,7 @@ def _megatron(kind: str, document: Mapping[str, object], where: str) -> Native:
         if document.get(name):
             raise Unprocessable.at(
                 f"{where}.{name}",
-                "{field} gives layers of a kind that is not read from arguments; send the model's config.json",
+                "{field} gives layers of a kind that is not read from arguments; send config.json",
                 field=name,
             )
     heads = _need(document, "num_attention_heads", where)
@@ -154,7 +158,11 @@ def _megatron(kind: str, document: Mapping[str, object], where: str) -> Native:
         "intermediate_size": wide,
         "vocab_size": vocabulary,
         "max_position_embeddings": length,
-        "tie_word_embeddings": not untied if untied is not None else bool(shared) if shared is not None else True,
+        "tie_word_embeddings": not untied
+        if untied is not None
+        else bool(shared)
+        if shared is not None
+        else True,
         "gated": gated,
         "rotary": positions in {"rope", "yarn", "mrope"},
         "learned": positions == "learned_absolute",

@@ -24,7 +24,8 @@ CURRENCIES = {"₩": "KRW", "\\": "KRW", "원": "KRW", "$": "USD", "€": "EUR",
 CODES = re.compile(r"\b(USD|KRW|EUR|GBP|JPY|CNY)\b")
 _DATE = re.compile(r"(20\d\d)[-./년 ]{1,2}(\d{1,2})[-./월 ]{1,2}(\d{1,2})")
 HEADINGS = {
-    "item": ("item", "description", "product", "part", "sku", "model", "품목", "품명", "제품", "모델", "규격", "항목"),
+    "item": ("item", "description", "product", "part", "sku", "model", "품목", "품명", "제품", "모델",
+             "규격", "항목"),
     "count": ("quantity", "qty", "count", "units", "수량"),
     "unit_price": ("unit price", "price per unit", "unit cost", "list price", "price", "단가", "가격"),
     "total": ("total", "amount", "extended", "subtotal", "금액", "합계", "공급가"),
@@ -144,7 +145,10 @@ def _aws(document: Mapping[str, object]) -> Iterator[Price]:
                         value = _number(price)
                         if value:
                             yield Price(
-                                item=printable(str(product.get("instanceType") or dimension.get("description") or sku), 120),
+                                item=printable(
+                                    str(product.get("instanceType") or dimension.get("description") or sku),
+                                    120,
+                                ),
                                 price=value,
                                 currency=str(currency)[:3],
                                 unit=str(dimension.get("unit") or "")[:40],
@@ -158,7 +162,9 @@ def _azure(items: list[object]) -> Iterator[Price]:
         value = _number(entry.get("retailPrice"))
         if value:
             yield Price(
-                item=printable(str(entry.get("armSkuName") or entry.get("skuName") or entry.get("meterName")), 120),
+                item=printable(
+                    str(entry.get("armSkuName") or entry.get("skuName") or entry.get("meterName")), 120
+                ),
                 price=value,
                 currency=str(entry.get("currencyCode") or "")[:3],
                 unit=str(entry.get("unitOfMeasure") or "")[:40],
@@ -183,7 +189,9 @@ def _gcp(skus: object) -> Iterator[Price]:
                     item=printable(str(sku.get("description")), 120),
                     price=value,
                     currency=str(unit.get("currencyCode") or "")[:3],
-                    unit=str(expression.get("usageUnitDescription") or expression.get("usageUnit") or "")[:40],
+                    unit=str(expression.get("usageUnitDescription") or expression.get("usageUnit") or "")[
+                        :40
+                    ],
                     region=str(regions[0])[:60] if isinstance(regions, list) and regions else "",
                     date=str(info.get("effectiveTime") or "")[:10],
                 )
@@ -208,7 +216,7 @@ def _infracost(document: Mapping[str, object]) -> Iterator[Price]:
 
 
 def workbook_rows(name: str, data: bytes) -> list[list[str]] | None:
-    """Return the rows of the first sheet of a workbook with a heading of prices; None where it is no workbook."""
+    """Return the rows of the first sheet with a heading of prices; None where it is no workbook."""
     try:
         with ZipFile(io.BytesIO(data)) as archive:
             names = set(archive.namelist())
@@ -254,7 +262,12 @@ def heading_of(rows: Sequence[Sequence[str]]) -> tuple[int, dict[str, int]] | No
         for field_name, words in HEADINGS.items():
             for word in words:
                 found = next(
-                    (at for at, cell in enumerate(row) if word in cell.lower() and at not in columns.values()), None
+                    (
+                        at
+                        for at, cell in enumerate(row)
+                        if word in cell.lower() and at not in columns.values()
+                    ),
+                    None,
                 )
                 if found is not None:
                     columns[field_name] = found
@@ -296,7 +309,9 @@ def priced_rows(rows: Sequence[Sequence[str]]) -> PriceList | None:
         off = re.fullmatch(r"-?(\d+(?:[.,]\d+)?)\s*(%?)", cell(row, "discount"))
         share = None
         if off:
-            share = float(off[1].replace(",", ".")) / (100.0 if off[2] or float(off[1].replace(",", ".")) > 1 else 1.0)
+            share = float(off[1].replace(",", ".")) / (
+                100.0 if off[2] or float(off[1].replace(",", ".")) > 1 else 1.0
+            )
         lines.append(
             Price(
                 item=printable(item, 120),
