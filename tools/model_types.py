@@ -535,6 +535,8 @@ def trace(
         # Walk down the loops; every pass keeps the loop inside it as an item.
         for loop_path, fresh in outer:
             count = rename("*".join(FRAMES.counts[frame["loop"]] for frame in fresh), renames)
+            if FOREIGN.search(count):
+                count = guess(sum(entry["loop"] == fresh[-1]["loop"] for entry in PASSES), values)
             frame_of(loop, instance, None)["items"].add(("loop", loop_path, count))
             instance = (*instance, *(frame["index"] for frame in fresh))
             loop = loop_path

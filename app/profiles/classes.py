@@ -140,6 +140,11 @@ def fields_of(
             values[prefix + name] = usual
     if "feed_forward_proj" in given and "is_gated_act" in defaults and "is_gated_act" not in given:
         values[f"{prefix}is_gated_act"] = str(given["feed_forward_proj"]).startswith("gated")
+    if "moe_layers" in defaults and "moe_layers" not in given:
+        step = values.get(f"{prefix}interleave_moe_layer_step")
+        layers = values.get(f"{prefix}num_hidden_layers")
+        if isinstance(step, int) and isinstance(layers, int) and 0 < step and layers <= MOST_LISTED:
+            values[f"{prefix}moe_layers"] = list(range(step - 1, layers, step))
     local = Scope({path.removeprefix(prefix): value for path, value in values.items()})
     for name, usual in later:
         try:
@@ -166,8 +171,8 @@ def _nested(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def _derived(rule: Mapping[str, Any], scope: Scope) -> Any:
     if "is" in rule:
         return scope.value(rule["is"])
-    count = int(scope.value(rule["each"]))
-    if not 0 <= count <= MOST_LISTED:
+    count = scope.whole(rule["each"])
+    if count > MOST_LISTED:
         raise Undefined(rule["each"])
     made = []
     for number in range(count):
@@ -214,7 +219,13 @@ def read_class(
         return None
     architecture = architecture_of(known, document)
     structure = known["architectures"][architecture]
-    scope = Scope(fields_of(known, document, where))
+    values = fields_of(known, document, where)
+    if (dimension := document.get("head_dim")) is not None and "head_dim" not in known["defaults"]:
+        # Classes read it where a file has it, without a field of their own.
+        values["head_dim"] = _checked(dimension, 1, f"{where}.head_dim")
+        text = json.dumps(structure).replace("(hidden_size//num_attention_heads)", "head_dim")
+        structure = json.loads(text)
+    scope = Scope(values)
     try:
         tensors = Counter(tensors_of(structure, scope))
     except Undefined as error:

@@ -309,6 +309,8 @@ def config_profile(document: object, *, name: str = "config.json", where: str = 
             "as ONNX or its safetensors header",
             value=as_text(document["_class_name"]),
         )
+    if kind in MODEL_TYPES:
+        _check_fields(document, MODEL_TYPES[kind], title, where)
     reading = read_class(document, where)
     if reading is not None:
         return _ordinary(reading, document, title, where) or class_profile(reading, title)
@@ -329,6 +331,15 @@ def config_profile(document: object, *, name: str = "config.json", where: str = 
     return replace(
         profile, doubts=(*profile.doubts, *reader.doubts, *([] if listed else _suspects(document)))
     )
+
+
+def _check_fields(document: Mapping[str, object], form: Traits, title: str, where: str) -> None:
+    """Refuse a field of a listed type that is given and wrong; those left out have defaults."""
+    try:
+        _profile(Reader(document, where), form, title)
+    except AppError as error:
+        if any(wrong.field.rpartition(".")[2] in document for wrong in error.errors):
+            raise
 
 
 def _stated_traits(document: Mapping[str, object]) -> Traits:
@@ -383,7 +394,12 @@ def _ordinary(
         plain = replace(
             profile, body=replace(profile.body, shape=replace(profile.body.shape, prediction_layers=0))
         )
-        if abs(plain.parameters - reading.parameters) > EXACT * reading.parameters:
+        shape = profile.body.shape
+        # Checkpoints of a listed type may hold an output layer that the class ties.
+        untied = shape.vocabulary * shape.hidden if listed is not None and not shape.tied else 0
+        if min(
+            abs(plain.parameters - more - reading.parameters) for more in (0, untied)
+        ) > EXACT * reading.parameters:
             continue
         if form.image:
             return replace(profile, doubts=reading.doubts)

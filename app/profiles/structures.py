@@ -18,6 +18,8 @@ from app.errors import AppError, Message
 
 MOST_PASSES = 20_000
 """Passes of loops of one structure."""
+MOST_SIZE = 1e12
+"""Largest side of a tensor."""
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -76,6 +78,12 @@ class Scope:
             return self._value(_parsed(expression))
         except (TypeError, ValueError, ZeroDivisionError, IndexError, OverflowError) as error:
             raise Undefined(expression) from error
+
+    def whole(self, expression: str) -> int:
+        value = self.value(expression)
+        if not isinstance(value, int | float) or not 0 <= value <= MOST_SIZE:
+            raise Undefined(expression)
+        return int(value)
 
     def _value(self, node: ast.expr) -> Any:
         match node:
@@ -136,14 +144,14 @@ def tensors_of(structure: Mapping[str, Any], scope: Scope) -> Iterator[Tensor]:
                 count, *guard = more
                 if guard and not decided(guard[0], scope):
                     continue
-                for number in range(min(int(scope.value(count)), MOST_PASSES)):
+                for number in range(min(scope.whole(count), MOST_PASSES)):
                     scope.passes[f"i{depth}"] = number
                     yield from visit(path, depth + 1)
                 scope.passes.pop(f"i{depth}", None)
             else:
                 kind, sizes, *guard = more
                 if not guard or decided(guard[0], scope):
-                    yield Tensor(path, kind, tuple(int(scope.value(size)) for size in sizes))
+                    yield Tensor(path, kind, tuple(map(scope.whole, sizes)))
 
     yield from visit("", 0)
 
