@@ -1,3 +1,5 @@
+# mypy: ignore-errors
+# torch and transformers are no part of this repository, so that nothing here has types.
 """Write data/model_types/TYPE.json: the tensors of every model type of huggingface/transformers as formulas.
 
 Run by hand with ``torch`` (CPU) and ``transformers`` installed beside it; neither is needed by the product:
@@ -308,12 +310,12 @@ MATHS.ceil = lambda value: (
     Whole(_math.ceil(plain(value)), f"ceil({text(value)})")
     if isinstance(value, Number)
     else _math.ceil(value)
-)  # type: ignore[attr-defined]
+)
 MATHS.floor = lambda value: (
     Whole(_math.floor(plain(value)), f"floor({text(value)})")
     if isinstance(value, Number)
     else _math.floor(value)
-)  # type: ignore[attr-defined]
+)
 
 
 def bare(value: Any) -> Any:
@@ -467,7 +469,7 @@ def trace(
             at = getattr(at, parent)
         at.__dict__[last] = None
     values = fields_of(config)
-    FRAMES.__init__()  # type: ignore[misc]
+    FRAMES.__init__()
     PASSES.clear()
     remember(config)
     cls = getattr(transformers, architecture)
@@ -483,14 +485,14 @@ def trace(
             if "math" in module.__dict__:
                 module.__dict__["math"] = MATHS
             patched.append(module)
-    nn.Parameter.__new__ = _new_parameter  # type: ignore[method-assign,assignment]
-    nn.Module.__init__ = _new_module  # type: ignore[method-assign]
+    nn.Parameter.__new__ = _new_parameter
+    nn.Module.__init__ = _new_module
     try:
         with torch.device("meta"), Sizes():
             model = cls(config)
     finally:
-        nn.Parameter.__new__ = _parameter  # type: ignore[method-assign]
-        nn.Module.__init__ = _module  # type: ignore[method-assign]
+        nn.Parameter.__new__ = _parameter
+        nn.Module.__init__ = _module
         for module in patched:
             del module.__dict__["range"], module.__dict__["int"]
             if "math" in module.__dict__:
@@ -841,7 +843,7 @@ def derived(config: PretrainedConfig, cls: Any, given: dict[str, Any]) -> dict[s
             for name, value in declared.items()
             if isinstance(value, int) and not isinstance(value, bool) and name not in RAW
         }
-        FRAMES.__init__()  # type: ignore[misc]
+        FRAMES.__init__()
         PASSES.clear()
         module = sys.modules[cls.__module__]
         module.__dict__["int"], module.__dict__["range"] = WholeOf, SpanOf

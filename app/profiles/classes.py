@@ -62,6 +62,8 @@ class Reading:
     structure: Mapping[str, Any]
     architecture: str
     doubts: tuple[Message, ...]
+    followed: bool = True
+    """False where a field that decides about layers is given and not in the formulas."""
 
     @property
     def parameters(self) -> int:
@@ -88,9 +90,8 @@ def architecture_of(known: Mapping[str, Any], document: Mapping[str, object]) ->
                 if name.endswith(ending):
                     return str(name)
     both = known["defaults"].get("is_encoder_decoder") is True
-    return min(
-        options, key=lambda name: (both and not name.endswith("ForConditionalGeneration"), _usual(name))
-    )
+    names: list[str] = list(options)
+    return min(names, key=lambda name: (both and not name.endswith("ForConditionalGeneration"), _usual(name)))
 
 
 def _usual(name: str) -> int:
@@ -143,7 +144,7 @@ def fields_of(
     if "moe_layers" in defaults and "moe_layers" not in given:
         step = values.get(f"{prefix}interleave_moe_layer_step")
         layers = values.get(f"{prefix}num_hidden_layers")
-        if isinstance(step, int) and isinstance(layers, int) and 0 < step and layers <= MOST_LISTED:
+        if isinstance(step, int) and isinstance(layers, int) and step > 0 and layers <= MOST_LISTED:
             values[f"{prefix}moe_layers"] = list(range(step - 1, layers, step))
     local = Scope({path.removeprefix(prefix): value for path, value in values.items()})
     for name, usual in later:
@@ -268,6 +269,11 @@ def read_class(
             )
         elif stated.endswith(("Model", "ForSequenceClassification", "ForTokenClassification")):
             tensors = Counter({t: n for t, n in tensors.items() if not LAST.search(t.path)})
+    loose = _unfollowed(known, structure, document)
+    doubts += [
+        Message("the field {field} differs from that of the class and is not followed", {"field": name})
+        for name in loose
+    ]
     tensors = _replaced(tensors, known, document, where, doubts)
     if structure.get("deviation", 1.0) > EXACT:
         doubts.append(
@@ -276,7 +282,7 @@ def read_class(
                 {"model": str(document.get("model_type"))},
             )
         )
-    return Reading(tensors, scope, structure, architecture, tuple(doubts))
+    return Reading(tensors, scope, structure, architecture, tuple(doubts), not loose)
 
 
 HEAD = re.compile(r"(classifier|(^|\.)head|score|(^|\.)fc|class_labels_classifier).*\.?(weight|bias)$")
@@ -289,6 +295,38 @@ def _classes(document: Mapping[str, object]) -> int | None:
     if isinstance(labels, Mapping) and labels:
         return len(labels)
     return count if isinstance(count, int) and not isinstance(count, bool) and 0 < count < 1e7 else None
+
+
+DECIDING = re.compile(
+    r"step$|_freq|interval|period|every|pattern|offset|_layers$|layers_block|layer_ids|block_type|rank$|experts|^use_.*bias"
+    r"|_bias$|latent|shared"
+)
+"""Names of fields that decide what a layer is or how wide."""
+NOT_STRUCTURE = re.compile(
+    r"_per_tok|top_?k|num_hidden_layers|n_group|window|aux_loss|output_|router|dropout|mtp|nextn"
+)
+"""Names of them that do not change a tensor, or that are read for themselves."""
+
+
+def _unfollowed(
+    known: Mapping[str, Any], structure: Mapping[str, Any], document: Mapping[str, object]
+) -> list[str]:
+    """Return given fields that decide about layers, differ from the class and are in none of its formulas."""
+    text = json.dumps([structure["loops"], structure.get("top")]) + json.dumps(
+        [rule for rule in known["defaults"].values() if isinstance(rule, Mapping)]
+    )
+    aliases = known.get("aliases", {})
+    loose = []
+    for given, value in document.items():
+        name = aliases.get(given, given)
+        if name not in known["defaults"] or not DECIDING.search(name) or NOT_STRUCTURE.search(name):
+            continue
+        usual = known["defaults"][name]
+        if isinstance(usual, Mapping) or value == usual or (not value and not usual):
+            continue
+        if not re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", text):
+            loose.append(given)
+    return loose
 
 
 LANGUAGE = re.compile(r"(^|\.)(language_model|text_model|llm|decoder|lm_head|text_decoder)\.")
@@ -402,7 +440,7 @@ def parts_of(reading: Reading) -> tuple[list[Part], tuple[Message, ...]]:
         elif rows in ("image", "sound"):
             seen.add(rows)
             rows = "image" if rows == "image" else "fixed"
-        common = {
+        common: dict[str, Any] = {
             "name": path,
             "count": float(count),
             "weights": float(tensor.elements),

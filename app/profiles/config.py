@@ -394,14 +394,18 @@ def _ordinary(
         plain = replace(
             profile, body=replace(profile.body, shape=replace(profile.body.shape, prediction_layers=0))
         )
+        if listed is not None and not reading.followed:
+            # A listed form follows these fields itself.
+            return profile
         shape = profile.body.shape
         # Checkpoints of a listed type may hold an output layer that the class ties.
         untied = shape.vocabulary * shape.hidden if listed is not None and not shape.tied else 0
-        if min(
-            abs(plain.parameters - more - reading.parameters) for more in (0, untied)
-        ) > EXACT * reading.parameters:
+        if (
+            min(abs(plain.parameters - more - reading.parameters) for more in (0, untied))
+            > EXACT * reading.parameters
+        ):
             continue
-        if form.image:
+        if listed is not None:
             return replace(profile, doubts=reading.doubts)
         whole_class = whole_class or class_profile(reading, title)
         at = plain.tokens(128)

@@ -129,8 +129,8 @@ def test_a_field_of_another_kind_than_the_class_takes_is_named() -> None:
 
 
 def test_a_safetensors_header_is_a_model() -> None:
-    shapes = {"model.embed_tokens.weight": [100, 8], **dict.fromkeys(
-        ("model.layers.0.mlp.up_proj.weight", "model.layers.1.mlp.up_proj.weight"), [32, 8])}  # fmt: skip
+    layers = {f"model.layers.{number}.mlp.up_proj.weight": [32, 8] for number in range(2)}
+    shapes = {"model.embed_tokens.weight": [100, 8], **layers}
     header = {name: {"dtype": "BF16", "shape": shape} for name, shape in shapes.items()}
     text = json.dumps(header).encode()
     profile = read_profile("model.safetensors", struct.pack("<Q", len(text)) + text)
@@ -231,7 +231,8 @@ def test_prices_are_recognised(content: bytes, kind: str, price: float, currency
 def test_arguments_of_a_training_program_fill_its_plan() -> None:
     arguments = json.loads((FIELD / "megatron_args.json").read_text(encoding="utf-8"))
     arguments |= {"tensor_model_parallel_size": 8, "pipeline_model_parallel_size": 2,
-                  "global_batch_size": 512, "micro_batch_size": 1, "train_iters": 1000, "bf16": True}  # fmt: skip
+                  "global_batch_size": 512, "micro_batch_size": 1, "train_iters": 1000,
+                  "bf16": True}  # fmt: skip
     found = read_import("args.json", json.dumps(arguments).encode())
     assert found.plan == {"tensor": 8, "pipeline": 2, "micro_batch": 1}
     assert found.workload == {"seq_len": 8192, "global_batch": 512, "samples": 512_000, "precision": "bf16"}

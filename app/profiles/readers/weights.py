@@ -109,15 +109,11 @@ def weights_profile(name: str, header: Mapping[str, object]) -> ModelProfile:
         origin="layers",
         body=ArchitectureBody(
             "tensors",
-            tuple(
-                sorted(
-                    {
-                        "parts": written(parts),
-                        "depth": max(len(layers), 1),
-                        "hidden": hidden or 1,
-                        "heads": 0,
-                    }.items()
-                )
+            (
+                ("depth", max(len(layers), 1)),
+                ("heads", 0),
+                ("hidden", hidden or 1),
+                ("parts", written(parts)),
             ),
         ),
         assumptions=(Message("samples of {value} tokens are assumed", {"value": LENGTH}),),
