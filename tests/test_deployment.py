@@ -19,11 +19,10 @@ from app.__main__ import COMMANDS, command_line
 from app.commands.serving import check_reach
 from app.main import public_access, sealer_of
 from app.settings import SECRETS, VARIABLES, Settings
-from tests.serving import ROOT
+from tests.conftest import ROOT
 
 DEPLOY = ROOT / "deploy"
 UNITS = ("rackline.service", "rackline-worker.service")
-OPERATIONS = ROOT / "docs" / "operations.md"
 
 
 def steps(text: str) -> list[tuple[str, str]]:

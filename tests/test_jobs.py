@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,11 @@ from app.platform.job_running import JobClaim, Watch
 from app.platform.store.database import Store
 from app.platform.store.trail import TrailFilter
 from app.platform.workspace import LOCAL_WORKSPACE, Installation
-from tests.clocks import moved_clock
-from tests.jobs import do_next, never
-from tests.postgres import Cluster
-from tests.sizing.asking import sizing_context
-from tests.sizing.sweeping import Threads, wide
+from tests.conftest import sizing_context, until
+from tests.support.jobs import do_next, never
+from tests.support.objects import moved_clock
+from tests.support.postgres import Cluster
+from tests.support.sweeping import Threads, wide
 
 
 @pytest.fixture
@@ -39,13 +39,6 @@ def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[In
 
 def sweep_of(installation: Installation, points: int = 4) -> str:
     return sweeps.create_sweep(installation.workspace(LOCAL_WORKSPACE), wide(points).request).id
-
-
-def until(said: Callable[[], bool], seconds: float = 30.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not said():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def status(installation: Installation, identifier: str) -> str:

@@ -2,10 +2,12 @@
 
 import ast
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-APP = Path(__file__).parents[1] / "app"
+from tests.conftest import ROOT
+
+APP = ROOT / "app"
 
 
 def imported(source: str) -> set[str]:
@@ -45,3 +47,63 @@ def test_imports_are_absolute() -> None:
 def test_every_form_of_import_is_seen() -> None:
     source = "import os.path, httpx.api as queue\nfrom json import loads\nfrom . import sibling\n"
     assert imported(source) == {"os", "httpx", "json", "."}
+
+
+def imported_modules(path: Path) -> Iterator[str]:
+    """Full names of what a module imports, and of what it imports from there."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, path
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_no_test_imports_another() -> None:
+    """Helpers are in the conftest.py of a folder and in tests/support."""
+    found = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for name in imported_modules(path)
+        if name.startswith("tests.") and ".test_" in name
+    }
+    assert found == set()
+
+
+def test_helpers_stay_in_their_room() -> None:
+    """What measures or goes through the whole may use the helpers of each room."""
+    found = set()
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        room = path.relative_to(ROOT).parts[:-1]
+        if room[1:2] not in {("endurance",), ("benchmarks",)}:
+            for name in imported_modules(path):
+                home = tuple(name.split(".")[:-2])
+                if (
+                    name.startswith("tests.")
+                    and home[:2] != ("tests", "support")
+                    and room[: len(home)] != home
+                ):
+                    found.add(f"{path.relative_to(ROOT)}: {name}")
+    assert found == set()
+
+
+def test_tests_lie_where_their_room_lies() -> None:
+    """The kinds of test that have no single room keep a folder of their own."""
+    kinds = {
+        "benchmarks",
+        "browser",
+        "client",
+        "endurance",
+        "generated",
+        "isolation",
+        "journeys",
+        "support",
+        "tools",
+    }
+    folders = {path.parent.relative_to(ROOT / "tests") for path in (ROOT / "tests").rglob("test_*.py")}
+    homeless = [
+        each
+        for each in folders
+        if each.parts[:1] and each.parts[0] not in kinds and not (APP / each).is_dir()
+    ]
+    assert homeless == []

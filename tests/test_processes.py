@@ -12,7 +12,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.serving import serving
+from tests.support.serving import serving
 
 ESTIMATE = {"model": {"total_flop": 1e20}, "system": {"id": "dgx-a100-640gb"}}
 

@@ -16,9 +16,10 @@ import httpx
 import pytest
 
 import dev
-from tests.services.receiving import certified
-from tests.serving import ROOT, serving, spoken
-from tests.sizing.sweeping import wide
+from tests.conftest import ROOT
+from tests.support.receiving import certified
+from tests.support.serving import serving, spoken
+from tests.support.sweeping import wide
 
 PASSWORD = "a password of Ann's"
 NGINX = dev.find("tests of the reverse proxy")

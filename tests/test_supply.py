@@ -13,7 +13,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import dev
-from tests.serving import ROOT
+from tests.conftest import ROOT
 
 DEPENDENCIES = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
 

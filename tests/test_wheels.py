@@ -21,7 +21,7 @@ from rackline_client.version import __version__ as client_version
 
 from app import __version__
 from app.engine.compiled import FOLDER
-from tests.serving import ROOT
+from tests.conftest import ROOT
 
 REQUEST = {
     "model": {"preset": "bert-large"},

@@ -9,7 +9,6 @@ from app.engine.units import DAY
 from app.estimating.context import SizingContext
 from app.features.sizings.answering import size
 from app.features.sizings.model import Sizing, SizingRequest
-from app.features.sizings.words import sentences
 from app.platform.wording.voice import Voice, voice
 from tools.markdown import table
 
@@ -73,7 +72,7 @@ overturn it ([sizing](methodology/17-sizing.md)). Written by
 `python -m tools documents`.
 """
 
-COLUMNS = ("", "asked", "answer", "time", "purchase", "run", "term", "ahead", "how surely")
+COLUMNS = ("", "asked", "answer", "time", "purchase", "run", "outlay", "next best costs more", "how surely")
 
 
 def sizings_document(context: SizingContext) -> str:
@@ -82,7 +81,7 @@ def sizings_document(context: SizingContext) -> str:
     rows = [_row(number, answer, speaker) for number, answer in enumerate(answers, 1)]
     lines = [HEAD, table(COLUMNS, rows), "", "## What the pages say", ""]
     for number, answer in enumerate(answers, 1):
-        texts = [speaker.ended(speaker.sentence(message)) for message in sentences(answer)]
+        texts = [speaker.say(text) for text in answer.decision.sentences]
         lines += [f"{number}. **{_question(answer, speaker)}.** {' '.join(texts)}"]
     return "\n".join(lines) + "\n"
 
@@ -101,12 +100,11 @@ def _question(answer: Sizing, speaker: Voice) -> str:
 
 def _row(number: int, answer: Sizing, speaker: Voice) -> tuple[str, ...]:
     margin = answer.margin
-    identifier = margin.option if margin is not None else answer.recommended
-    option = next((entry for entry in answer.options if entry.id == identifier), None)
-    if option is None or answer.outcome == "not_met":
+    option = next((entry for entry in answer.options if entry.id == answer.recommended), None)
+    if option is None:
         return (str(number), _question(answer, speaker), "none", *("–" for _ in range(6)))
     costs = (option.costs.purchase, option.costs.run, option.costs.term)
-    tie = margin is not None and margin.tie
+    tie = bool(answer.decision.tied)
     return (
         str(number),
         _question(answer, speaker),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from app.catalog.defaults import YEARLY_SHARES
+from app.catalog.defaults import CURRENCIES, YEARLY_SHARES
 from app.catalog.figures import Direction, Figure, FigureStatus, Key, Source, SourceKind
 from app.catalog.lookup import Lookup
 from app.errors import FieldError, Message
@@ -16,7 +16,6 @@ MAKER, KIND = "maker:", "kind:"
 """Prefixes of the item of a discount on everything of a maker or of a kind."""
 CONVERTED = ("price", "price_hour")
 """Parameters that are converted to dollars, the only currency of the catalogue's prices."""
-MONEY_UNITS = ("USD", "KRW", "EUR")
 MOST_ROWS = 2000
 
 LIMITS: Mapping[str, tuple[float, float]] = {
@@ -96,7 +95,7 @@ class PriceBook:
 def units_of(lookup: Lookup, parameter: str) -> tuple[str, ...]:
     if parameter == DISCOUNT:
         return ("1", "%")
-    return MONEY_UNITS if parameter == "price" else lookup.fields[parameter].units
+    return CURRENCIES if parameter == "price" else lookup.fields[parameter].units
 
 
 def row_errors(lookup: Lookup, rows: Iterable[BookRow]) -> list[FieldError]:
@@ -211,7 +210,8 @@ def overlay(lookup: Lookup, book: PriceBook) -> dict[Key, tuple[Figure, ...]]:
 def exchange_rates(lookup: Lookup, own: Mapping[Key, tuple[Figure, ...]] | None = None) -> dict[str, float]:
     """Return units of other currencies per dollar, from ``own`` figures or else the catalogue's."""
     figures = {**lookup.accepted, **(own or {})}
-    return {name: figures["cost-defaults", "exchange_rate", name][-1].si for name in ("krw", "eur")}
+    names = [name.lower() for name in CURRENCIES if name != "USD"]
+    return {name: figures["cost-defaults", "exchange_rate", name][-1].si for name in names}
 
 
 def _figure(lookup: Lookup, book: PriceBook, row: BookRow, source: Source) -> Figure:

@@ -63,6 +63,8 @@ class Catalog(Lookup):
     cost_defaults = defaults.cost_defaults
     reliability_defaults = defaults.reliability_defaults
     tariffs = defaults.tariffs
+    tier_of = defaults.tier_of
+    support_plan = defaults.support_plan
 
     def chips(self) -> tuple[ChipEntry, ...]:
         """Return every chip the engine can time."""

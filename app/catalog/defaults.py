@@ -14,6 +14,8 @@ from app.engine.records import Floats
 from app.errors import CatalogError
 
 COST = "cost-defaults"
+CURRENCIES = ("USD", "KRW", "EUR", "JPY", "CNY")
+"""Currencies with a dated rate to the dollar, in which the catalogue's prices are."""
 YEARLY_SHARES = {"support": "support_rate"}
 """Parameter of each cost line that is a yearly share of the price of the equipment."""
 
@@ -28,11 +30,19 @@ class CostDefaults:
     yearly_shares: Mapping[str, Figure]
     """Yearly cost over the price of the equipment, by cost line. [1/s]"""
     installation_share: Figure
+    commissioning_share: Figure
+    """Start-up and acceptance test."""
     spares_share: Figure
     utilisation: Figure
     pue: Figure
     tariff: Figure
     colocation: Figure
+    demand_charge: Figure | None
+    """For the highest load of a month; None where the tariff is all there is. [currency/(W s)]"""
+    region_factor: Figure | None
+    """Price of cloud instances over that in the United States; None there."""
+    staff_per_site: Figure
+    """Fewest administrators of an owned site. [posts]"""
     staff_per_node: Figure
     """Of servers with an operating system. [posts]"""
     staff_per_appliance: Figure
@@ -47,8 +57,19 @@ class CostDefaults:
     """Of the grid. [kg/J]"""
     interruptions: Figure
     """Of one spot instance. [1/s]"""
-    won_per_dollar: Figure
-    euro_per_dollar: Figure
+    exchange_rates: Mapping[str, Figure]
+    """Units of each other currency per dollar."""
+
+
+@dataclass(frozen=True, slots=True)
+class SupportPlan:
+    """Support plan of a cloud: shares of the monthly bill."""
+
+    bands: tuple[tuple[float, float], ...]
+    """Monthly bill from which a share of it is paid, rising. [USD, -]"""
+    least: float
+    """[USD/month]"""
+    figures: tuple[Figure, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +145,7 @@ OPTIONAL_FIGURES = (
 )
 """Numbers of a target that are not always known."""
 
-REGIONS = ("korea", "us", "eu")
+REGIONS = ("korea", "us", "eu", "japan")
 """Regions with tariffs, salaries, space and grid in the catalogue."""
 
 
@@ -133,6 +154,28 @@ def tariffs(lookup: Lookup, region: str) -> tuple[str, ...]:
     return tuple(
         name.removeprefix(f"{region}-") for name in lookup.names("tariff") if name.startswith(f"{region}-")
     )
+
+
+LOAD = "load_from"
+"""Parameter of a tariff: the least load at which it applies."""
+
+
+def tier_of(lookup: Lookup, region: str, stated: str | None, load: float) -> str | None:
+    """Return the tier of a region's tariff for a load [W]; None where none is of the stated kind.
+
+    Stated is a tier, or a kind of customer such as ``general``, whose tier follows from the load.
+    """
+    tiers = tariffs(lookup, region)
+    if stated in tiers:
+        return stated
+    kind = stated or tiers[0].partition("-")[0]
+    fitting = [
+        (0.0 if least is None else least.si, tier)
+        for tier in tiers
+        if tier.partition("-")[0] == kind
+        and ((least := lookup.find(f"{region}-{tier}", LOAD)) is None or least.si <= load)
+    ]
+    return max(fitting, key=lambda one: one[0])[1] if fitting else None
 
 
 def cost_defaults(
@@ -148,14 +191,38 @@ def cost_defaults(
         "egress": ("korea-cloud" if region == "korea" else COST, "egress"),
         "carbon": (f"{region}-grid", "carbon"),
         "interruptions": (COST, "interruption_rate", "spot"),
-        "won_per_dollar": (COST, "exchange_rate", "krw"),
-        "euro_per_dollar": (COST, "exchange_rate", "eur"),
     }
-    names = [field.name for field in fields(CostDefaults) if field.name != "yearly_shares"]
+    tariff = elsewhere["tariff"][0]
+    apart = ("yearly_shares", "exchange_rates", "demand_charge", "region_factor")
+    names = [field.name for field in fields(CostDefaults) if field.name not in apart]
     return CostDefaults(
         **{name: lookup.figure(*elsewhere.get(name, (COST, name))) for name in names},
         yearly_shares={line: lookup.figure(COST, name) for line, name in YEARLY_SHARES.items()},
+        demand_charge=lookup.find(tariff, "demand_charge"),
+        region_factor=lookup.find("cloud-region", "region_factor", region),
+        exchange_rates={
+            name: rate
+            for name in CURRENCIES
+            if (rate := lookup.find(COST, "exchange_rate", name.lower())) is not None
+        },
     )
+
+
+def support_plan(lookup: Lookup, plan: str) -> SupportPlan | None:
+    """Return a support plan of clouds; None where there is none of that name."""
+    item, prefix = "cloud-support", f"{plan} from "
+    starts = [
+        condition for condition in lookup.conditions(item, "support_share") if condition.startswith(prefix)
+    ]
+    if not starts:
+        return None
+    shares = [lookup.figure(item, "support_share", condition) for condition in starts]
+    least = lookup.figure(item, "support_least", plan)
+    bands = sorted(
+        (float(condition.removeprefix(prefix)), share.si)
+        for condition, share in zip(starts, shares, strict=True)
+    )
+    return SupportPlan(tuple(bands), least.si, (*shares, least))
 
 
 def reliability_defaults(lookup: Lookup, chip_kind: ChipKind) -> ReliabilityDefaults:

@@ -22,8 +22,10 @@ PEAKS = {
     Precision.FP8: "peak_fp8_dense",
     Precision.MXFP8: "peak_fp8_dense",
     Precision.NVFP4: "peak_nvfp4_dense",
+    Precision.MXFP4: "peak_mxfp4_dense",
+    Precision.INT8: "peak_int8_dense",
 }
-NARROW = frozenset({Precision.FP8, Precision.MXFP8, Precision.NVFP4})
+NARROW = frozenset({Precision.FP8, Precision.MXFP8, Precision.NVFP4, Precision.MXFP4, Precision.INT8})
 """Formats of 8 and 4 bit, which a chip has only if they are faster than its 16 bit."""
 Figures = Mapping[str, Figure]
 """Figure by the name of the record's field."""

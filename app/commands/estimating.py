@@ -51,7 +51,7 @@ Question(
     Sizing,
     lambda request, context: size(request, context).document,
     sizing_text,
-    holds=lambda answer: answer.outcome != "not_met",
+    holds=lambda answer: any(option.meets for option in answer.decision.options),
 ).command(cli, "size", "Find the systems that meet a deadline and a budget; exits with 1 if none does.")
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from app.errors import Message
 from app.estimating.documents import CheckWarning, Default, Estimate
-from app.features.sizings.words import sentences
 from app.platform.wording.lines import estimate_rows, table
 from app.platform.wording.voice import MISSING, Voice, stated, written
 
@@ -117,10 +116,9 @@ SHOWN_OPTIONS = 20
 
 def sizing_text(answer: Sizing, speaker: Voice) -> list[str]:
     _ = speaker.gettext
-    paid = {"purchase": _("Purchase price"), "run": _("Cost per run"), "term": _("Over the term")}
     head = (
         *(_("System"), _("Accelerators"), _("Idle machines"), _("Training time")),
-        *(*paid.values(), _("Budget")),
+        *(_("Purchase price"), _("Cost per run"), _("Outlay")),
         *(_("Probability"), _("Meets the requirements"), _("Pareto-optimal")),
     )
     rows = [
@@ -133,14 +131,13 @@ def sizing_text(answer: Sizing, speaker: Voice) -> list[str]:
                 speaker.quantity(cost)
                 for cost in (option.costs.purchase, option.costs.run, option.costs.term)
             ),
-            MISSING if option.budget_kind is None else paid[option.budget_kind],
             speaker.chance(option.probability),
             written(option.meets, speaker),
             written(option.on_front, speaker),
         )
         for option in answer.options[:SHOWN_OPTIONS]
     ]
-    summary = [speaker.sentence(sentence) for sentence in sentences(answer)]
+    summary = [speaker.say(sentence) for sentence in answer.decision.sentences]
     if answer.scaling is not None and answer.scaling.knee_inside:
         knee = {"count": answer.scaling.knee, "system": answer.scaling.name}
         summary.append(speaker.say(Message("Adding machines stops paying at {count} × {system}", knee)))

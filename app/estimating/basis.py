@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
 from app.catalog.software import SoftwareProfile
 from app.errors import Message
 from app.estimating.chips import chip_series
-from app.estimating.documents import Basis, BasisError, CheckWarning, ThreeSteps, info
+from app.estimating.documents import Basis, BasisError, Text, ThreeSteps
 from app.estimating.nearest import FAR, MeasuredRun, distance, read_measured
 from app.estimating.ranges import significant
 from app.estimating.regimes import CORE_FAMILIES, OTHER_CHIP, MeasurementCoverage
@@ -121,23 +121,18 @@ def three_steps(now: Quantity, after: Quantity) -> ThreeSteps | None:
     """Return how three measured steps narrow a range; None if by little.
 
     >>> range_of = lambda part: Quantity(value=100.0, low=100.0 - part, high=100.0 + part, unit="s")
-    >>> three_steps(range_of(20.0), range_of(8.0))
-    ThreeSteps(now=0.2, after=0.08)
+    >>> gain = three_steps(range_of(20.0), range_of(8.0))
+    >>> gain.now, gain.after
+    (0.2, 0.08)
     >>> three_steps(range_of(20.0), range_of(17.0)) is None
     True
     """
     before, narrowed = ((amount.high - amount.low) / (2.0 * amount.value) for amount in (now, after))
-    return ThreeSteps(now=before, after=narrowed) if narrowed < WORTH_MEASURING * before else None
-
-
-def measuring_checks(gain: ThreeSteps | None) -> Iterator[CheckWarning]:
-    """Yield the advice to measure three steps if that narrows the range."""
-    if gain is not None:
-        yield info(
-            "measure_three_steps",
-            ("software", "system.id"),
-            "before you sign, run three steps on it and calibrate with them: the range of the training time "
-            "narrows from ± {now} % to about ± {after} %",
-            now=significant(100.0 * gain.now, 2),
-            after=significant(100.0 * gain.after, 2),
-        )
+    if narrowed >= WORTH_MEASURING * before:
+        return None
+    advice = Message(
+        "before you sign, run three steps on it and calibrate with them: the range of the training time "
+        "narrows from ± {now} % to about ± {after} %",
+        {"now": significant(100.0 * before, 2), "after": significant(100.0 * narrowed, 2)},
+    )
+    return ThreeSteps(now=before, after=narrowed, text=Text.of(advice))

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from app.catalog.books import RENTALS, PriceBook
 from app.catalog.catalog import Catalog
 from app.catalog.defaults import REGIONS, YEARLY_SHARES, CostDefaults
-from app.catalog.entries import HOST, Acquisition, ChipKind
-from app.catalog.figures import Figure, Spread
+from app.catalog.entries import HOST, Acquisition
+from app.catalog.figures import Figure, Source, SourceKind
 from app.engine.units import MONTHS, TERABYTE, YEAR
 from app.errors import BadInput, NotFound, check_between
 from app.estimating.hardware import DECILES, Hardware
 from app.estimating.money import CostFigure
-from app.estimating.network_parts import has_bill, network_bill
+from app.estimating.purchase import Order, Purchase, cost_line, purchase_of
 from app.estimating.request import AssumptionsInput
 from app.estimating.trace import source_ref
 
@@ -75,6 +75,7 @@ def _stated(figure: StatedAssumption) -> CostFigure:
 INCLUDED = ("hosts", "fabric", "power", "space", "staff", *YEARLY_SHARES)
 """Parts of the cost of ownership that are counted by default."""
 STORAGE = "storage"
+LICENCES = "licences"
 
 BOUNDS: Mapping[str, tuple[float, float]] = {
     "electricity_per_kwh": (0.0, 1e4),
@@ -159,10 +160,13 @@ def terms_of(hardware: Hardware, assumptions: AssumptionsInput, catalog: Catalog
     owned = (assumptions.acquisition or usual) == "own"
     # Published rents are those of regions in the United States.
     region = assumptions.region or (REGIONS[0] if owned else "us")
-    tiers = catalog.tariffs(region)
-    tier = assumptions.tariff_tier or tiers[0]
-    if tier not in tiers:
-        raise NotFound.named("tariff", tier, tiers, "assumptions.tariff_tier")
+    pue = catalog.figure("facility", "pue").si if assumptions.pue is None else assumptions.pue
+    load = pue * hardware.entry.power_max.value * hardware.count
+    tier = catalog.tier_of(region, assumptions.tariff_tier, load)
+    if tier is None:
+        raise NotFound.named(
+            "tariff", assumptions.tariff_tier or "", catalog.tariffs(region), "assumptions.tariff_tier"
+        )
     include: tuple[str, ...] = INCLUDED if assumptions.include is None else tuple(assumptions.include)
     if assumptions.storage_tb and STORAGE not in include:
         include = (*include, STORAGE)
@@ -177,14 +181,15 @@ def terms_of(hardware: Hardware, assumptions: AssumptionsInput, catalog: Catalog
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capital:
-    """Purchase price by line."""
+    """What is bought, and its price by line of the cost."""
 
+    purchase: Purchase
     lines: Mapping[str, float]
     """[USD]"""
     low: float
-    """Low end of the prices of machines, hosts and network; 0 where they are exact. [USD]"""
+    """Low end of the sum; equal to it where the prices are exact. [USD]"""
     high: float
-    """High end of them. [USD]"""
+    """High end of the sum. [USD]"""
     figures: Mapping[str, list[Basis]]
     """Figures behind each line."""
 
@@ -194,43 +199,64 @@ class Capital:
         return math.log(self.high / self.low) / DECILES if self.low > 0 else 0.0
 
 
-NOTHING = Capital(lines={}, low=0.0, high=0.0, figures={})
-
-
 def capital_of(
-    hardware: Hardware,
-    price: float | None,
-    assumptions: AssumptionsInput,
-    terms: Terms,
-    defaults: CostDefaults,
-    catalog: Catalog,
-) -> Capital:
-    """Return the purchase price of a system; :data:`NOTHING` where a part has no price."""
-    whole = hardware.entry.whole_price
-    lines: dict[str, float] = {}
-    figures: dict[str, list[Basis]] = {}
-    low = high = 0.0
+    hardware: Hardware, price: float | None, assumptions: AssumptionsInput, terms: Terms, catalog: Catalog
+) -> Capital | None:
+    """Return the purchase of a system at a stated price [USD] or the catalogue's; None where it has none."""
+    entry = hardware.entry
+    if price is None and entry.whole_price is None and entry.price is None:
+        return None
+    purchase = purchase_of(catalog, order_of(hardware, price, assumptions, terms, catalog))
+    spreads, figures = purchase.lines(), dict[str, list[Basis]]()
+    for part in purchase.parts:
+        if part.price is not None and part.price.value:
+            figures.setdefault(cost_line(part), []).append(part.price)
     if price is not None:
-        lines["machines"] = low = high = price * hardware.count
         figures["machines"] = [StatedAssumption("system_price", price, "USD")]
-    elif whole is not None:
-        lines["machines"] = whole.si * hardware.count
-        figures["machines"] = [whole]
-        low, high = whole.si_low * hardware.count, whole.si_high * hardware.count
-    elif hardware.entry.price is not None:
-        low, high = _parts(hardware, terms, lines, figures)
-    else:
-        return NOTHING
-    by_parts = price is None and whole is None
-    if "fabric" in terms.include and _is_joined(hardware, by_parts=by_parts):
-        network, network_basis = _network(hardware, sum(lines.values()), catalog)
-        lines["fabric"], figures["fabric"] = network.value, network_basis
-        low, high = low + network.low, high + network.high
-    if STORAGE in terms.include:
-        size = stored_bytes(hardware, assumptions, defaults)
-        lines[STORAGE] = size * defaults.storage_flash.si
-        figures[STORAGE] = [storage_size(size, assumptions, defaults), defaults.storage_flash]
-    return Capital(lines=lines, low=low, high=high, figures=figures)
+    return Capital(
+        purchase=purchase,
+        lines={name: spread.value for name, spread in spreads.items()},
+        low=sum(spread.low for spread in spreads.values()),
+        high=sum(spread.high for spread in spreads.values()),
+        figures=figures,
+    )
+
+
+def order_of(
+    hardware: Hardware, price: float | None, assumptions: AssumptionsInput, terms: Terms, catalog: Catalog
+) -> Order:
+    """Return what an owner of a system buys, at a stated price [USD] or the catalogue's."""
+    entry = hardware.entry
+    defaults = catalog.cost_defaults(entry.chip_kind, terms.region, terms.tier)
+    years = assumptions.amortisation_years or defaults.amortisation.si / YEAR
+    return Order(
+        system=entry,
+        count=hardware.count,
+        fabric=hardware.fabric,
+        ports_per_node=hardware.ports_per_node,
+        include=terms.include,
+        price=None if price is None else _stated_price(catalog, entry.id, price),
+        storage_tb=stored_bytes(hardware, assumptions, defaults) / TERABYTE
+        if STORAGE in terms.include
+        else assumptions.storage_tb,
+        licence_years=years if LICENCES in terms.include else 0.0,
+    )
+
+
+def _stated_price(catalog: Catalog, system: str, price: float) -> Figure:
+    """Return a price of the request as a figure of one system. [USD]"""
+    stated = Source("request", SourceKind.CUSTOMER, "stated in the request", "", "", "")
+    return replace(
+        catalog.figure(HOST, "price"),
+        item=system,
+        value=price,
+        low=None,
+        high=None,
+        text=repr(price),
+        source=stated,
+        as_of="",
+        note="",
+    )
 
 
 def stored_bytes(hardware: Hardware, assumptions: AssumptionsInput, defaults: CostDefaults) -> float:
@@ -243,57 +269,3 @@ def storage_size(size: float, assumptions: AssumptionsInput, defaults: CostDefau
     if assumptions.storage_tb is not None:
         return StatedAssumption("storage_tb", size / TERABYTE, "TB")
     return defaults.storage_per_node
-
-
-def _network(hardware: Hardware, other_cost: float, catalog: Catalog) -> tuple[Spread, list[Basis]]:
-    """Price of the switches, cables and adapters between machines.
-
-    A fabric that cannot be bought, or one beyond three levels of switches, costs the share of a published
-    cluster.
-    """
-    if has_bill(catalog, hardware.fabric):
-        try:
-            bill = network_bill(
-                catalog,
-                fabric=hardware.fabric,
-                nodes=hardware.machines,
-                ports_per_node=hardware.ports_per_node,
-                machine=hardware.entry.machine,
-            )
-        except BadInput:
-            pass
-        else:
-            return bill.price, [line.price for line in bill.lines if line.price is not None]
-    share = catalog.figure("dgx-cluster", "network_share")
-    price = other_cost * share.si / (1.0 - share.si)
-    return Spread(price, price, price, "USD"), [share]
-
-
-def _is_joined(hardware: Hardware, *, by_parts: bool) -> bool:
-    """Return whether a network between machines is bought beside them.
-
-    The price of IPU pods, and of pods of GPUs sold as a whole, includes their switches. A pod of GPUs priced
-    by its parts is joined like any other machines.
-    """
-    if by_parts and hardware.entry.chip_kind is not ChipKind.IPU:
-        return hardware.machines > 1
-    own = {hardware.entry.machine, HOST}
-    return hardware.count > 1 and all(part.item in own for part in hardware.entry.bill)
-
-
-def _parts(
-    hardware: Hardware, terms: Terms, lines: dict[str, float], figures: dict[str, list[Basis]]
-) -> tuple[float, float]:
-    """Add the prices of the parts to ``lines`` and ``figures``; return the ends of their sum. [USD]"""
-    entry = hardware.entry
-    low = high = 0.0
-    for part in entry.bill:
-        name = "hosts" if part.item == HOST else "machines" if part.item == entry.machine else "fabric"
-        if name == "fabric" and entry.chip_kind is not ChipKind.IPU:
-            continue
-        if part.price is not None and (name == "machines" or name in terms.include):
-            count = part.count * hardware.count
-            lines[name] = lines.get(name, 0.0) + count * part.price.si
-            low, high = low + count * part.price.si_low, high + count * part.price.si_high
-            figures.setdefault(name, []).append(part.price)
-    return low, high

@@ -19,6 +19,7 @@ from app.estimating.chips import chip_series
 from app.estimating.documents import CheckWarning, Default, caution
 from app.estimating.effects import Effects, load_effects
 from app.estimating.hardware import HardwareFinder
+from app.estimating.naming import finder
 from app.estimating.nearest import (
     FamilyErrors,
     MeasuredRows,
@@ -30,7 +31,7 @@ from app.estimating.nearest import (
     read_measured,
 )
 from app.estimating.ranges import Residuals, count_of, load_residuals, significant
-from app.estimating.regimes import MeasurementCoverage
+from app.estimating.regimes import CONVOLUTIONS, MeasurementCoverage
 from app.estimating.request import AssumptionsInput
 from app.estimating.validation.cases import Rules, load_rules
 from app.estimating.validation.pairs import MeasuredPair, load_pairs
@@ -191,7 +192,8 @@ class SizingContext:
             # Random identifiers are close to anything, so suggest them only for identifiers like them.
             own = self.calibrations() if identifier.startswith(CALIBRATION_PREFIX) else ()
             profiles = [*self.software.profiles, *own]
-            raise NotFound.named("software profile", identifier, profiles, "software")
+            meant = finder("software profile").find(identifier)
+            raise NotFound.named("software profile", identifier, profiles, "software", meant)
         return calibration
 
     def priced(self, price_book_id: str | None, field: str = "price_book_id") -> SizingContext:
@@ -226,6 +228,14 @@ def load_context(directory: Path) -> SizingContext:
     catalog = load_catalog(directory)
     software = load_software(directory)
     presets = {name for name, profile in software.profiles.items() if profile.is_preset}
+
+    def usual(family: str, chip: str) -> str:
+        convolutional = family in CONVOLUTIONS
+        return default_software(
+            family, convolutional, chip, catalog.chip(chip).kind, catalog, software
+        ).profile
+
+    rules = replace(rules, usual=usual)
     # Figures of profiles are fitted to the first table alone; see docs/decisions/0032.
     runs = (*measured_runs(fitted, rules, presets), *measured_runs(newer, rules, software.profiles))
     return SizingContext(
@@ -250,15 +260,44 @@ def load_context(directory: Path) -> SizingContext:
 
 
 def default_software(
-    family: str, convolutional: bool, chip: str, kind: ChipKind, context: SizingContext
+    family: str, convolutional: bool, chip: str, kind: ChipKind, catalog: Catalog, software: SoftwareCatalog
 ) -> DefaultSoftware:
     formats = (
-        []
-        if kind is ChipKind.IPU
-        else [precision.value for precision in context.catalog.gpu_chip(chip).matrix_peak]
+        [] if kind is ChipKind.IPU else [precision.value for precision in catalog.gpu_chip(chip).matrix_peak]
     )
     network = "convolutional" if convolutional else ""
-    return context.software.default(family, network, kind.value, chip, formats)
+    return software.default(family, network, kind.value, chip, formats)
+
+
+RECOMMENDERS = frozenset({"dlrm", "ncf"})
+
+
+def _check_made_for(
+    profile: SoftwareProfile, family: str, convolutional: bool, chip: str, context: SizingContext
+) -> None:
+    """Refuse software that is made for other networks or other chips."""
+    network = "transformer"
+    if family in RECOMMENDERS or convolutional:
+        network = "recommendation" if family in RECOMMENDERS else "convolutional"
+    if network not in profile.networks:
+        raise BadInput.at(
+            "software",
+            "{software} trains {made} networks, and this model is of another kind ({network}); choose other "
+            "software, or leave it empty",
+            software=profile.id,
+            made=Message(" and ".join(sorted(profile.networks))),
+            network=Message(network),
+        )
+    maker = context.catalog.items[chip].maker if chip in context.catalog.items else ""
+    known = {name for other in context.software.profiles.values() for name in other.makers}
+    if profile.makers and maker in known - profile.makers:
+        raise BadInput.at(
+            "software",
+            "{software} runs on chips of {makers}; choose other software for {chip}, or leave it empty",
+            software=profile.id,
+            makers=", ".join(sorted(profile.makers)),
+            chip=chip,
+        )
 
 
 def choose_software(
@@ -281,8 +320,9 @@ def choose_software(
                 kind=profile.kind.upper(),
                 chip=chip,
             )
+        _check_made_for(profile, family, convolutional, chip, context)
         return profile
-    usual = default_software(family, convolutional, chip, kind, context)
+    usual = default_software(family, convolutional, chip, kind, context.catalog, context.software)
     profile = context.software.profile(usual.profile)
     defaults.append(
         Default.of(

@@ -18,12 +18,14 @@ from app.engine.cost.hours import (
     OwnedSystem,
     emissions,
     facility_power,
+    hourly_cost,
     owned_hourly_cost,
     rented_hourly_cost,
     reservation_threshold,
     run_cost,
     run_energy,
     spot_hourly_price,
+    support_cost,
 )
 from app.engine.records import Floats
 from app.engine.units import GIGABYTE, HOUR, HOURS_PER_YEAR, KILOWATT_HOUR, MONTH, MONTHS, TERABYTE, YEAR
@@ -32,7 +34,13 @@ from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning, TraceStep
 from app.estimating.hardware import DECILES, Hardware, Reliability, log_deviation
 from app.estimating.money import Carbon, Cost, CostFigure, CostLine, Currency, quote, quote_line
-from app.estimating.prices import DollarPrices, cost_defaults_of, in_dollars, prices, training_power
+from app.estimating.prices import (
+    DollarPrices,
+    cost_defaults_of,
+    in_dollars,
+    prices,
+    training_power,
+)
 from app.estimating.ranges import common_normals, quantity
 from app.estimating.request import EstimateRequest
 from app.estimating.runtime import Run
@@ -64,7 +72,8 @@ def cost_trace(
             formula="sum of: capital P (f − s (f − r)) / (8,766 h · u), f = r / (1 − (1 + r)^−n); "
             "support, power, space and staff of a year / (8,766 h · u)"
             if rates.owned
-            else "(instances × price + storage + egress) / u; on demand and spot instances × price",
+            else "(instances × price + storage + egress + support + staff) / u; on demand and spot "
+            "instances × price",
             inputs=stated | {line.item: line.hourly for line in cost.lines},
             value=cost.hourly.value,
             unit=cost.hourly.unit,
@@ -250,37 +259,29 @@ class Charges:
         self.currency = currency
         self._normals = normals
         self._factor = np.exp(rates.deviation * normals["price"])
-        self._exchange = rates.rate if currency == "KRW" else 1.0
+        self._rate = rates.exchange
         # A line is linear in the factor on prices: its ends give every sample of it.
         self._lines = _lines(hardware, rates, np.array([0.0, 1.0]))
-        self.hourly, self.hourly_samples = self._sampled(self._lines)
+        self.hourly, self.hourly_samples = self.sampled(self._lines)
         """Of a useful hour. [currency/h]"""
 
     @cached_property
     def capital(self) -> tuple[float, Floats]:
-        """Price of everything that is bought, central and as samples. [currency]"""
-        return self._sampled({name: np.array([0.0, price]) for name, price in self.found.capital.items()})
-
-    @property
-    def purchase(self) -> tuple[float, Floats] | None:
-        """Machines, hosts, network and storage with freight and installation; None if rented. [currency]"""
-        if not self.owned:
-            return None
-        return self.capital[0] * self.installed, self.capital[1] * self.installed
+        """Purchase, the sum of the lines of its bill, central and as samples. [currency]"""
+        central, samples = self.sampled(
+            {name: np.array([0.0, price]) for name, price in self.found.capital.items()}
+        )
+        bought = self.found.purchase
+        return (central if bought is None else bought.amount(self._rate)), samples
 
     @property
     def owned(self) -> bool:
         return self.found.owned
 
     @property
-    def installed(self) -> float:
-        """Price with freight and installation, over the price without."""
-        return 1.0 + self.found.defaults.installation_share.si
-
-    @property
     def lines(self) -> dict[str, float]:
         """An hour by line. [currency/h]"""
-        return {name: float(ends[1]) * self._exchange for name, ends in self._lines.items()}
+        return {name: float(ends[1]) * self._rate.value for name, ends in self._lines.items()}
 
     @property
     def term_hours(self) -> float:
@@ -290,24 +291,39 @@ class Charges:
     @property
     def shares(self) -> tuple[float, float]:
         """Shares of the purchase and of an hour that are proportional to the price of the system."""
-        proportional = {"instances"} | {
+        follows, capital = self.follows, self.found.capital
+        moving = sum(price * follows.get(name, 0.0) for name, price in capital.items())
+        more = sum((whole - free) * follows.get(name, 0.0) for name, (free, whole) in self._lines.items())
+        return moving / (sum(capital.values()) or 1.0), float(
+            more / sum(float(ends[1]) for ends in self._lines.values())
+        )
+
+    @property
+    def follows(self) -> dict[str, float]:
+        """Share of each line that is proportional to the price of the system; 0 of those left out."""
+        proportional, capital = self.proportional, self.found.capital
+        equipment = sum(capital.get(name, 0.0) for name in SUPPORTED)
+        share = sum(price for name, price in capital.items() if name in proportional) / (equipment or 1.0)
+        # Spare parts and support follow the equipment; freight and installation the racks as well.
+        kept = equipment + capital.get("spares", 0.0)
+        return dict.fromkeys(proportional, 1.0) | {
+            "spares": share,
+            "support": share,
+            "install": share * kept / ((kept + capital.get("racks", 0.0)) or 1.0),
+        }
+
+    @property
+    def proportional(self) -> set[str]:
+        """Lines that are proportional to the price of the system."""
+        return {"instances"} | {
             name
             for name, basis in self.found.figures.items()
             # A network without a bill costs a share of everything else.
             if name == "machines"
             or any(getattr(figure, "parameter", "") == "network_share" for figure in basis)
         }
-        capital = self.found.capital
-        bought = sum(capital.values())
-        of_capital = sum(price for name, price in capital.items() if name in proportional) / (bought or 1.0)
-        # Installation, spare parts and support follow the whole of what is bought.
-        more = sum(
-            (whole - free) * (float(name in proportional) if name in (*capital, "instances") else of_capital)
-            for name, (free, whole) in self._lines.items()
-        )
-        return of_capital, float(more / sum(float(ends[1]) for ends in self._lines.values()))
 
-    def _sampled(self, lines: Mapping[str, Floats]) -> tuple[float, Floats]:
+    def sampled(self, lines: Mapping[str, Floats]) -> tuple[float, Floats]:
         """Return the sum of lines, central and as samples, from their values at factors 0 and 1."""
         by_currency: dict[str, Floats] = {}
         for name, ends in lines.items():
@@ -317,17 +333,14 @@ class Charges:
         for unit, (free, whole) in by_currency.items():
             central += whole
             sampled += (free + (whole - free) * self._factor) * self._converted(unit)
-        return float(central) * self._exchange, sampled * self._exchange
+        return float(central) * self._rate.value, sampled * self._rate.value
 
     def _converted(self, paid: str) -> Floats | float:
         """Return the factor of the exchange rate on what is paid in a currency."""
         if paid == self.currency:
             return 1.0
-        deviation = {
-            "USD": 0.0,
-            "KRW": log_deviation(self.found.defaults.won_per_dollar),
-            "EUR": log_deviation(self.found.defaults.euro_per_dollar),
-        }
+        rates = self.found.defaults.exchange_rates
+        deviation = {"USD": 0.0} | {name: log_deviation(rate) for name, rate in rates.items()}
         power = deviation[self.currency] - deviation[paid]
         return np.exp(power * self._normals["exchange_rate"])
 
@@ -352,32 +365,65 @@ def _rented(hardware: Hardware, rates: DollarPrices, factor: Floats) -> dict[str
         rates.egress,
         rates.egress_price,
     )
-    counted = {"instances": True, STORAGE: rates.stored > 0, "egress": rates.egress > 0}
-    return {name: value for name, value in lines.items() if counted[name]}
+    hours = rates.utilisation * HOURS_PER_YEAR
+    bill = hourly_cost(lines) * hours / MONTHS
+    plan = rates.support
+    support = np.zeros_like(factor) if plan is None else support_cost(bill, plan.bands, plan.least)
+    return {
+        **lines,
+        "support": support * MONTHS / hours,
+        "staff": np.asarray(rates.staff * rates.staff_pay / hours),
+    }
+
+
+SERVICES = ("install", "licences")
+"""Lines of the purchase that cannot be sold again."""
+SUPPORTED = ("machines", "hosts", "management", "fabric", "storage")
+"""Lines of the purchase whose price the yearly support is a share of."""
 
 
 def _owned(hardware: Hardware, rates: DollarPrices, factor: Floats) -> dict[str, Floats]:
-    defaults, include = rates.defaults, rates.include
-    lines = owned_hourly_cost(
-        OwnedSystem(
-            equipment={name: price * factor for name, price in rates.capital.items()},
-            install_share=defaults.installation_share.si,
-            spares_share=defaults.spares_share.si,
-            residual_share=rates.residual,
-            discount_rate=rates.discount_rate,
-            lifetime=rates.lifetime,
-            yearly_shares={line: share.si * YEAR for line, share in defaults.yearly_shares.items()},
-            power=facility_power(rates.power, rates.pue),
-            electricity_price=rates.electricity,
-            reserved_power=hardware.entry.power_max.value * hardware.count,
-            space_price=in_dollars(defaults.colocation, defaults),
-            staff=rates.staff,
-            staff_pay=rates.staff_pay,
-            utilisation=rates.utilisation,
-        )
+    return included(owned_hourly_cost(owned_system(hardware, rates, factor, rates.power)), rates)
+
+
+def owned_system(hardware: Hardware, rates: DollarPrices, factor: Floats, power: float) -> OwnedSystem:
+    """Return a bought system at a factor on its prices, with the draw of its equipment. [W]"""
+    bought = {name: price * factor for name, price in rates.capital.items()}
+    return OwnedSystem(
+        equipment={name: price for name, price in bought.items() if name not in SERVICES},
+        services={name: price for name, price in bought.items() if name in SERVICES},
+        residual_share=rates.residual,
+        discount_rate=rates.discount_rate,
+        lifetime=rates.lifetime,
+        yearly={
+            line: share.si * YEAR * sum(bought.get(name, 0.0) for name in SUPPORTED)
+            for line, share in rates.defaults.yearly_shares.items()
+        },
+        power=facility_power(power, rates.pue),
+        electricity_price=rates.electricity,
+        demand_power=rates.demand_power,
+        demand_price=rates.demand_price,
+        reserved_power=hardware.entry.power_max.value * hardware.count,
+        space_price=in_dollars(rates.defaults.colocation, rates.defaults),
+        staff=rates.staff,
+        staff_pay=rates.staff_pay,
+        utilisation=rates.utilisation,
     )
-    optional = {"power", "space", "staff", *YEARLY_SHARES}
-    return {name: value for name, value in lines.items() if name not in optional or name in include}
+
+
+OPTIONAL = {"power": "power", "idle_power": "power"} | {
+    name: name for name in ("space", "staff", *YEARLY_SHARES)
+}
+"""Line of the cost of ownership that may be left out → the part of the basis that it belongs to."""
+
+
+def included(lines: Mapping[str, Floats], rates: DollarPrices) -> dict[str, Floats]:
+    """Return the lines of an owned system that its basis includes."""
+    return {
+        name: value
+        for name, value in lines.items()
+        if name not in OPTIONAL or OPTIONAL[name] in rates.include
+    }
 
 
 def basis_of(rates: DollarPrices, currency: str, catalog: Catalog) -> dict[str, JsonValue]:
@@ -388,8 +434,9 @@ def basis_of(rates: DollarPrices, currency: str, catalog: Catalog) -> dict[str, 
         "utilisation": rates.utilisation,
         "include": _counted(rates),
         "currency": currency,
-        "won_per_dollar": rates.rate,
-        "exchange_rate_as_of": rates.defaults.won_per_dollar.as_of,
+        "exchange_rate": rates.exchange.value,
+        "won_per_dollar": rates.defaults.exchange_rates["KRW"].si,
+        "exchange_rate_as_of": rates.exchange.as_of or rates.defaults.exchange_rates["KRW"].as_of,
         "term_years": rates.lifetime,
         "discount_rate": rates.discount_rate,
         "region": terms.region,
@@ -399,11 +446,12 @@ def basis_of(rates: DollarPrices, currency: str, catalog: Catalog) -> dict[str, 
             "amortisation_years": rates.lifetime,
             "residual_share": rates.residual,
             "tariff_tier": terms.tier,
+            "tariff_kind": terms.tier.partition("-")[0],
             "pue": rates.pue,
-            "electricity_usd_per_kwh": rates.electricity * KILOWATT_HOUR,
+            "electricity_usd_per_kwh": rates.electricity_in_all * KILOWATT_HOUR,
         }
-        if STORAGE in rates.capital:
-            basis["storage_tb"] = rates.capital[STORAGE] / rates.defaults.storage_flash.si / TERABYTE
+        if rates.stored:
+            basis["storage_tb"] = rates.stored / TERABYTE
     else:
         basis |= {
             "rental": terms.rental,
@@ -424,7 +472,13 @@ def basis_of(rates: DollarPrices, currency: str, catalog: Catalog) -> dict[str, 
 def _counted(rates: DollarPrices) -> list[JsonValue]:
     if rates.owned:
         return list(rates.include)
-    return [name for name, amount in ((STORAGE, rates.stored), ("egress", rates.egress)) if amount]
+    amounts = {
+        STORAGE: rates.stored,
+        "egress": rates.egress,
+        "support": rates.support,
+        "staff": rates.staff,
+    }
+    return [name for name, amount in amounts.items() if amount]
 
 
 def _carbon(

@@ -80,7 +80,7 @@ def assumption_defaults(
     add("discount_rate", round(prices.discount_rate, 9), cost.capital_rate)
     add("utilisation", cost.utilisation.si, cost.utilisation)
     if STORAGE in prices.include:
-        add("storage_tb", stored_tb(prices), cost.storage_per_node)
+        add("storage_tb", round(prices.stored / TERABYTE, 9), cost.storage_per_node)
     if prices.owned:
         add("residual_share", prices.residual, cost.residual)
         add("tariff_tier", prices.terms.tier, cost.tariff)
@@ -88,20 +88,14 @@ def assumption_defaults(
             add("staff", round(prices.staff, 9), cost.staff_per_node)
         all_items = Message("all cost items with a sourced or marked figure")
         add("include", list(prices.include), None, all_items)
-        exchange = prices.rate if request.currency == "KRW" else 1.0
-        add("electricity_per_kwh", round(prices.electricity * KILOWATT_HOUR * exchange, 6), cost.tariff)
+        per_kwh = prices.electricity_in_all * KILOWATT_HOUR * prices.exchange.value
+        add("electricity_per_kwh", round(per_kwh, 6), cost.tariff)
     else:
         add("rental", prices.terms.rental, None, Message("on-demand by default"))
         if prices.terms.spot:
             rate = cost.interruptions
             add("spot_interruptions_per_month", rate.value, rate)
     return entries
-
-
-def stored_tb(prices: DollarPrices) -> float:
-    """Return the storage that is counted. [TB]"""
-    owned = prices.capital.get(STORAGE, 0.0) / prices.defaults.storage_flash.si
-    return round((owned or prices.stored) / TERABYTE, 9)
 
 
 def _figure(figure: Figure | None) -> Message:

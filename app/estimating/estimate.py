@@ -1,15 +1,16 @@
-"""The estimate: from a request to a document of time, cost and their reasons."""
+"""The answer to a request: each part is computed once, when it is first asked."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from dataclasses import replace
+from functools import cached_property
+from typing import TypeAlias
 
 from app.engine.records import Floats
 from app.engine.units import YEAR
-from app.errors import AppError, Message
-from app.estimating.basis import measuring_checks, three_steps
+from app.errors import AppError, BadInput, Message
+from app.estimating.basis import three_steps
 from app.estimating.capital import check_assumptions, spot_interruptions
 from app.estimating.checks import (
     bolder_plan,
@@ -22,13 +23,14 @@ from app.estimating.checks import (
     validation_checks,
 )
 from app.estimating.context import CALIBRATION_PREFIX, SizingContext, critical_batch_checks
-from app.estimating.costing import cost_trace, run_expense
+from app.estimating.costing import RunExpense, cost_trace, run_expense
 from app.estimating.deciding import Decision, decide
 from app.estimating.defaults import assumption_defaults, plan_defaults, system_defaults
-from app.estimating.documents import CheckWarning, Default, Estimate, Text, Validation
+from app.estimating.documents import CheckWarning, Default, Estimate, Text, ThreeSteps, Validation
 from app.estimating.hardware import Hardware, Reliability, reliability
-from app.estimating.nearest import claimed
-from app.estimating.ranges import NOT_UNDERSTOOD, common_normals, quantity, residual_factors
+from app.estimating.nearest import Status, claimed, status_of
+from app.estimating.plan_search import memory_of
+from app.estimating.ranges import NOT_UNDERSTOOD, common_normals, quantity, residual_factors, significant
 from app.estimating.regimes import regimes
 from app.estimating.request import AssumptionsInput, EstimateRequest, PlanInput
 from app.estimating.runtime import Run, runs_of, sensitivity_of
@@ -47,34 +49,23 @@ from app.estimating.three_steps import after_three_steps
 from app.estimating.total_flop import total_flop_estimate
 from app.estimating.trace import measured_effects, trace_of
 from app.estimating.trace_amounts import with_amounts
-from app.estimating.validity import measurable, outside_checks, validation_summary
+from app.estimating.validity import (
+    SameRuns,
+    family_error_of,
+    measurable,
+    outside_checks,
+    reach_of,
+    same_runs,
+    validation_summary,
+)
 from app.estimating.version import engine_version
-from app.estimating.workload import resolve_model, summarise, trained
+from app.estimating.workload import GENERATING, resolve_model, summarise, trained
 from app.profiles.model import ModelProfile
 
 
 def estimate(request: EstimateRequest, context: SizingContext) -> Estimate:
     """Return the estimate of a request, without an ``id``: the store sets it."""
-    profile, hardware, context = _resolved(request, context)
-    if profile.total_flop is not None:
-        return total_flop_estimate(request, profile.total_flop, hardware, context)
-    decision = _decided(request, profile, hardware, context)
-    return _complete(decision, context) if decision.choice.fits else _too_large(decision, context)
-
-
-def hardware_of(request: EstimateRequest, context: SizingContext) -> Hardware:
-    system = request.system
-    return context.hardware.system(
-        system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
-    )
-
-
-def _resolved(
-    request: EstimateRequest, context: SizingContext
-) -> tuple[ModelProfile, Hardware, SizingContext]:
-    profile = resolve_model(request.model, context)
-    context = context.at_prices(request.assumptions)
-    return profile, hardware_of(request, context), context
+    return Answer(request, context).document
 
 
 Timed: TypeAlias = tuple[float, list[float] | None]
@@ -83,35 +74,38 @@ Timed: TypeAlias = tuple[float, list[float] | None]
 
 def time_to_train(request: EstimateRequest, context: SizingContext) -> Timed | None:
     """Return the time of an estimate and its samples; None where the model does not fit."""
-    profile, hardware, context = _resolved(request, context)
-    if profile.total_flop is not None:
-        bare = total_flop_estimate(request, profile.total_flop, hardware, context)
+    answer = Answer(request, context)
+    if answer.profile.total_flop is not None:
+        bare = answer.document
         return None if bare.time_to_train is None else (bare.time_to_train.value, bare.time_samples)
-    decision = _decided(request, profile, hardware, context)
-    if not decision.choice.fits:
+    if not answer.plan.choice.fits:
         return None
-    run = _timed(decision, _reliability(request, hardware, context), context).run
-    return run.total, stated_samples(run.total_samples)
+    return answer.timed.run.total, stated_samples(answer.timed.run.total_samples)
 
 
 def seconds_to_train(request: EstimateRequest, context: SizingContext) -> float | None:
     """Return the central time to train; None where the model does not fit or the request is refused."""
     try:
-        hardware = hardware_of(request, context)
-        decision = decide(request, resolve_model(request.model, context), hardware, context)
-        assumed = _reliability(request, hardware, context)
+        answer = Answer(request, context, remembered=False)
+        fits, timed = answer.plan.choice.fits, answer.timed
     except AppError:
         return None
-    if not decision.choice.fits:
-        return None
-    return _timed(decision, assumed, context, remembered=False).run.total
+    return timed.run.total if fits else None
 
 
 def stated_samples(samples: Floats) -> list[float]:
     return [float(f"{sample:.5g}") for sample in samples]
 
 
-def _reliability(request: EstimateRequest, hardware: Hardware, context: SizingContext) -> Reliability:
+def hardware_of(request: EstimateRequest, context: SizingContext) -> Hardware:
+    system = request.system
+    hardware = context.hardware.system(
+        system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
+    )
+    return hardware.using(system.accelerators)
+
+
+def reliability_of(request: EstimateRequest, hardware: Hardware, context: SizingContext) -> Reliability:
     interruptions = spot_interruptions(hardware, request.assumptions, context.catalog)
     defaults = context.catalog.reliability_defaults(hardware.entry.chip_kind)
     return reliability(defaults, request.assumptions, interruptions)
@@ -136,63 +130,153 @@ def physical_question(request: EstimateRequest) -> str | None:
     return physical.model_dump_json(exclude_unset=True)
 
 
-def _decided(
-    request: EstimateRequest, profile: ModelProfile, hardware: Hardware, context: SizingContext
-) -> Decision:
-    """Return batch and plan, cached where only money and use differ."""
-
-    def make() -> Decision:
-        return decide(request, profile, hardware, context)
-
-    question = physical_question(request)
-    decision: Decision = make() if question is None else context.remember(("plan", question), make)
-    return replace(decision, request=request, hardware=hardware)
+BATCH_ADJUSTED = "batch_not_divisible"
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
-    run: Run
-    regimes: list[str]
-    parts: dict[str, Any]
-    """Fields of the answer that follow from plan and run alone."""
+class TimedPlan:
+    """A decided plan with its run, and what follows from both without money."""
 
+    def __init__(
+        self, plan: Decision, assumed: Reliability, context: SizingContext, run: Run | None = None
+    ) -> None:
+        self.plan = plan
+        self.assumed = assumed
+        self.context = context
+        if run is not None:
+            self.run = run
 
-def _timed(
-    decision: Decision, assumed: Reliability, context: SizingContext, *, remembered: bool = True
-) -> Timing:
-    """Return the time of the plan, cached where only money and use differ."""
-    scenario, training, plans = decision.scenario, decision.training, decision.choice.plans
-    input_rate = decision.request.assumptions.input_samples_per_second
+    @cached_property
+    def regimes(self) -> list[str]:
+        plan = self.plan
+        return regimes(plan.scenario, plan.choice.plans, plan.profile.family, self.context.measured)
 
-    def make() -> Timing:
-        normals = common_normals()
-        names = regimes(scenario, plans, decision.profile.family, context.measured)
-        factors = residual_factors(
-            names,
-            context.residuals,
-            normals,
-            scenario,
-            plans,
-            understood=not decision.profile.doubts,
+    @cached_property
+    def factors(self) -> Floats:
+        """Residual samples of the plan's times."""
+        return residual_factors(
+            self.regimes,
+            self.context.residuals,
+            common_normals(),
+            self.plan.scenario,
+            self.plan.choice.plans,
+            understood=not self.plan.profile.doubts,
         )
-        run = _run(decision, assumed, factors)
-        run_deviation = training.target.scatter if training.target else 0.0
-        deviations = {"run_length": run_deviation, "failure_rate": assumed.rate_deviation}
+
+    @cached_property
+    def run(self) -> Run:
+        return _run(self.plan, self.assumed, self.factors)
+
+    @property
+    def fits(self) -> bool:
+        return self.plan.choice.fits
+
+    @cached_property
+    def figures(self) -> dict[str, Quantity]:
+        """Ranges by metric of measured runs; none where the model does not fit."""
+        return measurable(self.plan, self.run) if self.fits else {}
+
+    @cached_property
+    def family_error(self) -> float | None:
+        return family_error_of(self.plan, self.context)
+
+    @cached_property
+    def reach(self) -> float:
+        """Distance of the nearest measured run of the same kind."""
+        return reach_of(self.plan, self.context)
+
+    @cached_property
+    def same(self) -> SameRuns:
+        """Measured runs of the same case."""
+        return same_runs(self.plan, self.context, self.figures)
+
+    @property
+    def presumed(self) -> bool:
+        """Whether the software of a GPU is not named, so that another may run."""
+        return self.plan.scenario.software.presumed and not self.plan.scenario.is_ipu
+
+    @cached_property
+    def borne_out(self) -> Status:
+        """Whether measured runs are close and agree, if the software is the usual one."""
+        return status_of(self.regimes, self.reach, self.family_error, self.same.contradicted)
+
+    @property
+    def status(self) -> Status:
+        return claimed(self.borne_out, self.presumed)
+
+    @cached_property
+    def memory(self) -> dict[str, object]:
+        return {"memory": memory_summary(self.plan)}
+
+    @cached_property
+    def parts(self) -> dict[str, object]:
+        """Fields of the answer that follow from plan and run alone."""
+        plan, run = self.plan, self.run
+        scenario, plans = plan.scenario, plan.choice.plans
+        run_deviation = plan.training.target.scatter if plan.training.target else 0.0
+        deviations = {"run_length": run_deviation, "failure_rate": self.assumed.rate_deviation}
         uncertain = [name for name, deviation in deviations.items() if deviation > 0]
-        parts = {
-            "memory": memory_summary(decision),
+        return {
+            **self.memory,
             "breakdown": breakdown_of(run),
             "schedule": schedule_of(scenario, plans, run),
             **roofline_of(scenario, plans),
-            "sensitivity": sensitivity_of(scenario, plans, run, factors, normals, uncertain),
+            "sensitivity": sensitivity_of(scenario, plans, run, self.factors, common_normals(), uncertain),
         }
-        return Timing(run, names, parts)
 
-    question = physical_question(decision.request) if remembered else None
-    if question is None:
-        return make()
-    timing: Timing = context.remember(("time", question, assumed, input_rate), make)
-    return timing
+    @cached_property
+    def three_steps(self) -> ThreeSteps | None:
+        """How three measured steps would narrow the time; None if by little or if already calibrated."""
+        if self.plan.scenario.software.calibration is not None:
+            return None
+        calibrated, factors = after_three_steps(self.plan, self.context)
+        run = _run(calibrated, self.assumed, factors)
+        return three_steps(*(quantity(each.total, each.total_samples, "s") for each in (self.run, run)))
+
+    def warnings(self, *, stated: bool = False) -> list[CheckWarning]:
+        """Return the warnings of plan, run and distance from measured runs, without those of money.
+
+        ``stated`` is for a request that states batch and plan, which then are neither adjusted nor compared.
+        """
+        plan, hardware, scenario, context = self.plan, self.plan.hardware, self.plan.scenario, self.context
+        choice, adjusted = plan.choice, plan.warnings
+        if stated:
+            space = replace(choice.space, any_batch=False)
+            choice = replace(choice, found=replace(choice.found, space=space))
+            adjusted = [warning for warning in adjusted if warning.code != BATCH_ADJUSTED]
+        warnings = [*adjusted, *plan_checks(scenario, choice, hardware, hardware.devices)]
+        own, time = context.catalog.own, self.figures.get("step_time_s")
+        if not self.fits:
+            return [*warnings, *data_sheet_checks(hardware, own, self.regimes, time)]
+        warnings += run_checks(self.run, self.assumed, plan.training)
+        if not stated:
+            warnings += bolder_plan(choice)
+        warnings += self._batch_checks()
+        warnings += validation_checks(
+            self.borne_out,
+            self.family_error,
+            hardware.entry.chip_kind,
+            self.same.contradicted,
+            software_presumed=self.presumed,
+        )
+        warnings += outside_checks(self.same)
+        warnings += model_checks(scenario)
+        doubts = plan.profile.doubts
+        warnings += [CheckWarning.of(NOT_UNDERSTOOD, "serious", doubt, "model") for doubt in doubts]
+        warnings += data_sheet_checks(hardware, own, self.regimes, time)
+        return warnings
+
+    def _batch_checks(self) -> list[CheckWarning]:
+        profile, training = self.plan.profile, self.plan.training
+        if training.kind != "pretrain" or training.target is not None or training.tokens is None:
+            return []
+        per_sample = training.tokens.mean
+        return critical_batch_checks(
+            profile.family,
+            float(profile.parameters),
+            self.run.samples * per_sample,
+            float(self.plan.choice.plans.global_batch[0]) * per_sample,
+            self.context.catalog,
+        )
 
 
 def _run(decision: Decision, assumed: Reliability, factors: Floats) -> Run:
@@ -211,22 +295,6 @@ def _run(decision: Decision, assumed: Reliability, factors: Floats) -> Run:
     return run
 
 
-def _calibrated_time(decision: Decision, assumed: Reliability, context: SizingContext) -> Quantity:
-    """Return the time to train as it would be known after three measured steps."""
-
-    def make() -> Quantity:
-        calibrated, factors = after_three_steps(decision, context)
-        run = _run(calibrated, assumed, factors)
-        return quantity(run.total, run.total_samples, "s")
-
-    question = physical_question(decision.request)
-    rate = decision.request.assumptions.input_samples_per_second
-    if question is None:
-        return make()
-    time: Quantity = context.remember(("three steps", question, assumed, rate), make)
-    return time
-
-
 UNTIMED = dict.fromkeys(
     (
         *("step_time", "throughput", "tokens_per_second", "mfu", "steps", "samples", "time_to_train"),
@@ -236,32 +304,220 @@ UNTIMED = dict.fromkeys(
 """Fields that are unknown for a plan that does not fit."""
 
 
-def _too_large(decision: Decision, context: SizingContext) -> Estimate:
-    training, hardware, choice = decision.training, decision.hardware, decision.choice
-    names = regimes(decision.scenario, choice.plans, decision.profile.family, context.measured)
-    return Estimate(
-        **_common(decision, context, validation_summary(decision, context, names, {})),
-        **UNTIMED,
-        fits=False,
-        trained=None if training.samples is None else Text.of(trained(training, training.samples)),
-        memory=memory_summary(decision),
-        roofline=[],
-        sensitivity=[],
-        warnings=[
-            *decision.warnings,
-            does_not_fit(decision.scenario, choice, _remedy(decision, context)),
-            *plan_checks(decision.scenario, choice, hardware, hardware.devices),
-            *data_sheet_checks(hardware, context.catalog.own, names, None),
-        ],
-        trace=[],
+def _untimed(plan: Decision) -> BadInput:
+    """Return the refusal of training whose time is mostly generation, with the memory that it needs."""
+    return BadInput.at(
+        "workload.kind",
+        "the time of {kind} is mostly that of writing answers, which is not computed; its models need "
+        "{needed} of {capacity} GB on each device, and a search for plans says which fit",
+        kind=plan.training.kind,
+        needed=significant(float(plan.choice.memory.total[0]) / 1e9),
+        capacity=significant(memory_of(plan.scenario.chip) / 1e9),
     )
 
 
-def _remedy(decision: Decision, context: SizingContext) -> Message:
+class Answer:
+    """The answer to one request; parts without money are shared by requests that differ in money alone."""
+
+    def __init__(self, request: EstimateRequest, context: SizingContext, *, remembered: bool = True) -> None:
+        self.request = request
+        self._asked = context
+        self._question = physical_question(request) if remembered else None
+
+    @cached_property
+    def profile(self) -> ModelProfile:
+        return resolve_model(self.request.model, self._asked)
+
+    @cached_property
+    def context(self) -> SizingContext:
+        """Figures with the prices of the request."""
+        return self._asked.at_prices(self.request.assumptions)
+
+    @cached_property
+    def hardware(self) -> Hardware:
+        return hardware_of(self.request, self.context)
+
+    @cached_property
+    def plan(self) -> Decision:
+        """Batch and plan."""
+
+        def make() -> Decision:
+            return decide(self.request, self.profile, self.hardware, self.context)
+
+        question = self._question
+        plan: Decision = make() if question is None else self.context.remember(("plan", question), make)
+        if plan.training.kind in GENERATING:
+            raise _untimed(plan)
+        return plan
+
+    @cached_property
+    def assumed(self) -> Reliability:
+        return reliability_of(self.request, self.hardware, self.context)
+
+    @cached_property
+    def timed(self) -> TimedPlan:
+        def make() -> TimedPlan:
+            return TimedPlan(self.plan, self.assumed, self.context)
+
+        if self._question is None:
+            return make()
+        rate = self.request.assumptions.input_samples_per_second
+        timed: TimedPlan = self.context.remember(("time", self._question, self.assumed, rate), make)
+        return timed
+
+    @cached_property
+    def _priced(self) -> tuple[RunExpense, list[CheckWarning]]:
+        run, warnings = self.timed.run, list[CheckWarning]()
+        expense = run_expense(
+            self.request, self.hardware, run.total, run.total_samples, self.context, warnings,
+            self.profile.family,
+        )  # fmt: skip
+        return expense, warnings
+
+    @property
+    def expense(self) -> RunExpense:
+        return self._priced[0]
+
+    @cached_property
+    def warnings(self) -> list[CheckWarning]:
+        """Warnings of everything; one function for every way to an answer."""
+        if not self.timed.fits:
+            remedy = _remedy(self.request, self.profile, self.hardware, self.context)
+            fit = does_not_fit(self.plan.scenario, self.plan.choice, remedy)
+            return [fit, *self.timed.warnings()]
+        total, written_off = self.timed.run.total, self.expense.written_off
+        long = time_checks(total, self.hardware, written_off, self._finishing)
+        return [*self.timed.warnings(), *self._priced[1], *long]
+
+    @cached_property
+    def validation(self) -> Validation:
+        timed = self.timed
+        return validation_summary(
+            timed.plan,
+            self.context,
+            timed.regimes,
+            timed.same,
+            status=timed.status,
+            error=timed.family_error,
+            steps=timed.three_steps if timed.fits else None,
+        )
+
+    @cached_property
+    def document(self) -> Estimate:
+        if self.profile.total_flop is not None:
+            return total_flop_estimate(self.request, self.profile.total_flop, self.hardware, self.context)
+        return self._complete() if self.plan.choice.fits else self._too_large()
+
+    def _too_large(self) -> Estimate:
+        training = self.plan.training
+        return Estimate(
+            **self._common(),
+            **UNTIMED,
+            **self.timed.memory,
+            fits=False,
+            trained=None if training.samples is None else Text.of(trained(training, training.samples)),
+            roofline=[],
+            sensitivity=[],
+            warnings=self.warnings,
+            trace=[],
+        )
+
+    def _complete(self) -> Estimate:
+        check_assumptions(self.request.assumptions)
+        timed, hardware, context, expense = self.timed, self.hardware, self.context, self.expense
+        run, plan, scenario = timed.run, timed.plan, timed.plan.scenario
+        plans, training, figures = plan.choice.plans, plan.training, timed.figures
+        failures = context.catalog.reliability_defaults(hardware.entry.chip_kind)
+        assumed_defaults = assumption_defaults(
+            self.request, expense.prices, expense.defaults, failures, run, hardware.machines
+        )
+        flop, peak = scenario.table.training_flop, scenario.peak * float(plans.devices[0])
+        batch = float(plans.global_batch[0])
+        return Estimate(
+            **self._common(assumed_defaults),
+            **timed.parts,
+            fits=True,
+            step_time=figures["step_time_s"],
+            throughput=figures["samples_per_s"],
+            tokens_per_second=figures.get("tokens_per_s"),
+            mfu=quantity(flop * batch / run.step_seconds / peak, flop * batch / run.step_samples / peak, "1"),
+            steps=run.steps,
+            samples=run.samples,
+            trained=Text.of(trained(training, run.samples)),
+            time_to_train=quantity(run.total, run.total_samples, "s"),
+            time_samples=stated_samples(run.total_samples),
+            energy=expense.energy,
+            cost=expense.cost,
+            startup=startup_of(failures.startup),
+            goodput=quantity(run.goodput, run.training_samples / run.total_samples, "1"),
+            all_in_device_hours=all_in_hours(run, plans, failures.operational_share, common_normals()),
+            effects=measured_effects(scenario, context.catalog),
+            warnings=self.warnings,
+            trace=with_amounts(
+                [
+                    *trace_of(scenario, plans, run, training, hardware, context),
+                    *cost_trace(expense.prices, expense.cost, run.total, run, self.assumed),
+                ],
+                context.catalog,
+                expense.cost,
+            ),
+        )
+
+    def _common(self, more: Sequence[Default] = ()) -> dict[str, object]:
+        request, hardware, catalog, profile = self.request, self.hardware, self.context.catalog, self.profile
+        plan, scenario, training = self.plan, self.plan.scenario, self.plan.training
+        return {
+            "id": "",
+            "name": request.label or f"{profile.name} · {hardware.count} × {hardware.entry.name}",
+            "engine_version": engine_version(catalog.version),
+            "catalog_version": catalog.version,
+            "model": summarise(training, scenario.table),
+            "system": system_summary(hardware, catalog, profile.family),
+            "plan": plan_summary(plan, plan.choice.plans),
+            "software": scenario.software.id,
+            "precision_used": scenario.precision.value,
+            "defaults": [
+                *system_defaults(request, hardware), *training.defaults, *plan_defaults(plan), *more,
+            ],
+            "validation": self.validation,
+        }  # fmt: skip
+
+    def _finishing(self) -> int | None:
+        """Return a count of the same system that finishes within a year; None where no tried count does."""
+        request, hardware = self.request, self.hardware
+
+        def finishes(count: int) -> bool:
+            system = request.system.model_copy(update={"count": count})
+            larger = request.model_copy(update={"system": system, "plan": PlanInput()})
+            seconds = seconds_to_train(larger, self._asked)
+            return seconds is not None and seconds <= YEAR
+
+        low, high = hardware.count, 2 * hardware.count
+        most = MOST_DEVICES_FINISHING * hardware.count // hardware.devices
+        while high <= most and not finishes(high):
+            low, high = high, 2 * high
+        if high > most:
+            return None
+        for _ in range(REFINEMENTS):
+            middle = (low + high) // 2
+            if middle in {low, high}:
+                break
+            low, high = (low, middle) if finishes(middle) else (middle, high)
+        return high
+
+
+MOST_DEVICES_FINISHING = 16_384
+REFINEMENTS = 3
+"""Halvings between a count that does not finish and one twice as large that does."""
+
+
+def _remedy(
+    request: EstimateRequest, profile: ModelProfile, hardware: Hardware, context: SizingContext
+) -> Message:
     """Return what would fit: another plan, more of the same system, DGX A100 640GB, or nothing tried."""
-    request = decision.request.model_copy(update={"plan": PlanInput()})
+    free = request.model_copy(update={"plan": PlanInput()})
     system = request.system
-    if decision.request.plan != request.plan and _would_fit(request, decision, decision.hardware, context):
+    if request.plan != free.plan and _would_fit(free, profile, hardware, context):
         return Message("another plan would fit on the same system; leave the plan empty")
     own_options = (system.fabric, system.ports_per_node, system.streaming_memory_gb)
     for system_id, start, options in ((system.id, system.count * 2, own_options), (ROOMY_SYSTEM, 1, ())):
@@ -273,7 +529,7 @@ def _remedy(decision: Decision, context: SizingContext) -> Message:
                 break
             if hardware.devices > MOST_DEVICES_TRIED:
                 break
-            if _would_fit(request, decision, hardware, context):
+            if _would_fit(free, profile, hardware, context):
                 return Message(
                     "{count} × {system} would be enough", {"count": count, "system": hardware.entry.name}
                 )
@@ -286,10 +542,10 @@ def _remedy(decision: Decision, context: SizingContext) -> Message:
 
 
 def _would_fit(
-    request: EstimateRequest, decision: Decision, hardware: Hardware, context: SizingContext
+    request: EstimateRequest, profile: ModelProfile, hardware: Hardware, context: SizingContext
 ) -> bool:
     try:
-        return decide(request, decision.profile, hardware, context).choice.fits
+        return decide(request, profile, hardware, context).choice.fits
     except AppError:
         return False
 
@@ -298,142 +554,3 @@ ROOMY_SYSTEM = "dgx-a100-640gb"
 """System that is suggested where no count of the requested one fits."""
 MOST_TRIED = 256
 MOST_DEVICES_TRIED = 4096
-
-
-def _complete(decision: Decision, context: SizingContext) -> Estimate:
-    request, scenario, hardware, training = (
-        decision.request, decision.scenario, decision.hardware, decision.training,
-    )  # fmt: skip
-    profile, plans, normals = decision.profile, decision.choice.plans, common_normals()
-    check_assumptions(request.assumptions)
-    assumed = _reliability(request, hardware, context)
-    timing = _timed(decision, assumed, context)
-    run, batch = timing.run, float(plans.global_batch[0])
-    warnings = [
-        *decision.warnings,
-        *plan_checks(scenario, decision.choice, hardware, hardware.devices),
-        *run_checks(run, assumed, training),
-        *bolder_plan(decision.choice),
-    ]
-    if training.kind == "pretrain" and training.target is None and training.tokens is not None:
-        per_sample = training.tokens.mean
-        warnings += critical_batch_checks(
-            profile.family,
-            float(profile.parameters),
-            run.samples * per_sample,
-            batch * per_sample,
-            context.catalog,
-        )
-    figures = measurable(decision, run)
-    validation = validation_summary(decision, context, timing.regimes, figures)
-    presumed = validation.software_presumed and not scenario.is_ipu
-    warnings += validation_checks(
-        validation.status,
-        validation.family_error,
-        hardware.entry.chip_kind,
-        validation.contradicted,
-        software_presumed=presumed,
-    )
-    validation = validation.model_copy(update={"status": claimed(validation.status, presumed)})
-    warnings += outside_checks(validation)
-    time = quantity(run.total, run.total_samples, "s")
-    if scenario.software.calibration is None:
-        calibrated = _calibrated_time(decision, assumed, context)
-        validation = validation.model_copy(update={"three_steps": three_steps(time, calibrated)})
-        warnings += measuring_checks(validation.three_steps)
-    warnings += model_checks(scenario)
-    warnings += [
-        CheckWarning.of(NOT_UNDERSTOOD, "serious", doubt, "model") for doubt in decision.profile.doubts
-    ]
-    warnings += data_sheet_checks(hardware, context.catalog.own, timing.regimes, figures["step_time_s"])
-    expense = run_expense(request, hardware, run.total, run.total_samples, context, warnings, profile.family)
-    warnings += time_checks(run.total, hardware, expense.written_off, lambda: _finishing(decision, context))
-    failures = context.catalog.reliability_defaults(hardware.entry.chip_kind)
-    assumed_defaults = assumption_defaults(
-        request, expense.prices, expense.defaults, failures, run, hardware.machines
-    )
-    flop, peak = scenario.table.training_flop, scenario.peak * float(plans.devices[0])
-    return Estimate(
-        **_common(decision, context, validation, assumed_defaults),
-        fits=True,
-        step_time=figures["step_time_s"],
-        throughput=figures["samples_per_s"],
-        tokens_per_second=figures.get("tokens_per_s"),
-        mfu=quantity(flop * batch / run.step_seconds / peak, flop * batch / run.step_samples / peak, "1"),
-        steps=run.steps,
-        samples=run.samples,
-        trained=Text.of(trained(training, run.samples)),
-        time_to_train=time,
-        time_samples=stated_samples(run.total_samples),
-        energy=expense.energy,
-        cost=expense.cost,
-        startup=startup_of(failures.startup),
-        goodput=quantity(run.goodput, run.training_samples / run.total_samples, "1"),
-        all_in_device_hours=all_in_hours(run, plans, failures.operational_share, normals),
-        **timing.parts,
-        effects=measured_effects(scenario, context.catalog),
-        warnings=warnings,
-        trace=with_amounts(
-            [
-                *trace_of(scenario, plans, run, training, hardware, context),
-                *cost_trace(expense.prices, expense.cost, run.total, run, assumed),
-            ],
-            context.catalog,
-            expense.cost,
-        ),
-    )
-
-
-def _finishing(decision: Decision, context: SizingContext) -> int | None:
-    """Return a count of the same system that finishes within a year; None where no tried count does."""
-    request, hardware = decision.request, decision.hardware
-
-    def finishes(count: int) -> bool:
-        system = request.system.model_copy(update={"count": count})
-        larger = request.model_copy(update={"system": system, "plan": PlanInput()})
-        seconds = seconds_to_train(larger, context)
-        return seconds is not None and seconds <= YEAR
-
-    low, high = hardware.count, 2 * hardware.count
-    most = MOST_DEVICES_FINISHING * hardware.count // hardware.devices
-    while high <= most and not finishes(high):
-        low, high = high, 2 * high
-    if high > most:
-        return None
-    for _ in range(REFINEMENTS):
-        middle = (low + high) // 2
-        if middle in {low, high}:
-            break
-        low, high = (low, middle) if finishes(middle) else (middle, high)
-    return high
-
-
-MOST_DEVICES_FINISHING = 16_384
-REFINEMENTS = 3
-"""Halvings between a count that does not finish and one twice as large that does."""
-
-
-def _common(
-    decision: Decision, context: SizingContext, validation: Validation, more: Sequence[Default] = ()
-) -> dict[str, object]:
-    training, scenario, hardware = decision.training, decision.scenario, decision.hardware
-    plans = decision.choice.plans
-    name = decision.request.label or f"{decision.profile.name} · {hardware.count} × {hardware.entry.name}"
-    return {
-        "id": "",
-        "name": name,
-        "engine_version": engine_version(context.catalog.version),
-        "catalog_version": context.catalog.version,
-        "model": summarise(training, scenario.table),
-        "system": system_summary(hardware, context.catalog, decision.profile.family),
-        "plan": plan_summary(decision, plans),
-        "software": scenario.software.id,
-        "precision_used": scenario.precision.value,
-        "defaults": [
-            *system_defaults(decision.request, hardware),
-            *training.defaults,
-            *plan_defaults(decision),
-            *more,
-        ],
-        "validation": validation,
-    }

@@ -3,24 +3,77 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal, localcontext
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, PlainSerializer
+from pydantic import BeforeValidator, Field, JsonValue, PlainSerializer
 
+from app.catalog.catalog import Catalog
+from app.catalog.defaults import COST, CURRENCIES
+from app.catalog.entries import total
+from app.catalog.figures import Figure, Spread
 from app.errors import BadInput
 from app.estimating.schema import Document, Quantity, SourceRef
 
-Currency = Literal["USD", "KRW", "EUR"]
-UNITS: dict[str, Decimal] = {"USD": Decimal("0.01"), "EUR": Decimal("0.01"), "KRW": Decimal(1)}
-"""Smallest amount that is printed: the minor unit of ISO 4217, which the won does not have."""
+
+def _known(currency: object) -> object:
+    """Refuse the code of a currency without a rate, as the value that it is of the right type."""
+    if isinstance(currency, str) and re.fullmatch("[A-Z]{3}", currency) and currency not in CURRENCIES:
+        raise BadInput.at(
+            "currency",
+            "there is no exchange rate of {currency}; use one of {known}",
+            currency=currency,
+            known=", ".join(CURRENCIES),
+        )
+    return currency
+
+
+Currency = Annotated[Literal["USD", "KRW", "EUR", "JPY", "CNY"], BeforeValidator(_known)]
+UNITS: dict[str, Decimal] = {
+    name: Decimal(1) if name in ("KRW", "JPY") else Decimal("0.01") for name in CURRENCIES
+}
+"""Smallest amount that is printed: the minor unit of ISO 4217, which won and yen do not have."""
 LARGEST = 1e15
 """Most that one line may come to; below it a float still tells cents apart."""
 EXACT = Context(prec=60, rounding=ROUND_HALF_UP)
 """Digits enough for the exact product of two float64 as they are printed."""
 Money = Annotated[Decimal, PlainSerializer(float, return_type=float, when_used="json")]
 """An amount of money; a number in JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeRate:
+    """Units of a currency per dollar, in which the catalogue's prices are: the one way to convert them."""
+
+    currency: str
+    value: float
+    low: float
+    high: float
+    as_of: str
+    """Date of the rate; empty for the dollar."""
+
+    @classmethod
+    def of(cls, catalog: Catalog, currency: str) -> ExchangeRate:
+        if currency == "USD":
+            return cls(currency, 1.0, 1.0, 1.0, "")
+        rate = catalog.find(COST, "exchange_rate", currency.lower())
+        if rate is None:
+            raise BadInput.at("currency", "there is no exchange rate of {currency}", currency=currency)
+        return cls(currency, rate.si, rate.si_low, rate.si_high, rate.as_of)
+
+    def amount(self, dollars: Spread) -> Quantity:
+        return Quantity(
+            value=self.value * dollars.value,
+            low=self.low * dollars.low,
+            high=self.high * dollars.high,
+            unit=self.currency,
+        )
+
+    def price(self, figure: Figure) -> Quantity:
+        return self.amount(total([(1, figure)], figure.si_unit))
 
 
 class QuoteLine(Document):

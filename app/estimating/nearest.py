@@ -25,6 +25,7 @@ from app.estimating.validation.cases import (
     read_case,
     without_answers,
 )
+from app.estimating.validation.texts import plain
 
 UNVALIDATED = frozenset(
     {
@@ -98,7 +99,7 @@ class MeasuredRows:
         self._rows: dict[tuple[str, str, int], list[dict[str, str]]] = {}
         self._cases: dict[tuple[str, str, int], tuple[MeasurementCase, ...]] = {}
         for row in rows:
-            system, devices = rules.systems.get(row["system"]), number(row["accelerators"])
+            system, devices = rules.system(row["system"]), number(row["accelerators"])
             if system is None or devices is None or row["confidence"] == "memory":
                 continue
             key = (row["family"], system["chip"], int(devices))
@@ -124,7 +125,9 @@ def read_measured(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(handle))
 
 
-PROFILE_FACTS = ("family", "chip", "software", "model")
+DEVICES_PER_MACHINE = 8
+
+PROFILE_FACTS = ("family", "chip", "software", "model", "interconnect", "precision")
 """Facts of a row that its software profile depends on."""
 
 
@@ -138,10 +141,13 @@ def measured_runs(
     profile_of = cache(lambda *facts: rules.profile(dict(zip(PROFILE_FACTS, facts, strict=True))))
     for row in rows:
         devices = number(row["accelerators"])
-        system = rules.systems.get(row["system"])
+        system = rules.system(row["system"])
         if devices is None or system is None or row["confidence"] == "memory":
             continue
-        profile = profile_of(row["family"], system["chip"], row["software"], row["model_name"])
+        profile = profile_of(
+            *(row["family"], system["chip"], plain(row["software"]), row["model_name"]),
+            *(row["interconnect"], row["precision"]),
+        )
         if profile is not None:
             profiles.setdefault(row["group"], set()).add(profile)
         fitted = (
@@ -227,8 +233,8 @@ def family_error(
 def _fabric(row: Mapping[str, str], chip: str, rules: Rules) -> str:
     if (number(row["nodes"]) or 1.0) <= 1 or chip in IPU_SERIES:
         return ""
-    network = rules.network({"interconnect": row["interconnect"], "chip": chip})
-    return network["fabric"] if network is not None and network["named"] == "yes" else ""
+    network = rules.network(row["interconnect"], chip, DEVICES_PER_MACHINE)
+    return network.fabric if network is not None and network.named else ""
 
 
 def distance(

@@ -13,12 +13,11 @@ from app.catalog.figures import Figure, Spread
 from app.catalog.records import known_figure
 from app.engine.fat_tree import FatTree, fat_tree
 from app.errors import BadInput, FieldError, Message, engine_errors
-from app.estimating.money import Currency
-from app.estimating.schema import Quantity
 
 Group = Literal[
     "machines",
     "hosts",
+    "management",
     "compute_network",
     "storage_network",
     "management_network",
@@ -26,6 +25,7 @@ Group = Literal[
     "storage",
     "racks",
     "spares",
+    "software",
     "installation",
 ]
 
@@ -59,34 +59,6 @@ class BillPart:
     def greatest(self) -> Figure | None:
         """Greatest power of one; the typical power if that alone is known. [W]"""
         return self.power_max or self.power_typical
-
-
-@dataclass(frozen=True, slots=True)
-class ExchangeRate:
-    """Units of a currency per dollar."""
-
-    currency: Currency
-    value: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, catalog: Catalog, currency: Currency) -> ExchangeRate:
-        if currency == "USD":
-            return cls(currency, 1.0, 1.0, 1.0)
-        won = catalog.figure("cost-defaults", "exchange_rate", "krw")
-        return cls(currency, won.si, won.si_low, won.si_high)
-
-    def amount(self, dollars: Spread) -> Quantity:
-        return Quantity(
-            value=self.value * dollars.value,
-            low=self.low * dollars.low,
-            high=self.high * dollars.high,
-            unit=self.currency,
-        )
-
-    def price(self, figure: Figure) -> Quantity:
-        return self.amount(total([(1, figure)], DOLLAR))
 
 
 def part(catalog: Catalog, item: str, group: Group, use: str, count: int, rule: Message) -> BillPart:

@@ -23,7 +23,9 @@ from pydantic import (
 )
 from pydantic_core import PydanticKnownError
 
+from app.estimating.money import Currency
 from app.estimating.names import Name
+from app.estimating.naming import FabricName, ModelName, SoftwareName, SystemName
 from app.estimating.schema import DocumentedModel
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -122,7 +124,10 @@ def _kinds(annotation: object) -> Iterator[object]:
         yield from _kinds(part)
 
 
-CostItem: TypeAlias = Literal["hosts", "fabric", "storage", "power", "space", "staff", "support"]
+CostItem: TypeAlias = Literal["hosts", "fabric", "storage", "power", "space", "staff", "support", "licences"]
+
+
+Region: TypeAlias = Literal["korea", "us", "eu", "japan"]
 
 
 class TransformerInput(Schema):
@@ -157,7 +162,9 @@ class TransformerInput(Schema):
 class ModelInput(Schema):
     """The model; give exactly one of the fields."""
 
-    preset: str | None = Field(None, description="Identifier of a model preset.", examples=["gpt3-175b"])
+    preset: ModelName | None = Field(
+        None, description="Identifier of a model preset.", examples=["gpt3-175b"]
+    )
     profile_id: str | None = Field(None, description="Identifier of an uploaded profile.")
     config: dict[str, Sent] | None = Field(None, description="A Hugging Face config.json object.")
     transformer: TransformerInput | None = None
@@ -174,9 +181,18 @@ class ModelInput(Schema):
 class WorkloadInput(Schema):
     """Training workload."""
 
-    kind: Literal["pretrain", "continue", "finetune", "lora", "qlora"] = "pretrain"
+    kind: Literal["pretrain", "continue", "finetune", "lora", "qlora", "dpo", "ppo", "grpo"] = "pretrain"
     """Kind of training: from scratch, continued, fine-tuning of all weights, or of adapters only, next
-    to frozen weights, which qlora holds in 4 bit.
+    to frozen weights, which qlora holds in 4 bit; or from preferences beside frozen models: dpo on pairs of
+    answers, ppo and grpo on answers of the model itself.
+    """
+    base_format: Literal["int8", "nf4"] | None = None
+    """Format in which lora and qlora store the frozen weights of the layers; if omitted, that of the products
+    for lora and nf4 for qlora.
+    """
+    master_weights: bool | None = None
+    """Whether half-precision weights have a single-precision copy; if omitted, true. Without one, gradients
+    and optimizer state have the format of the weights too.
     """
     lora_rank: Whole | None = Field(
         None, description="Rank of the adapters of lora and qlora; if omitted, that of the method's paper."
@@ -212,22 +228,32 @@ class WorkloadInput(Schema):
     """
     precision: Literal["bf16", "fp16", "tf32", "fp32", "fp16.16", "fp8", "mxfp8", "nvfp4"] | None = None
     """Requested number format; each system uses the nearest one that it supports."""
-    optimizer: Literal["sgd", "momentum", "adam", "lamb", "adafactor", "distributed-shampoo"] | None = None
+    optimizer: (
+        Literal[
+            "sgd", "momentum", "adam", "adamw", "adam-bf16", "adam-8bit", "paged-adam", "paged-adam-8bit",
+            "lamb", "adafactor", "lion", "muon", "distributed-shampoo",
+        ]
+        | None
+    ) = None  # fmt: skip
     """Optimizer; if omitted, that of the target or of published recipes."""
 
 
 class SystemInput(Schema):
     """System to buy or rent, with its count and network."""
 
-    id: str = Field(description="Identifier of a system.", examples=["dgx-a100-640gb"])
+    id: SystemName = Field(description="Identifier of a system.", examples=["dgx-a100-640gb"])
     count: Whole = 1
     """Number of systems."""
-    fabric: str | None = None
+    accelerators: Whole | None = None
+    """Number of accelerators used, where they are fewer than the machines hold."""
+    fabric: FabricName | None = None
     """Identifier of a fabric; if omitted, the system's default."""
     ports_per_node: Whole | None = None
     """Number of fabric ports per node; if omitted, the default of the system."""
     streaming_memory_gb: Number | None = Field(
-        None, description="Streaming memory of each IPU machine, if not the default. [GB]"
+        None,
+        description="Streaming memory of each IPU machine, or host memory of each GPU machine, "
+        "if not the default. [GB]",
     )
 
 
@@ -246,8 +272,10 @@ class PlanInput(Schema):
     """Micro-batches per step and replica (gradient accumulation)."""
     interleave: Degree | None = None
     """Model chunks per pipeline stage (interleaving)."""
-    recompute: Literal["none", "selective", "full"] | None = None
-    """Activations that the backward pass recomputes."""
+    recompute: Literal["none", "modules", "selective", "full"] | None = None
+    """Activations that the backward pass recomputes: none, those of norms and activation functions
+    (modules), of attention (selective), or of whole layers (full).
+    """
     recompute_layers: Degree | None = None
     """Layers whose activations are recomputed whole; those of the others are kept, or attention alone is
     recomputed where no fused kernel does so. All of them if omitted; GPU only.
@@ -263,9 +291,7 @@ class PlanInput(Schema):
     expert: Degree | None = None
     """Expert-parallel degree: replicas over which the experts of a layer are distributed."""
     context: Degree | None = None
-    """Context-parallel degree: devices beside tensor, pipeline and data that share the tokens of each sample;
-    1 if omitted.
-    """
+    """Context-parallel degree: devices beside tensor, pipeline and data that share the tokens of a sample."""
     offload: bool | None = None
     """Whether the optimizer state is offloaded to host or streaming memory."""
     rts: Degree | None = None
@@ -274,6 +300,43 @@ class PlanInput(Schema):
     """IPU: number of replicas over which the optimizer state is sharded."""
     phases: Degree | None = None
     """IPU: number of phases per stage; 1 keeps the stage in the processor."""
+
+
+BudgetKind = Literal["purchase", "run", "term"]
+"""What a budget has to pay: everything before the first run; the share of ownership, or the rent, of one
+run; all money that leaves over the term."""
+
+
+class Demand(Schema):
+    """How often the work is done; give exactly one of the fields."""
+
+    runs: Number | None = None
+    """Number of runs, one after the other."""
+    runs_per_year: Number | None = None
+    """Number of runs in each year of the term."""
+    utilisation: Number | None = None
+    """Share of the term in which the system is busy with work like this."""
+
+
+class Limits(Schema):
+    """What an answer has to meet."""
+
+    deadline_s: Number | None = Field(
+        None, description="Time within which one run has to be done. [s]", examples=[2_592_000]
+    )
+    budget: Number | None = None
+    """Most that may be spent, in the currency of the request. [currency]"""
+    budget_kind: BudgetKind | None = Field(
+        None,
+        description="What the budget pays for: purchase (machines, hosts, network, installation), run "
+        "(share of ownership, or rent, of one run) or term (all money over the term, for the demanded "
+        "runs). If omitted, purchase for owned systems and run for rented systems.",
+        examples=["purchase"],
+    )
+    power_w: Number | None = None
+    """Most power at the site while training, network and cooling included; rented systems take none. [W]"""
+    probability: Number | None = None
+    """Share of samples in which all limits must be met; if omitted, 0.8."""
 
 
 class AssumptionsInput(Schema):
@@ -297,20 +360,23 @@ class AssumptionsInput(Schema):
     """Peak of one system for a compute-only estimate. [FLOP/s]"""
     utilization: Number | None = None
     """Share of the peak assumed in a compute-only estimate."""
+    demand: Demand | None = None
+    """How often the work is done; one run if omitted. Decisions charge every option for that many runs."""
     acquisition: Literal["own", "rent"] | None = None
     """Whether the system is bought or rented."""
     amortisation_years: Number | None = None
     """Amortisation period of a bought system. [a]"""
     utilisation: Number | None = None
     """Share of the time a bought system is in use."""
-    region: Literal["korea", "us", "eu"] | None = None
-    """Region whose tariff, salaries, space and grid are used; if omitted, Korea for owned systems,
-    otherwise the US.
+    region: Region | None = None
+    """Region whose tariff, salaries, space and grid are used, and whose surcharge rented systems of large
+    clouds bear; if omitted, Korea for owned systems, otherwise the US.
     """
     tariff_tier: str | None = Field(
         None,
         max_length=60,
-        description="Tier of the region's tariff; if omitted, the first tier: large industry.",
+        description="Tier of the region's tariff, or a kind of customer (industrial, general) whose tier "
+        "follows from the load of the site; if omitted, the first kind: industry.",
     )
     rental: Literal["on-demand", "reserved-1-year", "reserved-3-years", "spot"] | None = None
     """Pricing model of a rented system; ignored for owned systems."""
@@ -323,14 +389,21 @@ class AssumptionsInput(Schema):
     residual_share: Number | None = None
     """Resale value of a bought system at the end of the term, as a share of its price."""
     staff: Number | None = None
-    """Full-time positions that operate the system."""
+    """Full-time positions that operate the system; if omitted, those that an owned site needs at least, and
+    none for a rented system.
+    """
+    cloud_support: Literal["none", "business", "enterprise"] = "none"
+    """Support plan of a rented system: a share of the monthly bill with a least price, as AWS sells it."""
     storage_tb: Number | None = None
     """Shared storage bought or rented with the system; counted only if given. [TB]"""
     egress_gb: Number | None = Field(
         None, description="Data transferred out of the cloud per month, for rented systems. [GB/month]"
     )
     include: list[CostItem] | None = None
-    """Cost items to include besides the machines."""
+    """Cost items to include besides the machines: hosts with login and management nodes, the network between
+    machines, shared storage, electricity, space with racks and power strips, staff, support, and licences
+    (of the maker's enterprise software). If omitted, all but storage and licences.
+    """
     price_book_id: str | None = Field(
         None,
         max_length=60,
@@ -363,15 +436,14 @@ class EstimateRequest(Schema):
     """System that the model is trained on."""
     plan: PlanInput = PlanInput()
     """How the model is mapped to devices. Omitted fields are searched."""
-    software: str | None = None
+    software: SoftwareName | None = None
     """Identifier of a software profile; if omitted, the usual one for the model and the chip."""
     assumptions: AssumptionsInput = AssumptionsInput()
     """Assumptions of the estimate."""
-    currency: Literal["USD", "KRW"] = "USD"
+    currency: Currency = "USD"
     """Currency of every price and cost."""
     label: Name | None = Field(None, max_length=200)
     """Name of the estimate."""
 
 
 Locale = Literal["en", "ko", "zh"]
-Currency = Literal["USD", "KRW"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from app.catalog.software import SoftwareProfile
@@ -11,8 +12,8 @@ from app.errors import Message
 from app.estimating.basis import basis_error, basis_of, basis_sentence, chip_set, family_set
 from app.estimating.context import SizingContext, default_software
 from app.estimating.deciding import Decision
-from app.estimating.documents import CheckWarning, OutsideRun, Text, Validation
-from app.estimating.nearest import SHOWN, UNTOLD, family_error, nearest_runs, reach, status_of
+from app.estimating.documents import CheckWarning, OutsideRun, Text, ThreeSteps, Validation
+from app.estimating.nearest import SHOWN, UNTOLD, Status, family_error, nearest_runs, reach
 from app.estimating.ranges import quantity, significant
 from app.estimating.runtime import Run
 from app.estimating.schema import Quantity
@@ -38,7 +39,8 @@ def family_error_of(decision: Decision, context: SizingContext) -> float | None:
         is_convolutional(decision.scenario.table),
         entry.chip,
         entry.chip_kind,
-        context,
+        context.catalog,
+        context.software,
     )
     return family_error(
         context.family_errors,
@@ -77,10 +79,20 @@ def measurable(decision: Decision, run: Run) -> dict[str, Quantity]:
     return ranges
 
 
-def validation_summary(
-    decision: Decision, context: SizingContext, regimes: list[str], figures: Mapping[str, Quantity]
-) -> Validation:
-    """Return the validation of an estimate; ``figures`` are its ranges by metric."""
+@dataclass(frozen=True, slots=True)
+class SameRuns:
+    """Measured runs of the same case, beside what is estimated."""
+
+    compared: int = 0
+    outside_count: int = 0
+    contradicted: bool = False
+    """Whether more of them lie outside the range than an 80 % range allows."""
+    outside: Sequence[OutsideRun] = ()
+    """Clearest run outside the range of each software."""
+
+
+def same_runs(decision: Decision, context: SizingContext, figures: Mapping[str, Quantity]) -> SameRuns:
+    """Return the measured runs of a case; ``figures`` are the ranges of its estimate by metric."""
     software, profile = decision.scenario.software, decision.profile
     chip, devices = decision.hardware.entry.chip, int(decision.choice.plans.devices[0])
     same = {software.id} if software.calibration is None else {software.id, software.calibration.prior}
@@ -120,8 +132,24 @@ def validation_summary(
         outside.setdefault(case.profile or "", []).append(run)
     # A run with fewer differences tells more about its software.
     clearest = sorted((min(runs, key=_telling) for runs in outside.values()), key=_telling)
-    contradicted = ONE_IN * own_outside > own
-    error, family, parameters = family_error_of(decision, context), profile.family, profile.parameters
+    return SameRuns(compared, outside_count, ONE_IN * own_outside > own, clearest[:SHOWN])
+
+
+def validation_summary(
+    decision: Decision,
+    context: SizingContext,
+    regimes: list[str],
+    same: SameRuns,
+    *,
+    status: Status,
+    error: float | None,
+    steps: ThreeSteps | None,
+) -> Validation:
+    """Return the validation of an estimate from the error of its family and the measured runs of its case."""
+    software, family, parameters = (
+        decision.scenario.software, decision.profile.family, decision.profile.parameters,
+    )  # fmt: skip
+    chip, devices = decision.hardware.entry.chip, int(decision.choice.plans.devices[0])
     basis = basis_of(
         context.runs, software, regimes, family=family, chip=chip, devices=devices, parameters=parameters
     )
@@ -138,15 +166,16 @@ def validation_summary(
             architectures=context.effects.architectures,
         ),
         family_error=error,
-        status=status_of(regimes, reach_of(decision, context), error, contradicted),
+        status=status,
         basis=basis,
         basis_text=None if sentence is None else Text.of(sentence),
         basis_error=left_out,
+        three_steps=steps,
         software_presumed=software.presumed,
-        compared=compared,
-        outside_count=outside_count,
-        contradicted=contradicted,
-        outside=clearest[:SHOWN],
+        compared=same.compared,
+        outside_count=same.outside_count,
+        contradicted=same.contradicted,
+        outside=list(same.outside),
     )
 
 
@@ -221,14 +250,14 @@ SENTENCES: Mapping[tuple[Apart, ...], str] = {
 """Wording of the differences."""
 
 
-def outside_checks(validation: Validation) -> Iterator[CheckWarning]:
+def outside_checks(same: SameRuns) -> Iterator[CheckWarning]:
     """Yield the warning of measured runs of the same case outside the range."""
-    if not validation.outside:
+    if not same.outside:
         return
-    first = validation.outside[0]
+    first = same.outside[0]
     values: dict[str, object] = {
-        "outside": validation.outside_count,
-        "compared": validation.compared,
+        "outside": same.outside_count,
+        "compared": same.compared,
         "measured": significant(first.measured),
         "unit": Message(UNITS[first.metric]),
         "low": significant(first.range.low),
@@ -257,7 +286,7 @@ def outside_checks(validation: Validation) -> Iterator[CheckWarning]:
         )
     yield CheckWarning.of(
         "measured_run_outside_range",
-        "caution" if validation.contradicted else "info",
+        "caution" if same.contradicted else "info",
         Message(template, values),
         *(first.reasons or ["software"]),
     )

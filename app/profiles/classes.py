@@ -674,16 +674,12 @@ def class_profile(reading: Reading, title: str) -> ModelProfile:
         origin="config",
         body=ArchitectureBody(
             "tensors",
-            tuple(
-                sorted(
-                    {
-                        "parts": written(parts),
-                        "depth": depth,
-                        "hidden": hidden,
-                        "heads": _heads(values),
-                        "target_share": TARGET_SHARE if both else 1.0,
-                    }.items()
-                )
+            (
+                ("depth", depth),
+                ("heads", _heads(values)),
+                ("hidden", hidden),
+                ("parts", written(parts)),
+                ("target_share", TARGET_SHARE if both else 1.0),
             ),
         ),
         assumptions=assumptions,

@@ -11,3 +11,8 @@ OFTEN = gc.get_threshold()
 @pytest.fixture(scope="session", autouse=True)
 def garbage_as_in_service() -> None:
     gc.set_threshold(*OFTEN)
+
+
+def report(name: str, value: object) -> None:
+    """Print one figure; ``pytest -m benchmark -rP`` shows them."""
+    print(f"{name}: {value}")

@@ -19,9 +19,9 @@ from app.main import create_app
 from app.platform.web.examples import CALIBRATION, FABRIC_GAIN, STUDY
 from app.serving import settle
 from app.settings import Settings
-from tests.benchmarks.test_speed import report
-from tests.compared import comparison_of
-from tests.loops import run
+from tests.benchmarks.conftest import report
+from tests.conftest import run
+from tests.support.views import comparison_of
 
 pytestmark = pytest.mark.benchmark
 

@@ -7,7 +7,7 @@ import pypdf
 import pytest
 
 from app.features.proposals.pdf import proposal_pdf
-from tests.reports.proposals import modelled, proposal
+from tests.features.proposals.conftest import modelled, proposal
 
 pytestmark = pytest.mark.benchmark
 

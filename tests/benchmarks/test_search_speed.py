@@ -16,8 +16,8 @@ from app.engine.search.space import Space, layouts
 from app.estimating.deciding import decide
 from app.estimating.scenario import Scenario
 from app.estimating.workload import resolve_model
-from tests.engine.search.spaces import gpu_plans
-from tests.sizing.asking import asked, sizing_context
+from tests.conftest import asked, sizing_context
+from tests.engine.search.conftest import gpu_plans
 
 pytestmark = pytest.mark.benchmark
 

@@ -9,7 +9,7 @@ import pytest
 
 from app.main import create_app
 from app.settings import Settings
-from tests.loops import run
+from tests.conftest import run
 
 pytestmark = pytest.mark.benchmark
 

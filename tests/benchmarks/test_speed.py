@@ -20,10 +20,10 @@ from app.features.sizings.answering import size
 from app.features.sizings.model import SizingRequest
 from app.main import create_app
 from app.settings import Settings
-from tests.engine.search.spaces import gpu_plans
-from tests.loops import run
-from tests.sizing.asking import DATA, answer, asked, plan_given_back, sizing_context
-from tests.sizing.size.requests import DAY, MODELS
+from tests.benchmarks.conftest import report
+from tests.conftest import DATA, answer, asked, plan_given_back, run, sizing_context
+from tests.engine.search.conftest import gpu_plans
+from tests.features.sizings.conftest import DAY, MODELS
 
 pytestmark = pytest.mark.benchmark
 
@@ -42,11 +42,6 @@ def fastest(work: Callable[[], object], times: int = 5) -> float:
         work()
         found.append(time.perf_counter() - start)
     return min(found)
-
-
-def report(name: str, value: object) -> None:
-    """Print one figure; ``pytest -m benchmark -rP`` shows them."""
-    print(f"{name}: {value}")
 
 
 @pytest.fixture(scope="module")

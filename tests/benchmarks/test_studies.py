@@ -10,8 +10,8 @@ import pytest
 
 from app.main import create_app
 from app.settings import Settings
-from tests.benchmarks.test_speed import report
-from tests.loops import run
+from tests.benchmarks.conftest import report
+from tests.conftest import run
 
 pytestmark = pytest.mark.benchmark
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import httpx
 import pytest
 from bs4 import BeautifulSoup
+from playwright.sync_api import Page, expect
 
-from tests.compared import comparison_of
-from tests.views import ARTICLE, VIEWS, served_view
+from tests.support.views import ARTICLE, VIEWS, comparison_of, served_view
 
 TOOLS = ["/price-books", "/accelerators", "/claims"]
 
@@ -91,3 +94,19 @@ def listed(server: str) -> list[str]:
     found = dict.fromkeys([link["href"].partition("#")[0] for link in links] + TOOLS)
     known = [path for path in found if path.startswith("/") and not path.endswith(".json")]
     return [path for path in known if httpx.get(f"{server}{path}", timeout=60).status_code == 200]
+
+
+AXE = next((Path(__file__).parent / "vendor").glob("axe-core-*.min.js"))
+
+
+def charts_drawn(page: Page) -> None:
+    """Wait until every chart has bars, points or lines in it.
+
+    A chart is drawn when it comes into sight, and letters that come late may move it out of sight again.
+    """
+    for chart in page.locator("[data-figure]").all():
+        lines, deadline = chart.locator(".trace path").first, time.monotonic() + 10
+        while not lines.count() and time.monotonic() < deadline:
+            chart.scroll_into_view_if_needed()
+            page.wait_for_timeout(20)
+        expect(lines).to_be_attached()

@@ -20,7 +20,7 @@ from app.main import create_app, identity_of
 from app.platform.store.database import Store
 from app.platform.workspace import LOCAL_WORKSPACE
 from app.settings import Settings
-from tests.windows import Seat, seat
+from tests.support.windows import Seat, seat
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -6,8 +6,8 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.test_pages import AXE
-from tests.windows import Seat
+from tests.browser.conftest import AXE
+from tests.support.windows import Seat
 
 pytestmark = pytest.mark.browser
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.windows import Seat
+from tests.support.windows import Seat
 
 pytestmark = pytest.mark.browser
 

@@ -9,8 +9,8 @@ import httpx
 import pytest
 from playwright.sync_api import CDPSession, Page, expect
 
-from tests.journeys.test_api_j6 import PUBLISHED
-from tests.windows import Seat
+from tests.support.views import PUBLISHED
+from tests.support.windows import Seat
 
 pytestmark = pytest.mark.browser
 

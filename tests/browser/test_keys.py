@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.test_pages import AXE
-from tests.windows import Seat
+from tests.browser.conftest import AXE
+from tests.support.windows import Seat
 
 pytestmark = pytest.mark.browser
 

@@ -1,20 +1,18 @@
 from __future__ import annotations
 
 import re
-import time
 from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
-from tests.views import served_view
-from tests.windows import Seat, seat, wide_context
+from tests.browser.conftest import AXE, charts_drawn
+from tests.support.views import served_view
+from tests.support.windows import Seat, seat, wide_context
 
 pytestmark = pytest.mark.browser
 
-AXE = next((Path(__file__).parent / "vendor").glob("axe-core-*.min.js"))
 STATIC_PAGES = [
     "/",
     "/?find=7b",
@@ -35,19 +33,6 @@ STATIC_PAGES = [
 
 AT_85 = re.compile(r"/studies/stu_\w+\?scaling_efficiency=0\.85$")
 """Address of a study whose scaled figures are restated."""
-
-
-def charts_drawn(page: Page) -> None:
-    """Wait until every chart has bars, points or lines in it.
-
-    A chart is drawn when it comes into sight, and letters that come late may move it out of sight again.
-    """
-    for chart in page.locator("[data-figure]").all():
-        lines, deadline = chart.locator(".trace path").first, time.monotonic() + 10
-        while not lines.count() and time.monotonic() < deadline:
-            chart.scroll_into_view_if_needed()
-            page.wait_for_timeout(20)
-        expect(lines).to_be_attached()
 
 
 @pytest.fixture(scope="session")

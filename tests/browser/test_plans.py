@@ -7,9 +7,9 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.test_pages import AXE, charts_drawn
-from tests.views import served_view
-from tests.windows import Seat
+from tests.browser.conftest import AXE, charts_drawn
+from tests.support.views import served_view
+from tests.support.windows import Seat
 
 pytestmark = pytest.mark.browser
 

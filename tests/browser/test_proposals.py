@@ -6,9 +6,9 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.test_pages import AXE, charts_drawn
-from tests.journeys.test_api_j6 import PUBLISHED
-from tests.windows import Seat
+from tests.browser.conftest import AXE, charts_drawn
+from tests.support.views import PUBLISHED
+from tests.support.windows import Seat
 
 pytestmark = pytest.mark.browser
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.web.pages.test_start import QWEN2_7B
-from tests.windows import Seat
+from tests.support.views import QWEN2_7B
+from tests.support.windows import Seat
 
 pytestmark = pytest.mark.browser
 

@@ -12,8 +12,8 @@ from playwright.sync_api import Page, expect
 
 from app.platform.web.examples import STUDY
 from app.platform.wording.voice import voice
-from tests.browser.test_pages import AXE, charts_drawn
-from tests.windows import Seat
+from tests.browser.conftest import AXE, charts_drawn
+from tests.support.windows import Seat
 
 pytestmark = pytest.mark.browser
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from playwright.sync_api import CDPSession, Page, expect
 
-from tests.windows import Seat
+from tests.support.windows import Seat
 
 pytestmark = pytest.mark.browser
 

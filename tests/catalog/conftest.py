@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.catalog.catalog import Catalog, load_catalog
-
-DATA = Path(__file__).parents[2] / "data"
+from tests.conftest import DATA
 
 Spoil = Callable[[str, dict[str, str], dict[str, str]], Path]
 

@@ -26,10 +26,12 @@ def test_a_price_takes_the_place_of_the_catalogue_and_names_the_book(catalog: Ca
 
 
 def test_won_and_euro_become_dollars_at_the_rate_of_the_book(catalog: Catalog) -> None:
-    rows = [row("dgx-a100-640gb", "price", 270e6, "KRW"), row("qm8700", "price", 9_170, "EUR")]
+    rows = [row("dgx-a100-640gb", "price", 270e6, "KRW"), row("qm8700", "price", 9_244.7, "EUR")]
     usual = catalog.overlaid(book(*rows))
     assert usual.figure("dgx-a100-640gb", "price").si == pytest.approx(270e6 / 1422.16)
     assert usual.figure("qm8700", "price").si == pytest.approx(10_000)
+    yen = catalog.overlaid(book(row("qm8700", "price", 1_405_001, "JPY")))
+    assert yen.figure("qm8700", "price").si == pytest.approx(10_000)
     rate = row("cost-defaults", "exchange_rate", 1350, "KRW/USD", "krw")
     own = catalog.overlaid(book(*rows, rate))
     assert own.figure("dgx-a100-640gb", "price").si == pytest.approx(200_000)
@@ -66,7 +68,7 @@ def test_a_book_wins_over_a_date(catalog: Catalog) -> None:
         (row("dgx-a100-640gb", "pricee", 1, "USD"), "parameter"),
         (row("dgx-a100-640gb", "price", -1, "USD"), "value"),
         (row("dgx-a100-640gb", "price", float("nan"), "USD"), "value"),
-        (row("dgx-a100-640gb", "price", 1, "JPY"), "unit"),
+        (row("dgx-a100-640gb", "price", 1, "GBP"), "unit"),
         (row("dgx-a100-640gb", "price", 1, "USD", "spot"), "condition"),
         (row("aws-p4d", "price_hour", 1, "USD/h", "reserved"), "condition"),
         (row("dgx-a100-640gb", "tariff", 1, "USD/kWh"), "item"),

@@ -90,7 +90,9 @@ def test_an_item_without_what_it_needs_is_named(
 ) -> None:
     where = {"item": "ipu-m2000", "parameter": "power_typical"}
     problems = check_directory(spoil("machines.csv", where, {"status": "rejected", "note": "wrong"}))
-    assert [problem.message for problem in problems] == ["machine “ipu-m2000” has no accepted power_typical"]
+    assert [("ipu-m2000" in one.message, "power_typical" in one.message) for one in problems] == [
+        (True, True)
+    ]
 
 
 def test_a_missing_file_is_named(copied: Path) -> None:

@@ -163,9 +163,9 @@ def test_what_nobody_checked_is_marked(catalog: Catalog) -> None:
 
 def test_units_become_si(catalog: Catalog) -> None:
     assert catalog.figure("hdr-infiniband", "line_rate").si == 25e9
-    assert catalog.figure("korea-industrial-large", "tariff").si * 3.6e6 == pytest.approx(182.7)
+    assert catalog.figure("korea-industrial-large", "tariff").si * 3.6e6 == pytest.approx(150.8)
     failures = catalog.figure("reliability-gpu-node", "failure_rate")
-    assert failures.si * 86400 * 1000 == pytest.approx(7.5)
+    assert failures.si * 86400 * 1000 == pytest.approx(22.0)
     assert failures.si_unit == "1/s"
     assert failures.si_low < failures.si < failures.si_high
     with pytest.raises(CatalogError, match="no number"):
@@ -208,5 +208,5 @@ def test_defaults_have_sources(catalog: Catalog) -> None:
     assert costs.tariff.unit.name == "KRW/kWh"
     assert catalog.cost_defaults(ChipKind.GPU, "us").tariff.unit.name == "USD/kWh"
     assert costs.amortisation.si == pytest.approx(4 * 365.25 * 86400)
-    assert catalog.reliability_defaults(ChipKind.GPU).restart.si == 1200
+    assert catalog.reliability_defaults(ChipKind.GPU).restart.si == 600
     assert catalog.reliability_defaults(ChipKind.IPU).checkpoint_interval is None

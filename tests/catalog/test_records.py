@@ -11,7 +11,7 @@ from app.catalog.catalog import Catalog, load_catalog
 from app.catalog.entries import ChipKind
 from app.engine.records import GpuChip, Intra, IpuChip, Precision
 from app.errors import BadInput, Conflict, NotFound
-from tests.catalog.conftest import DATA
+from tests.conftest import DATA
 
 
 def chip_record(catalog: Catalog, name: str) -> GpuChip | IpuChip:

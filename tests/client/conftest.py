@@ -9,7 +9,7 @@ from rackline_client import AsyncRackline, Rackline
 
 from app.main import create_app
 from app.settings import Settings
-from tests.loops import run
+from tests.conftest import run
 
 LOCALHOST = "http://localhost"
 

@@ -13,12 +13,12 @@ import pytest
 from fastapi import FastAPI
 from rackline_client import clients
 
-from tests.jobs import do_all
-from tests.sizing.sweeping import Threads
+from tests.client.conftest import Bridge
+from tests.conftest import ROOT
+from tests.support.jobs import do_all
+from tests.support.sweeping import Threads
 
-from .conftest import Bridge
-
-PAGE = Path(__file__).parents[2] / "docs" / "client.md"
+PAGE = ROOT / "docs" / "client.md"
 SAID = (
     " h, between ",
     "dgx-a100-640gb 8 {'value': ",

@@ -26,9 +26,9 @@ from rackline_client.documents import EstimateRequest, ProposalRequest
 from rackline_client.wire import States
 
 from app.platform.web.examples import CONFIG, PARTITIONS, PRICE_BOOK, RESNET
-from tests.jobs import do_all
-from tests.loops import run
-from tests.sizing.sweeping import Threads
+from tests.conftest import run
+from tests.support.jobs import do_all
+from tests.support.sweeping import Threads
 
 PUBLISHED = [
     {"label": "1 × DGX A100", "hours": 69.5, "kind": "vendor", "system": "dgx-a100-320gb"},

@@ -19,7 +19,7 @@ from rackline_client import (
 )
 
 from app.platform.web.examples import CHECK, RESNET
-from tests.loops import run
+from tests.conftest import run
 
 DRAWN = 0.5
 

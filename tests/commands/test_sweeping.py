@@ -28,10 +28,8 @@ from app.commands.sweeping import (
 from app.errors import BadInput
 from app.features.sweeps.run import run_sweep
 from app.platform.wording.voice import voice
-from tests.sizing.asking import sizing_context
-from tests.sizing.sweeping import Threads, sweep, wide
-
-ROOT = Path(__file__).parents[1]
+from tests.conftest import ROOT, sizing_context
+from tests.support.sweeping import Threads, sweep, wide
 
 
 @pytest.fixture(autouse=True)
@@ -165,7 +163,7 @@ def test_a_run_without_a_row_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(SweepInterrupt):
         sweep_to_file(wide(20).request, output, Threads(kills=interrupted), resume=False)
     assert list(tmp_path.iterdir()) == []
-    assert str(interrupted_message(output)) == "stopped before the first row"
+    assert interrupted_message(output).values == {}
 
 
 def test_an_interruption_keeps_the_rows(tmp_path: Path) -> None:
@@ -228,7 +226,7 @@ def test_the_command_stops_at_ctrl_c_and_goes_on(tmp_path: Path) -> None:
         _, said = run.communicate(timeout=20)
     assert run.returncode == 130, said
     assert "Traceback" not in said
-    assert f"the rows so far are in {rows}; continue with --resume" in said
+    assert str(rows) in said and "--resume" in said
     kept = len(rows.read_text(encoding="utf-8").splitlines()) - 1
     assert 0 < kept < 160
     done = subprocess.run(

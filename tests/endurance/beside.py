@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 
 from app.platform.web.examples import GPT3
-from tests.sizing.sweeping import wide
+from tests.support.sweeping import wide
 
 POINTS = 10_000
 

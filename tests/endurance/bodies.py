@@ -25,7 +25,7 @@ import numpy as np
 from app.platform.web.examples import CHECK
 from app.platform.web.requirements import LARGE_BODY, SMALL_BODY, BodyLimit
 from tests.endurance.load import held_by
-from tests.serving import serving
+from tests.support.serving import serving
 
 CLIENTS = 12
 

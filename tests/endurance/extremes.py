@@ -19,10 +19,10 @@ from fastapi import FastAPI
 
 from app.main import create_app
 from app.settings import Settings
-from tests.endurance.direct import Request, send
+from tests.conftest import run
 from tests.endurance.fuzz_requests import complaint
 from tests.endurance.request_seeds import JSON, Seed, seeds
-from tests.loops import run
+from tests.support.direct import Request, send
 from tools.description import document
 
 EXTREMES = (5e-324, 1e-300, 1e-30, -1e-300, 0, -1, 1e15, 1e29, 1e300, -1e300)

@@ -20,10 +20,10 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from tests.endurance.direct import Answer, Request, send
 from tests.endurance.fuzz_uploads import MEMORY, SECONDS, Served, busy, run
 from tests.endurance.request_mutations import mutated
 from tests.endurance.request_seeds import Seed, seeds
+from tests.support.direct import Answer, Request, send
 
 MODULE = "tests.endurance.fuzz_requests"
 

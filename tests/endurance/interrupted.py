@@ -39,11 +39,10 @@ from app.platform.store.queries import now
 from app.platform.store.upload_bucket import FileBucket
 from app.platform.store.upload_files import NAME, FileStorage, UploadFiles
 from app.platform.workspace import LOCAL_WORKSPACE, Installation
-from tests.buckets import Bucket
-from tests.postgres import Cluster
-from tests.sizing.asking import sizing_context
-from tests.store.rows import Row, contents
-from tests.store.test_migrations import release
+from tests.conftest import sizing_context
+from tests.platform.store.conftest import Row, contents, release
+from tests.support.buckets import Bucket
+from tests.support.postgres import Cluster
 
 LAYERS = b"name,kind,count,rows,inner,columns\nproject,gemm,12,128,1024,1024\n"
 

@@ -25,8 +25,8 @@ import sqlalchemy as sa
 
 from app.platform.store.database import Store, make_engine
 from app.platform.web.examples import BOOK, STUDY
-from tests.serving import ROOT
-from tests.sizing.sweeping import BERT
+from tests.conftest import ROOT
+from tests.support.sweeping import BERT
 
 MACHINE = {"id": "dgx-a100-640gb"}
 

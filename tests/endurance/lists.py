@@ -47,12 +47,11 @@ from app.platform.web.examples import (
 from app.platform.workspace import LOCAL_WORKSPACE
 from app.serving import settle
 from app.settings import Settings
-from tests.described import resolved
-from tests.endurance.load import descendants
-from tests.loops import run
-from tests.postgres import own_cluster
-from tests.serving import ROOT
-from tests.sizing.sweeping import wide
+from tests.conftest import ROOT, run
+from tests.support.described import resolved
+from tests.support.postgres import own_cluster
+from tests.support.serving import descendants
+from tests.support.sweeping import wide
 
 SHARES = {
     "estimate": 1.0, "audit_event": 1.0, "webhook_delivery": 0.05, "comparison": 0.02, "sizing": 0.02,

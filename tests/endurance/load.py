@@ -32,10 +32,10 @@ import httpx
 import numpy as np
 
 from app.platform.web.examples import GPT3, HEAD_TO_HEAD, MODELLED, PROPOSAL, RESNET
+from tests.conftest import ROOT, run
 from tests.endurance.beside import Seconds, expensive
-from tests.loops import run
-from tests.postgres import DURABLE, own_cluster
-from tests.serving import ROOT, serving
+from tests.support.postgres import DURABLE, own_cluster
+from tests.support.serving import descendants, serving
 
 MIX: dict[str, int] = {
     "study page": 30,
@@ -291,16 +291,6 @@ def other_workspace(environment: Mapping[str, str]) -> dict[str, str]:
     scopes = [word for scope in SCOPES for word in ("--scope", scope)]
     key = command(environment, "key", "create", "large", *scopes, "--workspace", made[0]).strip()
     return {"authorization": f"Bearer {key}"}
-
-
-def descendants(pid: int) -> list[int]:
-    """Return a process, its children and theirs."""
-    try:
-        threads = list(Path(f"/proc/{pid}/task").iterdir())
-        children = [int(child) for each in threads for child in (each / "children").read_text().split()]
-    except OSError:
-        return []
-    return [pid, *(found for child in children for found in descendants(child))]
 
 
 def held_by(pid: int) -> dict[int, int]:

@@ -19,8 +19,8 @@ from app.commands.serving import listening
 from app.serving import serve_here, work
 from app.settings import Settings
 from app.telemetry import set_up_logs
-from tests.sizing.asking import sizing_context
-from tests.sizing.sweeping import Threads
+from tests.conftest import sizing_context
+from tests.support.sweeping import Threads
 
 
 def live(order: dict[str, Any]) -> None:

@@ -9,9 +9,9 @@ from copy import deepcopy
 from typing import Any
 from urllib.parse import quote, quote_from_bytes
 
-from tests.endurance.direct import Headers, Request
 from tests.endurance.request_seeds import FORM, JSON, PAGE, Seed
 from tests.endurance.upload_mutations import ODD, flipped
+from tests.support.direct import Headers, Request
 
 MORE: tuple[Any, ...] = (
     1e15, 1e12, 1e9, 1e6, 1e-6, 1e-12, 5e-324, 1.7e308, -1e308, 2**53 + 1, 2**64, 10**12, 0.1, 0.999999999,

@@ -13,7 +13,7 @@ from bs4 import BeautifulSoup
 from fastapi import FastAPI
 
 from app.platform.web import examples
-from tests.endurance.direct import Request, send
+from tests.support.direct import Request, send
 from tools.description import document
 
 JSON = ((b"content-type", b"application/json"),)

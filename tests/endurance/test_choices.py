@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.endurance.choices import MODELS, RISES, SYSTEMS, lead_of_others, over_counts
-from tests.sizing.asking import sizing_context
+from tests.conftest import sizing_context
+from tests.estimating.choices import MODELS, RISES, SYSTEMS, lead_of_others, over_counts
 
 pytestmark = pytest.mark.endurance
 

@@ -10,9 +10,9 @@ import pytest
 
 from app.main import create_app
 from app.settings import Settings
-from tests.described import resolved
-from tests.faulty import Description, draw
-from tests.loops import run
+from tests.conftest import run
+from tests.support.described import resolved
+from tests.support.faulty import Description, draw
 
 pytestmark = pytest.mark.endurance
 

@@ -3,14 +3,11 @@
 import pytest
 from fastapi import FastAPI
 
-from tests.endurance.direct import Request, send
+from tests.conftest import run as run_loop
 from tests.endurance.fuzz_requests import MODULE, told
 from tests.endurance.fuzz_uploads import Served, run
 from tests.endurance.request_seeds import seeds
-from tests.loops import run as run_loop
-from tests.web.api.conftest import application
-
-__all__ = ["application"]
+from tests.support.direct import Request, send
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

@@ -5,9 +5,7 @@ from fastapi import FastAPI
 
 from tests.endurance.fuzz_uploads import run
 from tests.endurance.upload_mutations import bombs, mutated
-from tests.web.api.conftest import Ask, application, ask
-
-__all__ = ["application", "ask"]
+from tests.support.application import Ask
 
 
 # Of a form that breaks off in its file the framework leaves the temporary file to the garbage collector.

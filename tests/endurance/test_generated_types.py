@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.generated.test_generated_client import succeeded
-from tests.serving import ROOT, serving
+from tests.conftest import ROOT
+from tests.support.serving import serving, succeeded
 
 pytestmark = pytest.mark.endurance
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.buckets import bucket_server
 from tests.endurance.interrupted import WORKS, Installation, document, installed, interrupt, interrupt_each
-from tests.postgres import Cluster
+from tests.support.buckets import bucket_server
+from tests.support.postgres import Cluster
 
 MOST = 60
 """Steps at which a work is killed; a copy has some hundred."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.endurance.killing import Arena, endure
-from tests.postgres import OwnCluster, own_cluster
+from tests.support.postgres import OwnCluster, own_cluster
 
 SEED = 20261121
 

@@ -16,10 +16,11 @@ import httpx
 import pytest
 from distributed import Client, LocalCluster
 
-from tests.buckets import bucket_server
-from tests.postgres import DURABLE, own_cluster
-from tests.serving import ROOT, all_rows, serving, wait_for
-from tests.store.test_upload_buckets import LAYERS
+from tests.conftest import ROOT
+from tests.support.buckets import bucket_server
+from tests.support.objects import LAYERS
+from tests.support.postgres import DURABLE, own_cluster
+from tests.support.serving import all_rows, serving, wait_for
 
 pytestmark = [pytest.mark.endurance, pytest.mark.filterwarnings("ignore")]
 

@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from app.platform.web.examples import RESNET
-from tests.postgres import DURABLE, own_cluster
-from tests.serving import serving, spoken
+from tests.support.postgres import DURABLE, own_cluster
+from tests.support.serving import serving, spoken
 
 LATEST = 2.0
 """How late, at nine of ten, it may be said that the database is away. [s]"""

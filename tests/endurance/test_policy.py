@@ -11,9 +11,9 @@ import uvicorn
 from app.main import create_app
 from app.platform.web.security import BOUNDS
 from app.settings import Settings
+from tests.conftest import run
 from tests.endurance.request_seeds import seeds
-from tests.loops import run
-from tests.windows import Seat
+from tests.support.windows import Seat
 
 pytestmark = [pytest.mark.browser, pytest.mark.endurance]
 

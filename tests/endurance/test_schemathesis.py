@@ -8,7 +8,7 @@ import pytest
 
 from app.main import create_app
 from app.settings import Settings
-from tests.conformance import examine
+from tests.support.conformance import examine
 
 pytestmark = pytest.mark.endurance
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.endurance.search_cost import exponent, measured, sized, straight
+from tools.search_cost import exponent, measured, sized, straight
 
 pytestmark = pytest.mark.endurance
 

@@ -18,8 +18,8 @@ from app.features.sweeps.executors import DaskWorkerPool, LocalWorkerPool
 from app.features.sweeps.run import WorkerPool, run_sweep
 from app.platform.web.examples import FLEET_PLAN
 from app.platform.worker_processes import installed_context
-from tests.serving import all_rows, serving, wait_for
-from tests.sizing.sweeping import wide
+from tests.support.serving import all_rows, serving, wait_for
+from tests.support.sweeping import wide
 
 pytestmark = pytest.mark.endurance
 

@@ -16,9 +16,8 @@ from typing import Any
 import onnx
 
 from app.platform.web.examples import BOOK, CONFIG, STUDY_FILE, TRANSFORMER
-from tests.profiles.graphs import encoder, resnet50
-from tests.profiles.test_config import CONFIGS
-from tests.profiles.test_layer_table import FVCORE, TABLE, TORCHINFO
+from tests.profiles.conftest import CONFIGS, FVCORE, TABLE, TORCHINFO
+from tests.support.graphs import encoder, resnet50
 
 PROFILES, WORKLOADS, BOOKS, STUDIES = (
     "/api/v1/profiles",

@@ -17,7 +17,7 @@ from app.engine.collectives import (
     node_bandwidth,
 )
 from app.engine.records import Intra, Node, ScaleOutFabric
-from tests.engine.gpu.records import catalog, dgx
+from tests.engine.conftest import catalog, dgx
 
 HDR = dgx()
 NODE = IntraLinks.of(HDR.machine)

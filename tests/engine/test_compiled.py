@@ -15,9 +15,8 @@ import pytest
 from app.engine import compiled
 from app.engine.arrays import number_columns
 from app.engine.compiled import Kernel, Library, sources_digest, state
-from tests.sizing.asking import answer
+from tests.conftest import ROOT, answer
 
-ROOT = Path(__file__).parents[2]
 COLUMNS = np.array([[8.0, 2.0, 8.0], [1.0, 1.0, 1.0]])
 
 
@@ -70,7 +69,7 @@ ASKED: dict[str, Any] = {"workload": {"global_batch": 256}}
 ESTIMATE = f"""
 import json
 from app.engine.compiled import state
-from tests.sizing.asking import answer
+from tests.conftest import answer
 print(json.dumps([state(), answer(**{ASKED!r}).model_dump(mode="json")]))
 """
 
@@ -149,7 +148,7 @@ def test_without_a_folder_to_write_kernels_run_interpreted(
 ) -> None:
     monkeypatch.setattr(compiled, "parents", lambda: [closed])
     found = anew()
-    assert found.why_not == "no folder for compiled code may be written"
+    assert found.why_not and found.address(number_columns.name) is None
     monkeypatch.setattr(compiled, "library", lambda: found)
     assert numbered(Kernel(number_columns.function)) == [0, 1, 0]
 
@@ -158,7 +157,7 @@ def test_what_a_failed_compilation_says_is_kept(monkeypatch: pytest.MonkeyPatch,
     failed = subprocess.CompletedProcess([], 1, "", "no room on the disk")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
     monkeypatch.setattr(compiled, "parents", lambda: [tmp_path])
-    assert anew().why_not == "compiling failed: no room on the disk"
+    assert "no room on the disk" in anew().why_not
     assert anew().address(number_columns.name) is None
 
 

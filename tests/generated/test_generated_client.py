@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import dev
-from tests.serving import serving
+from tests.support.serving import serving, succeeded
 
 HERE = Path(__file__).parent
 
@@ -35,11 +32,3 @@ def test_a_generated_client_is_typed_and_takes_a_proposal_to_its_pdf(tmp_path: P
 
 def test_the_lock_of_the_types_names_no_host() -> None:
     assert "://" not in (HERE / "typescript" / "package-lock.json").read_text()
-
-
-def succeeded(command: list[str], folder: Path) -> str:
-    """Run a command and return what it said."""
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.fail(f"{command[0]}: {(done.stdout + done.stderr)[-3000:]}")
-    return done.stdout + done.stderr

@@ -21,8 +21,8 @@ from app.platform.admission import Credentials, Principal, Role
 from app.platform.rates import CostClass, Rates
 from app.platform.web.examples import ACCELERATOR, BOOK, BOOK_CHANGE, RESNET, STUDY
 from app.settings import Settings
-from tests.jobs import do_next
-from tests.sizing.sweeping import BASE, Threads
+from tests.support.jobs import do_next
+from tests.support.sweeping import BASE, Threads
 
 ONE, TWO = "ws_one", "ws_two"
 

@@ -36,7 +36,7 @@ from app.platform.store.queries import new_id, now
 from app.platform.store.trail import TrailFilter
 from app.platform.web.auth import SESSION_COOKIE
 from app.settings import Settings
-from tests.loops import run
+from tests.conftest import run
 
 OWNER = "owner@example.com"
 ISSUER, CLIENT, SECRET = "https://provider.example", "rackline-test", "a secret of the client's"

@@ -14,8 +14,8 @@ from app.platform.identity import Visitor, new_token, token_hash
 from app.platform.sessions import start
 from app.platform.store.account_tables import Invitation
 from app.platform.store.queries import new_id, now
+from tests.conftest import run
 from tests.isolation.tenants import ONE, TWO, ClientKind, KnownBearers, tenants
-from tests.loops import run
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,10 @@ from fastapi import FastAPI
 from app.platform.admission import Principal, Role, Scope
 from app.platform.web.requirements import Right, right_of
 from app.platform.web.rights import ACCESS_RULES, RANK, allows
+from tests.conftest import run
 from tests.isolation.doors import Door, doors
 from tests.isolation.tenants import ONE, TWO, ClientKind, KnownBearers, never, tenants
 from tests.isolation.walking import OPEN
-from tests.loops import run
 
 
 def person(role: Role) -> Principal:

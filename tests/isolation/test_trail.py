@@ -19,9 +19,9 @@ from sqlalchemy.exc import DatabaseError
 from app.platform.store.database import Store
 from app.platform.store.tables import AuditEvent, EstimateRow, WorkloadSample
 from app.platform.store.trail import Actor, ForeignRow, TrailFilter, acting, criteria
+from tests.conftest import run
 from tests.isolation.tenants import ONE, TWO, ClientKind, tenants
-from tests.loops import run
-from tests.postgres import Cluster
+from tests.support.postgres import Cluster
 
 BASE = {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}}
 

@@ -12,12 +12,12 @@ from sqlmodel import Session, col, select
 
 from app.errors import NotFound
 from app.platform.store.tables import EstimateRow, ProposalRecord, SweepRecord
+from tests.conftest import run
 from tests.isolation.doors import doors
 from tests.isolation.statements import listening, unbound
 from tests.isolation.tenants import ONE, TABLES, ClientKind, Kept, filled, tenants
 from tests.isolation.walking import Walker
-from tests.loops import run
-from tests.postgres import Cluster
+from tests.support.postgres import Cluster
 
 
 async def through(app: FastAPI, *, thorough: bool = False) -> Walker:

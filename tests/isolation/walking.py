@@ -9,10 +9,10 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from tests.described import resolved
 from tests.isolation.doors import FORMS, METHODS, Door, doors, examples, references
 from tests.isolation.statements import listening
 from tests.isolation.tenants import ONE, TWO, ClientKind, Kept, compact, filled, never, rows_by_table
+from tests.support.described import resolved
 
 OPEN = (
     "/healthz", "/readyz", "/metrics",

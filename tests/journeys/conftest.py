@@ -8,7 +8,8 @@ import pytest
 
 from app.main import create_app
 from app.settings import Settings
-from tests.loops import run
+from tests.conftest import run
+from tests.support.windows import Seat
 
 Ask = Callable[..., httpx.Response]
 
@@ -52,3 +53,15 @@ def get(ask: Ask) -> Callable[..., Any]:
         return answered.json()
 
     return read
+
+
+TEAMS = [{"team": f"team {at}", "devices": size} for at, size in enumerate((16, 16, 8, 4, 16), 1)]
+
+
+POD = {"system": "bow-pod64", "isolation": "strict", "orchestrator": "backend.ai", "requests": TEAMS}
+
+
+@pytest.fixture(params=["window", "korean_window"])
+def seat(request: pytest.FixtureRequest) -> Seat:
+    found: Seat = request.getfixturevalue(request.param)
+    return found

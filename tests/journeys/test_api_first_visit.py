@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.profiles.graphs import resnet50
-from tests.sizing.test_systems import LLAMA_7B
+from tests.support.graphs import resnet50
+from tests.support.views import LLAMA_7B
 
 Call = Callable[..., Any]
 SYSTEMS = ("dgx-a100-640gb", "ipu-pod16", "bow-pod16")
@@ -72,15 +72,3 @@ def test_a_config_is_the_same_as_the_model_it_describes(post: Call) -> None:
         for model in ({"config": LLAMA_7B}, {"profile_id": kept["id"]})
     ]
     assert times[0] == times[1]
-
-
-def test_what_does_not_fit_is_an_answer(post: Call) -> None:
-    found = post(
-        "/estimates",
-        {"model": {"preset": "gpt3-175b"}, "workload": {"tokens": 300e9}, "system": {"id": "bow-2000"}},
-    )
-    assert found["fits"] is False
-    assert found["time_to_train"] is found["cost"] is found["breakdown"] is None
-    assert found["memory"]["per_device"]["value"] > found["memory"]["capacity"]["value"]
-    (said,) = (entry for entry in found["warnings"] if entry["code"] == "does_not_fit")
-    assert "would be enough" in said["message"]

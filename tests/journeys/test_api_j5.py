@@ -6,11 +6,10 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.journeys.conftest import POD, TEAMS
+
 Call = Callable[..., Any]
 Ask = Callable[..., httpx.Response]
-
-TEAMS = [{"team": f"team {at}", "devices": size} for at, size in enumerate((16, 16, 8, 4, 16), 1)]
-POD = {"system": "bow-pod64", "isolation": "strict", "orchestrator": "backend.ai", "requests": TEAMS}
 
 
 def test_the_pod_is_what_its_sources_say(get: Call) -> None:

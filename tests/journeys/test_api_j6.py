@@ -8,13 +8,8 @@ from typing import Any
 
 import pypdf
 
-from .conftest import Ask
-
-PUBLISHED = [
-    {"label": "1 × DGX A100", "hours": 69.5, "kind": "vendor", "system": "dgx-a100-320gb"},
-    {"label": "3 × DGX A100", "kind": "linear", "scaled_from": "1 × DGX A100", "factor": 3},
-    {"label": "1 × IPU-POD64", "hours": 13.2, "kind": "vendor", "system": "ipu-pod64"},
-]
+from tests.journeys.conftest import Ask
+from tests.support.views import PUBLISHED
 
 
 def test_sales_tooling_freezes_a_korean_proposal(

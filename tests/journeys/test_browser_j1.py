@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import expect
 
 from app.platform.wording.voice import Voice, voice
-from tests.reports.renderings import squeezed, text_of
-from tests.windows import Seat
+from tests.support.renderings import squeezed, text_of
+from tests.support.windows import Seat
 
 pytestmark = pytest.mark.browser
 
@@ -24,12 +24,6 @@ CONFIG = {
     "n_positions": 1024,
     "vocab_size": 50257,
 }
-
-
-@pytest.fixture(params=["window", "korean_window"])
-def seat(request: pytest.FixtureRequest) -> Seat:
-    found: Seat = request.getfixturevalue(request.param)
-    return found
 
 
 @pytest.fixture

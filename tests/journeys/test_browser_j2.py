@@ -6,18 +6,12 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from app.platform.wording.voice import Voice, voice
-from tests.views import served_view
-from tests.windows import Seat
+from tests.support.views import served_view
+from tests.support.windows import Seat
 
 pytestmark = pytest.mark.browser
 
 BILL = "cloud bill per month"
-
-
-@pytest.fixture(params=["window", "korean_window"])
-def seat(request: pytest.FixtureRequest) -> Seat:
-    found: Seat = request.getfixturevalue(request.param)
-    return found
 
 
 def spoken(page: Page) -> Voice:

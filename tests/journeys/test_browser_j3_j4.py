@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from app.platform.wording.voice import Voice, voice
-from tests.windows import Seat
+from tests.support.windows import Seat
 
 pytestmark = pytest.mark.browser
 
@@ -18,12 +18,6 @@ PUBLISHED = [
     {"label": "3 × DGX A100", "kind": "linear", "scaled_from": "1 × DGX A100", "factor": 3},
     {"label": "1 × IPU-POD64", "hours": 13.2, "kind": "vendor", "system": "ipu-pod64"},
 ]
-
-
-@pytest.fixture(params=["window", "korean_window"])
-def seat(request: pytest.FixtureRequest) -> Seat:
-    found: Seat = request.getfixturevalue(request.param)
-    return found
 
 
 @pytest.fixture

@@ -5,15 +5,9 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from tests.windows import Seat
+from tests.support.windows import Seat
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(params=["window", "korean_window"])
-def seat(request: pytest.FixtureRequest) -> Seat:
-    found: Seat = request.getfixturevalue(request.param)
-    return found
 
 
 def test_a_reseller_looks_behind_the_claim(seat: Seat) -> None:

@@ -6,15 +6,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from app.platform.wording.voice import Voice, voice
-from tests.windows import Seat
+from tests.support.windows import Seat
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(params=["window", "korean_window"])
-def seat(request: pytest.FixtureRequest) -> Seat:
-    found: Seat = request.getfixturevalue(request.param)
-    return found
 
 
 def fill(page: Page, spoken: Voice, sizes: list[int]) -> None:

@@ -10,8 +10,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from app.platform.wording.voice import Voice, voice
-from tests.journeys.test_api_j6 import PUBLISHED
-from tests.windows import Seat
+from tests.support.views import PUBLISHED
+from tests.support.windows import Seat
 
 pytestmark = pytest.mark.browser
 

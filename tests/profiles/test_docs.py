@@ -1,14 +1,14 @@
 """docs/uploads.md says what the code accepts."""
 
 import re
-from pathlib import Path
 
 from app.profiles.config import MODEL_TYPES
 from app.profiles.layer_table import KINDS, POINTWISE
 from app.profiles.readers.models import read_profile
 from app.profiles.sample_lengths import LENGTH_COLUMNS, LIST_COLUMNS, TEXT_COLUMNS
+from tests.conftest import ROOT
 
-TEXT = (Path(__file__).parents[2] / "docs" / "uploads.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "uploads.md").read_text(encoding="utf-8")
 
 
 def test_every_column_and_word_is_documented() -> None:

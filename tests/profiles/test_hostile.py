@@ -12,9 +12,8 @@ from app.errors import AppError, TooLarge, Unprocessable
 from app.profiles.layer_table import KINDS
 from app.profiles.readers.models import MOST_TEXT_BYTES, read_profile
 from app.profiles.samples import read_sample
-from tests.profiles.graphs import encoder, resnet50
-from tests.profiles.test_config import CONFIGS
-from tests.profiles.test_layer_table import FVCORE, TABLE, TORCHINFO
+from tests.profiles.conftest import CONFIGS, FVCORE, TABLE, TORCHINFO
+from tests.support.graphs import encoder, resnet50
 
 RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
 APART = settings(RELAXED, max_examples=25)

@@ -201,7 +201,7 @@ AWS = {"publicationDate": "2026-10-01T00:00:00Z",
            "unit": "Hrs", "pricePerUnit": {"USD": "98.32"}}}}}}}}  # fmt: skip
 GCP = {"skus": [{"description": "A3 core", "pricingInfo": [{"pricingExpression": {
     "usageUnit": "h",
-    "tieredRates": [{"unitPrice": {"currencyCode": "USD", "units": "2", "nanos": 500_000_000}}]}}]}]}  # fmt: skip
+    "tieredRates": [{"unitPrice": {"currencyCode": "USD", "units": "2", "nanos": 5e8}}]}}]}]}  # fmt: skip
 INFRACOST = {"currency": "USD", "totalMonthlyCost": "1", "projects": [{"breakdown": {"resources": [
     {"name": "aws_instance.gpu",
      "costComponents": [{"name": "Instance", "unit": "hours", "price": "98.32"}]}]}}]}  # fmt: skip

@@ -9,45 +9,7 @@ from app.errors import BadInput, Unprocessable
 from app.profiles.layer_table import layers_profile
 from app.profiles.model import ModelProfile
 from app.profiles.readers.models import read_profile
-
-TABLE = """\
-name,kind,count,channels_in,channels_out,height,kernel,stride,norm,activation,inner,columns,elements
-stem,conv,1,3,64,224,7,2,batch_norm,relu,,,
-,depthwise,2,64,,112,3,,,,,,
-
-classes,gemm,1,,,,,,,,2048,1000,
-,norm,1,,,,,,,,,,1000
-"""
-
-TORCHINFO = """==========================================================================================
-Layer (type:depth-idx)                   Output Shape              Param #
-==========================================================================================
-Net                                      [1, 10]                   --
-├─Conv2d: 1-1                            [1, 64, 112, 112]         9,408
-├─BatchNorm2d: 1-2                       [1, 64, 112, 112]         128
-├─ReLU: 1-3                              [1, 64, 112, 112]         --
-├─Sequential: 1-4                        [1, 64]                   --
-│    └─MaxPool2d: 2-1                    [1, 64, 56, 56]           --
-│    └─Linear: 2-2                       [1, 1000]                 2,049,000
-==========================================================================================
-Total params: 2,058,536
-Trainable params: 2,058,536
-Total mult-adds (M): 120.06
-==========================================================================================
-"""
-
-FVCORE = """| module              | #parameters or shape | #flops   |
-|:--------------------|:---------------------|:---------|
-| model               | 2.058M               | 0.122G   |
-|  conv1              |  9.408K              |  0.118G  |
-|   conv1.weight      |   (64, 3, 7, 7)      |          |
-|  bn1                |  0.128K              |  1.606M  |
-|   bn1.weight        |   (64,)              |          |
-|   bn1.bias          |   (64,)              |          |
-|  fc                 |  2.049M              |  2.048M  |
-|   fc.weight         |   (1000, 2048)       |          |
-|   fc.bias           |   (1000,)            |          |
-"""
+from tests.profiles.conftest import FVCORE, TABLE, TORCHINFO
 
 
 def test_a_table_in_csv() -> None:

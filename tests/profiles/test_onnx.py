@@ -13,7 +13,7 @@ from app.profiles.bodies import OperatorBody
 from app.profiles.model import ModelProfile
 from app.profiles.onnx_graph import read_onnx
 from app.profiles.presets import preset
-from tests.profiles.graphs import Builder, encoder, image, resnet50
+from tests.support.graphs import Builder, encoder, image, resnet50
 
 
 @pytest.mark.parametrize("batch", ["batch", 1, 8])

@@ -9,7 +9,7 @@ from app.profiles import onnx_file, sandbox
 from app.profiles.onnx_file import answer_of, read_onnx_file, refusal_from_json
 from app.profiles.onnx_graph import read_onnx
 from app.profiles.sandbox import read_in_subprocess
-from tests.profiles.graphs import encoder, resnet50
+from tests.support.graphs import encoder, resnet50
 
 
 @pytest.mark.parametrize("graph", [encoder(), resnet50()])

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from app.catalog.software import load_software
 from app.engine.operators.table import Kind, OperatorTable, Pointwise
 from app.profiles.architectures.recommendation import CRITEO
 from app.profiles.architectures.sequences import GROUPS, WORDS, rare_shares
 from app.profiles.presets import preset
-from tests.engine.gpu.records import software
+from tests.conftest import DATA
 
 
 def table(name: str, seq_len: int | None = None) -> OperatorTable:
@@ -57,7 +58,7 @@ def test_no_more_rows_travel_than_the_large_tables_have() -> None:
     """HugeCTR's hybrid embedding copies small tables: 8 of Criteo's 26 are left to exchange."""
     large = sum(entries > 40_000 for entries in CRITEO)
     assert large == 8
-    assert 0 < software("hugectr").row_exchange < large / len(CRITEO)
+    assert 0 < load_software(DATA).profile("hugectr").gpu().row_exchange < large / len(CRITEO)
 
 
 def test_collaborative_filtering_keeps_its_tables_on_every_device() -> None:

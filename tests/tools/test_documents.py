@@ -10,8 +10,7 @@ from app.errors import AppError
 from app.main import create_app
 from app.platform.web.problems import MEANINGS
 from app.settings import VARIABLES, Settings
-from tests.loops import run
-from tests.sizing.asking import sizing_context
+from tests.conftest import run, sizing_context
 from tools.api_reference import failures, shortened, warnings, with_answers
 from tools.command_line import EXAMPLE, with_printed
 from tools.documents import API, COMMANDS, ROOT, SETTINGS

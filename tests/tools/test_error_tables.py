@@ -10,7 +10,7 @@ from app.estimating.context import SizingContext
 from app.estimating.nearest import NAMED, PRESUMED, family_error, load_family_errors
 from app.estimating.validation.run import read_rows, summary, validate
 from app.features.accuracy.predictions import read_predictions
-from tests.sizing.asking import DATA, sizing_context
+from tests.conftest import DATA, sizing_context
 from tools.error_tables import errors_table, left_out_table
 from tools.evidence import in_headline, with_default_software
 
@@ -27,7 +27,7 @@ def errors(
     """Errors as they are written, of the rows of two families."""
     rows = read_rows((DATA / "validation" / "measured.csv").read_text(encoding="utf-8"))
     rows = [row for row in rows if in_headline(row) and row["family"] in ("dlrm", "resnext101")]
-    usual = with_default_software(context, (row["family"] for row in rows))
+    usual = with_default_software(context)
     path = tmp_path_factory.mktemp("errors") / "errors.csv"
     path.write_text(
         errors_table({NAMED: (validate(rows, context),), PRESUMED: (validate(rows, usual),)}),
@@ -77,7 +77,7 @@ def test_the_default_that_is_named_has_the_error_of_the_default(
 def test_ranges_of_presumed_software_hold_as_often_as_they_should(context: SizingContext) -> None:
     rows = read_rows((DATA / "validation" / "measured.csv").read_text(encoding="utf-8"))
     rows = [row for row in rows if in_headline(row) and row["family"] not in ("gpt", "bert", "resnet50")]
-    report = validate(rows, with_default_software(context, (row["family"] for row in rows)))
+    report = validate(rows, with_default_software(context))
     found = summary("", [row for row in report.rows if row.metric != "time_to_train_min"])
     assert found.coverage is not None and found.coverage >= 0.8
 

@@ -12,7 +12,7 @@ from app.catalog.software import FigureRange, ProfileFigure, SoftwareCatalog, So
 from app.engine.records import Floats
 from app.estimating.validation.run import group_weights, read_rows
 from app.features.accuracy.fitted import fitted_figures
-from tests.sizing.asking import DATA, sizing_context
+from tests.conftest import DATA, sizing_context
 from tools.evidence import counts_of, in_headline
 from tools.fitting.least_squares import (
     Miss,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.sizing.asking import DATA, sizing_context
+from tests.conftest import DATA, sizing_context
 from tools.documents import NETWORKS
 from tools.network_choice import ACCUMULATIONS, CASES, MACHINES, network_tables
 

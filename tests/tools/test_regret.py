@@ -1,7 +1,6 @@
 """Regret: which plan is picked among measured ones, and what that costs."""
 
 import math
-from pathlib import Path
 
 import pytest
 
@@ -10,9 +9,8 @@ from app.estimating.validation.cases import ANSWER_COLUMNS
 from app.estimating.validation.run import read_rows
 from app.features.accuracy.agreement import counted
 from app.features.accuracy.predictions import IN_SAMPLE, Pattern, Prediction, load_patterns, read_predictions
+from tests.conftest import DATA
 from tools.regret import KINDS, SETTING, PlanSet, pairs_of_plans, plan_sets, regret_section
-
-DATA = Path(__file__).parents[2] / "data"
 
 USUAL = (Pattern({}, {"deviation": "0.02"}),)
 

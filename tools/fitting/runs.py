@@ -97,7 +97,7 @@ def run_of(row: Mapping[str, str], context: SizingContext) -> FitRun | None:
         case = read_case(without_answers(row), context.rules)
         if case.profile is None:
             return None
-        profile = context.software.profile(case.profile)
+        profile = replace(context.software.profile(case.profile), presumed=case.presumed)
         scenario, _, plans = build(case, context, profile)
     except (UnsupportedCase, AppError):
         return None

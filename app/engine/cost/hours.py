@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,16 +77,49 @@ def facility_power(equipment_power: FloatLike, power_usage_effectiveness: FloatL
     return np.asarray(equipment_power * effectiveness)
 
 
+def site_power(
+    machine_power: FloatLike, other_power: FloatLike, power_usage_effectiveness: FloatLike
+) -> Floats:
+    r"""Power that a site draws for a system: machines, what stands beside them, cooling.
+
+    .. math:: P_{site} = (P_{machines} + P_{other})\, \text{PUE}
+
+    Parameters
+    ----------
+    machine_power : FloatLike
+        Machines and hosts, while they train or idle; an array for samples. [W]
+    other_power : FloatLike
+        Switches, storage and servers to log in and manage, which draw the same at any load. [W]
+    power_usage_effectiveness : FloatLike
+        Energy of the facility over that of its equipment, 1 or more. [-]
+
+    Returns
+    -------
+    power : Floats
+        At the meter, which a limit on power is held against. [W]
+
+    References
+    ----------
+    .. [1] L. A. Barroso, U. Hölzle, P. Ranganathan, "The datacenter as a computer," 3rd ed.,
+       Morgan & Claypool, 2018, chapter 5 (energy and power efficiency).
+
+    Examples
+    --------
+    Eight machines at 8 kW with 6 kW of switches and servers, at a PUE of 1.3:
+
+    >>> round(float(site_power(64_000.0, 6_000.0, 1.3)))
+    91000
+    """
+    return facility_power(np.asarray(machine_power, dtype=float) + other_power, power_usage_effectiveness)
+
+
 def run_energy(power: FloatLike, seconds: FloatLike) -> Floats:
     """Return the energy of a run at a constant mean power [J]."""
     return np.asarray(np.asarray(power, dtype=float) * seconds)
 
 
 def electricity_cost(energy: FloatLike, electricity_price: FloatLike) -> Floats:
-    """Return the cost [currency] of energy at the meter [J] at a flat price [currency/J].
-
-    Demand charges are spread over that price.
-    """
+    """Return the cost [currency] of energy at the meter [J] at a flat price [currency/J]."""
     return np.asarray(np.asarray(energy, dtype=float) * electricity_price)
 
 
@@ -208,23 +242,25 @@ class OwnedSystem:
     """What the hourly price of a bought system depends on. Fields may be arrays."""
 
     equipment: Mapping[str, FloatLike]
-    """Price by line: machines, hosts, fabric, storage. [currency]"""
-    install_share: FloatLike
-    """Freight and installation over the price of the equipment. [-]"""
-    spares_share: FloatLike
-    """Spare parts over the price of the equipment. [-]"""
+    """Price by line of what can be sold again: machines, hosts, fabric, storage, spares. [currency]"""
+    services: Mapping[str, FloatLike]
+    """Price by line of what is bought once and never sold: installation, licences. [currency]"""
     residual_share: FloatLike
-    """Resale over purchase price of equipment and spares when the lifetime ends. [-]"""
+    """Resale over purchase price of the equipment when the lifetime ends. [-]"""
     discount_rate: FloatLike
     """Interest on capital. [1/year]"""
     lifetime: FloatLike
     """How long the system serves. [year]"""
-    yearly_shares: Mapping[str, FloatLike]
-    """What is paid every year over the price of the equipment, by line: support. [1/year]"""
+    yearly: Mapping[str, FloatLike]
+    """What is paid every year, by line: support. [currency/year]"""
     power: FloatLike
     """Mean draw of the facility for the system over the whole year, idle hours included. [W]"""
     electricity_price: FloatLike
     """[currency/J]"""
+    demand_power: FloatLike
+    """Highest draw at the meter, which a tariff may charge apart. [W]"""
+    demand_price: FloatLike
+    """[currency/(W s)]"""
     reserved_power: FloatLike
     """Power that is provisioned in the racks, by which space is let. [W]"""
     space_price: FloatLike
@@ -240,10 +276,10 @@ class OwnedSystem:
 def owned_hourly_cost(system: OwnedSystem) -> dict[str, Floats]:
     r"""Cost of one useful hour of a bought system, by line.
 
-    .. math:: c = \frac{\sum a + P \sum s + \text{power} + \text{space} + \text{staff}}{h\, u}
+    .. math:: c = \frac{\sum a + \sum y + \text{power} + \text{space} + \text{staff}}{h\, u}
 
-    with :math:`h` hours in a year, the utilisation :math:`u`, and the shares :math:`s` of the price
-    :math:`P` of the equipment that are paid every year.
+    with :math:`h` hours in a year, the utilisation :math:`u`, the charges :math:`a` of what is bought
+    and the amounts :math:`y` that are paid every year.
 
     Parameters
     ----------
@@ -253,12 +289,12 @@ def owned_hourly_cost(system: OwnedSystem) -> dict[str, Floats]:
     Returns
     -------
     lines : dict of str to Floats
-        The lines of ``equipment``, install, spares, the yearly shares, power, space and staff; their
-        sum is the hour. [currency/h]
+        The lines of ``equipment``, ``services`` and ``yearly``, power, space and staff; their sum is
+        the hour. [currency/h]
 
     Notes
     -----
-    A line left out of the basis is a price, share or rate of zero, or dropped from the answer.
+    A line left out of the basis is a price or rate of zero, or dropped from the answer.
 
     References
     ----------
@@ -270,25 +306,65 @@ def owned_hourly_cost(system: OwnedSystem) -> dict[str, Floats]:
     8,766 of equipment written off in a year, in use half of the time:
 
     >>> lines = owned_hourly_cost(OwnedSystem(
-    ...     equipment={"machines": 8766.0}, install_share=0.5, spares_share=0.0, residual_share=0.0,
-    ...     discount_rate=0.0, lifetime=1.0, yearly_shares={}, power=0.0, electricity_price=0.0,
-    ...     reserved_power=0.0, space_price=0.0, staff=0.0, staff_pay=0.0, utilisation=0.5))
+    ...     equipment={"machines": 8766.0}, services={"install": 4383.0}, residual_share=0.0,
+    ...     discount_rate=0.0, lifetime=1.0, yearly={}, power=0.0, electricity_price=0.0,
+    ...     demand_power=0.0, demand_price=0.0, reserved_power=0.0, space_price=0.0, staff=0.0,
+    ...     staff_pay=0.0, utilisation=0.5))
     >>> float(lines["machines"]), float(lines["install"]), float(hourly_cost(lines))
     (2.0, 1.0, 3.0)
     """
     hours = _useful_share(system.utilisation) * HOURS_PER_YEAR
     residual, rate, years = system.residual_share, system.discount_rate, system.lifetime
-    price = hourly_cost(system.equipment)
     yearly = {name: capital_charge(line, residual, rate, years) for name, line in system.equipment.items()}
     yearly |= {
-        "install": capital_charge(price * system.install_share, 0.0, rate, years),
-        "spares": capital_charge(price * system.spares_share, residual, rate, years),
-        **{name: np.asarray(price * share) for name, share in system.yearly_shares.items()},
-        "power": electricity_cost(run_energy(system.power, YEAR), system.electricity_price),
+        **{name: capital_charge(line, 0.0, rate, years) for name, line in system.services.items()},
+        **{name: np.asarray(line) for name, line in system.yearly.items()},
+        "power": electricity_cost(run_energy(system.power, YEAR), system.electricity_price)
+        + np.asarray(system.demand_power, dtype=float) * YEAR * system.demand_price,
         "space": np.asarray(np.asarray(system.reserved_power, dtype=float) * YEAR * system.space_price),
         "staff": np.asarray(np.asarray(system.staff, dtype=float) * system.staff_pay),
     }
     return {name: np.asarray(amount / hours) for name, amount in yearly.items()}
+
+
+def support_cost(monthly_bill: FloatLike, bands: Sequence[tuple[float, float]], least: float) -> Floats:
+    r"""Monthly price of a support plan: falling shares of the bill, band by band.
+
+    .. math:: s = \max\left(s_0, \sum_i r_i \max(\min(B, b_{i+1}) - b_i, 0)\right)
+
+    Parameters
+    ----------
+    monthly_bill : FloatLike
+        What is paid to the cloud without support, :math:`B`. [currency/month]
+    bands : sequence of tuple of float
+        Amount from which a share holds, rising, :math:`b_i`, and the share, :math:`r_i`. [currency/month, -]
+    least : float
+        Least price of the plan, :math:`s_0`. [currency/month]
+
+    Returns
+    -------
+    price : Floats
+        0 where nothing is rented. [currency/month]
+
+    References
+    ----------
+    .. [1] Amazon Web Services, "AWS Support plan pricing" (Business and Enterprise plans).
+
+    Examples
+    --------
+    Enterprise support for a bill of two million a month, and its least price:
+
+    >>> bands = [(0.0, 0.1), (150_000.0, 0.07), (500_000.0, 0.05), (1_000_000.0, 0.03)]
+    >>> [float(support_cost(bill, bands, 15_000.0)) for bill in (2_000_000.0, 40_000.0)]
+    [94500.0, 15000.0]
+    """
+    bill = np.asarray(monthly_bill, dtype=float)
+    ends = [start for start, _ in bands[1:]] + [math.inf]
+    price = sum(
+        share * np.clip(np.minimum(bill, end) - start, 0.0, None)
+        for (start, share), end in zip(bands, ends, strict=True)
+    )
+    return np.where(bill > 0, np.maximum(price, least), 0.0)
 
 
 def rented_hourly_cost(

@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from app.engine.operators.transformer import Stack, TransformerShape
 from app.errors import CatalogError, Message
 from app.estimating.chips import IPU_SERIES
+from app.estimating.validation.texts import compute_adapters, plain, squashed, system_key
 from app.profiles.bodies import TransformerBody
 from app.profiles.model import ModelProfile, ScoredTokens
 from app.profiles.presets import presets
@@ -34,22 +36,49 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
+class Network:
+    """The network between the machines of a measured run."""
+
+    fabric: str
+    ports: int
+    """0 where the text counts none."""
+    efficiency: float
+    named: bool
+    """Whether the text names the fabric."""
+
+
+@dataclass(frozen=True, slots=True)
 class Rules:
     systems: Mapping[str, Mapping[str, str]]
+    """By :func:`~app.estimating.validation.texts.system_key`."""
     networks: tuple[Rule, ...]
     software: tuple[Rule, ...]
     completion: tuple[Rule, ...]
     models: tuple[Rule, ...]
+    usual: Callable[[str, str], str | None] = lambda family, chip: None
+    """Software profile of a family of models on a chip where no text names one, as in estimates."""
 
-    def network(self, facts: Mapping[str, str]) -> Mapping[str, str] | None:
-        """Return fabric, ports and efficiency of the first rule that matches."""
-        return next((rule.result for rule in self.networks if rule.matches(facts)), None)
+    def system(self, text: str) -> Mapping[str, str] | None:
+        return self.systems.get(system_key(text))
+
+    def network(self, text: str, chip: str, devices_per_node: int) -> Network | None:
+        """Return the network that a text names, corrected by the first rule that matches."""
+        facts = {"interconnect": text, "chip": chip}
+        rule = next((rule.result for rule in self.networks if rule.matches(facts)), None)
+        adapters = compute_adapters(text, devices_per_node)
+        if rule is not None:
+            if not rule["fabric"]:
+                return None
+            ports = int(rule["ports"] or (adapters.ports if adapters else 0))
+            return Network(rule["fabric"], ports, float(rule["efficiency"]), rule["named"] == "yes")
+        return None if adapters is None else Network(adapters.fabric, adapters.ports, 1.0, adapters.named)
 
     def profile(self, facts: Mapping[str, str]) -> str | None:
         return next((rule.result["profile"] for rule in self.software if rule.matches(facts)), None)
 
     def model(self, facts: Mapping[str, str]) -> Mapping[str, str]:
         """Return the preset of the first rule that matches, or the reason why a model has no operators."""
+        facts = {**facts, "model": squashed(facts["model"])}
         return next((rule.result for rule in self.models if rule.matches(facts)), {})
 
     def completed(self, facts: Mapping[str, str]) -> dict[str, str]:
@@ -71,10 +100,23 @@ WHOLE = frozenset({"family", "chip", "seq_len", "micro_batch", "global_batch"})
 """Facts that a pattern must match in full."""
 
 
+def all_of(text: str) -> str:
+    """Return the pattern of a cell whose parts, joined by `` & ``, must all be found, or not after ``!``.
+
+    >>> pattern = re.compile(all_of("TF 1 & SDK 3 & !PopART"))
+    >>> [bool(pattern.search(text)) for text in ("SDK 3.0, TF 1.15", "TF 1.15", "TF 1 PopART SDK 3")]
+    [True, False, False]
+    """
+    if " & " not in text and not text.startswith("!"):
+        return text
+    parts = (f"(?!.*(?:{part[1:]}))" if part[0] == "!" else f"(?=.*(?:{part}))" for part in text.split(" & "))
+    return "^" + "".join(parts)
+
+
 def rule_of(row: Mapping[str, str], keys: Collection[str] = KEYS, whole: Collection[str] = WHOLE) -> Rule:
     """Return a row as a rule; columns that are not keys are its result."""
     patterns = {
-        name: re.compile(f"^(?:{row[name]})$" if name in whole else row[name], re.IGNORECASE)
+        name: re.compile(f"^(?:{row[name]})$" if name in whole else all_of(row[name]), re.IGNORECASE)
         for name in keys
         if row.get(name)
     }
@@ -95,7 +137,7 @@ def load_rules(directory: Path) -> Rules:
         return tuple(map(rule_of, read_table(directory / name)))
 
     return Rules(
-        systems={row["measured"]: row for row in read_table(directory / "systems.csv")},
+        systems={system_key(row["measured"]): row for row in read_table(directory / "systems.csv")},
         networks=rules("networks.csv"),
         software=rules("software.csv"),
         completion=rules("completion.csv"),
@@ -120,7 +162,7 @@ EVALUATION_INCLUDED = re.compile(r"INCLUDES evaluation", re.IGNORECASE)
 DEGREES = {
     "context": re.compile(r"\b(?:context-parallel|CP) (\d+)"),
     "expert": re.compile(r"\bEP (\d+)"),
-    "interleave": re.compile(r"\b(?:virtual stages|VP) (\d+)"),
+    "interleave": re.compile(r"\b(?:virtual stages|VPP?|interleave) (\d+)"),
 }
 """Degrees of a layout that are stated in the notes, as they have no column."""
 
@@ -184,8 +226,13 @@ def whole(row: Mapping[str, str], column: str) -> int | None:
     return int(value) if value is not None and value >= 1 else None
 
 
-FORMATS = re.compile(r"mxfp8|nvfp4|fp8|(?:fp)?(?:16\.(?:16|32)|32\.32)|tf32|fp32|bf16|fp16", re.IGNORECASE)
+FORMATS = re.compile(
+    r"mx ?fp ?8|(?:nv|mx)?[ _]?fp ?4|fp ?8|float ?8|e4m3|int ?8|(?:fp)?(?:16\.(?:16|32)|32\.32)"
+    r"|tf ?32|fp ?32|float ?32|b(?:fp?|float)[ _-]?16|fp ?16|float ?16|half",
+    re.IGNORECASE,
+)
 """Number formats in the text of a row; the first is that of the products."""
+FORMAT_NAMES = (("mxfp8", "mxfp8"), ("mxfp4", "mxfp4"), ("p4", "nvfp4"), ("8", "fp8"), ("tf32", "tf32"))
 
 
 def precision_of(text: str) -> str:
@@ -193,24 +240,69 @@ def precision_of(text: str) -> str:
 
     >>> [precision_of(text) for text in ("fp8+bf16", "bf16 (fp32 grad accum)", "FP16.16", "32.32")]
     ['fp8', 'bf16', 'fp16.16', 'fp32']
+    >>> [precision_of(text) for text in ("MX-FP4", "bfloat16", "int8+bf16 (AQT)", "mixed")]
+    ['mxfp4', 'bf16', 'int8', 'fp16']
     """
-    match = FORMATS.search(text)
+    match = FORMATS.search(re.sub(r"(?<=[a-z])[-_ ](?=fp|\d)", "", text.lower()))
     if match is None:
         return "fp16"
-    name = match.group().lower()
-    if "32." in name:
-        return "fp32"
-    return "fp16.16" if "16." in name else name
+    name = re.sub(r"[ _-]", "", match.group())
+    if "16." in name or "32." in name:
+        return "fp32" if "32." in name else "fp16.16"
+    if name.startswith(("int", "b")):
+        return "int8" if name.startswith("int") else "bf16"
+    known = next((known for part, known in FORMAT_NAMES if part in name), None)
+    return known or ("fp32" if "32" in name else "fp16")
 
 
-SHARDING = (("3", 3.0), ("FSDP", 3.0), ("HSDP", 3.0), ("2", 2.0), ("1", 1.0))
+SHARDING = (
+    (r"(?:grad_op|grad op|stage[ _-]?2|zero[ _-]?2)|^\W*2\b", 2.0),
+    (r"fsdp|hsdp|full_shard|full shard|fully|stage[ _-]?3|zero[ _-]?(?:3|\+\+|inf)|^\W*3\b", 3.0),
+    (r"stage[ _-]?1|zero[ _-]?1|distributed (?:optimizer|adam)|optimizer states?\b|^\W*1\b", 1.0),
+)
+"""States that are sharded over copies, by the text of a row."""
 RECOMPUTE = (
-    ("none", 0.0), ("full", 2.0), ("selective", 1.0), ("yes", 2.0), ("minimal", 1.0), ("qkv_proj", 1.75),
+    (r"\b(?:no|none|off|false|without)\b|^0$", 0.0), (r"qkv_proj", 1.75),
+    (r"selective|minimal|core[ _-]?att|attention only", 1.0),
+    (r"full|yes|true|on\b|all|checkpoint|every layer|uniform|block|^1$", 2.0),
 )  # fmt: skip
-"""Recompute mode by how a text begins. MaxText keeps all products under ``minimal``, and under
-``qkv_proj`` a quarter of a layer's."""
-INSIDE_NODE = re.compile(r"within|HSDP|inside the VM")
+"""Recompute mode by its text. MaxText keeps all products under ``minimal``, and under ``qkv_proj`` a
+quarter of a layer's."""
+INSIDE_NODE = re.compile(r"within|HSDP|hybrid.?shard|inside the VM", re.IGNORECASE)
 """Texts of states that are sharded over the devices of one machine alone."""
+OFFLOAD_COLUMNS = ("zero", "recompute", "software", "precision", "model_name", "notes")
+OFFLOAD = re.compile(
+    r"(?<!no )(?<!without )(?<!activation )(?:optimi[sz]er|cpu|host|zero[ _-]*[1-3]?)[ _,+-]*off-?load"
+    r"|off-?load(?:ed|ing)? (?:the |of )*optimi[sz]er|zero-?infinity",
+    re.IGNORECASE,
+)
+"""Optimizers that the host updates, in whatever column a row says it."""
+
+
+def first_unit(text: str) -> str:
+    """Return the unit that a cell names, ``token`` or ``sample``; empty where it names none.
+
+    >>> first_unit("300B tokens"), first_unit("3.1M sequences"), first_unit("3e11")
+    ('token', 'sample', '')
+    """
+    if re.search("tok", text, re.IGNORECASE):
+        return "token"
+    return "sample" if re.search("sample|sequence|image|seq", text, re.IGNORECASE) else ""
+
+
+def first_match(text: str, table: Iterable[tuple[str, float]]) -> float | None:
+    return next((value for pattern, value in table if re.search(pattern, text, re.IGNORECASE)), None)
+
+
+def sharding_of(zero: str, software: str) -> float:
+    """Return the ZeRO stage that a row states, else the one its software is named for.
+
+    >>> [sharding_of(text, "") for text in ("3 (FSDP 128)", "ZeRO-2", "SHARD_GRAD_OP", "distributed Adam")]
+    [3.0, 2.0, 2.0, 1.0]
+    >>> sharding_of("", "PyTorch FSDP"), sharding_of("0", "FSDP"), sharding_of("", "DeepSpeed ZeRO-3")
+    (3.0, 0.0, 3.0)
+    """
+    return first_match(zero or re.sub(r"^\W*\d", "", software), SHARDING) or 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +349,8 @@ class MeasurementCase:
     completed: Mapping[str, str]
     profile: str | None
     """Software profile of the run, if known."""
+    presumed: bool
+    """True where no rule knows the software, so that the profile is the usual one."""
     preset: str | None
     """Model preset of the run, if known."""
     refused: str = ""
@@ -287,7 +381,7 @@ def _degrees(notes: str) -> dict[str, Any]:
 def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
     """Return the case of a row of measured.csv; raise Unsupported where it cannot be built."""
     measured = row.get("system", "").strip()
-    system = rules.systems.get(measured)
+    system = rules.system(measured)
     if system is None:
         raise UnsupportedCase("there is no system {system}", system=measured or "(blank)")
     precision = precision_of(row.get("precision", ""))
@@ -296,7 +390,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
     if ipu:
         precision = "fp32" if precision in ("fp32", "tf32") else "fp16.16"
     facts = {
-        "software": row.get("software", ""),
+        "software": plain(row.get("software", "")),
         "family": row.get("family", ""),
         "chip": system["chip"],
         "model": row.get("model_name", ""),
@@ -311,6 +405,10 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
     cores = int(completed.get("cores", 1))
     stages = whole(row, "pp") or int(completed.get("pipeline", 1))
     completed = for_stages(completed, stages)
+    if unit := first_unit(row.get("samples_or_tokens_total", "")):
+        completed["total_unit"] = unit
+    if not ipu and OFFLOAD.search(" | ".join(row.get(name, "") for name in OFFLOAD_COLUMNS)):
+        completed.setdefault("offload", "1")
     sharding_text = row.get("zero", "") or completed.get("zero", "")
     devices = whole(row, "accelerators") or int(completed.get("accelerators", 0))
     if not devices:
@@ -333,6 +431,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
         "micro_batch": "" if micro_batch is None else f"{micro_batch:g}",
     }
     known_model = rules.model(of_model)
+    named = rules.profile(facts)
     layout_stated = bool({"tensor", "pipeline"} & set(completed) or whole(row, "tp") or whole(row, "pp"))
     copies_stated = bool(whole(row, "dp"))
     return MeasurementCase(
@@ -361,25 +460,31 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
         laid_out=layout_stated or copies_stated,
         copies_alone=copies_stated and not layout_stated,
         data=data,
-        sharding=next(
-            (
-                value
-                for text, value in SHARDING
-                if text in sharding_text.split(" ")[0] or sharding_text.startswith(text)
-            ),
-            0.0,
-        ),
+        sharding=0.0 if ipu else sharding_of(sharding_text, facts["software"]),
         sharding_inside_node=bool(INSIDE_NODE.search(sharding_text)),
         **_degrees(row.get("notes", "")),
-        recompute=next((value for text, value in RECOMPUTE if recompute_text.startswith(text)), None),
-        sequence_parallel="seqpar" in recompute_text or completed.get("sequence_parallel") == "1",
+        recompute=first_match(recompute_text, RECOMPUTE),
+        sequence_parallel=bool(re.search("seqpar|sequence.?parallel", recompute_text, re.IGNORECASE))
+        or completed.get("sequence_parallel") == "1",
         total=bounded(row, "samples_or_tokens_total"),
         includes_evaluation=bool(EVALUATION_INCLUDED.search(row.get("notes", ""))),
         completed=completed,
-        profile=rules.profile(facts),
-        preset=known_model.get("preset") or None,
+        profile=named or rules.usual(facts["family"], system["chip"]),
+        presumed=named is None,
+        preset=known_model.get("preset") or preset_in(row.get("model_name", "")),
         refused=known_model.get("refused", ""),
     )
+
+
+SHORTEST_NAME = 6
+
+
+@cache
+def preset_in(name: str) -> str | None:
+    """Return the preset whose identifier a name contains, the longest of several."""
+    text = squashed(name)
+    found = [known for known in presets() if len(key := squashed(known)) >= SHORTEST_NAME and key in text]
+    return max(found, key=len, default=None)
 
 
 TRANSFORMERS = {"gpt": Stack.DECODER, "llama": Stack.DECODER, "bert": Stack.ENCODER, "vit": Stack.ENCODER}

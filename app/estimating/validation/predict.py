@@ -10,10 +10,12 @@ import numpy as np
 
 from app.catalog.entries import ChipKind
 from app.catalog.software import SoftwareProfile
+from app.engine.convergence import evaluation_time
 from app.engine.operators.adapters import ATTENTION_MODULES, MODULES, adapted
 from app.engine.operators.table import Kind, OperatorTable
 from app.engine.plans import Plans, Recompute
 from app.engine.records import FloatLike, Floats, IpuChip, Precision, Tokens
+from app.engine.runs import FORWARD_OVER_STEP
 from app.engine.search.space import divisors
 from app.errors import AppError
 from app.estimating.context import SizingContext
@@ -59,14 +61,14 @@ def build(
     model = find_model(case)
     tokens = _tokens(case, model)
     table = _operators(case, model, tokens)
-    network = context.rules.network({"interconnect": case.interconnect, "chip": case.chip})
+    network = context.rules.network(case.interconnect, case.chip, case.devices_per_node)
     hardware = context.hardware.measured(
         case.system, case.devices, case.devices_per_node, network, case.interconnect
     )
     overrides: dict[str, FloatLike] = {}
     if network is not None and profile.kind == "gpu":
         stack = float(profile.figures["network_efficiency"].value)
-        overrides["network_efficiency"] = stack * float(network["efficiency"] or 1.0)
+        overrides["network_efficiency"] = stack * network.efficiency
     overrides |= {
         figure: float(case.completed[name]) for name, figure in STATED.items() if name in case.completed
     }
@@ -77,7 +79,6 @@ def build(
         precision=Precision(case.precision),
         optimizer=case.completed.get("optimizer", "adam"),
         overrides=overrides,
-        context=case.context,
         effects=context.effects.of(case.chip, profile, case.family, context.measured.series),
         stage_layers=tuple(float(layers) for layers in case.completed.get("stage_layers", "").split()),
     )
@@ -151,10 +152,10 @@ def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) ->
         # A micro-batch counts rows; a packed row holds several samples.
         micro *= float(completed.get("packing", 1.0))
     per_device = float(completed.get("device_batch", 0.0)) or None
-    if batch is None and (micro or per_device):
+    if batch is None and (per_device or (micro and case.pipeline == 1)):
         batch = data * float(micro or per_device or 1.0)
-    if batch is None and "step_tokens" in completed and case.seq_len:
-        batch = max(data, float(completed["step_tokens"]) / case.seq_len)
+    if batch is None and "step_tokens" in completed:
+        batch = max(data, float(completed["step_tokens"]) / (case.seq_len or scenario.table.tokens))
     if batch is None:
         raise UnsupportedCase(
             "the global batch size is missing, and no rule for {software} provides it", software=case.software
@@ -169,12 +170,11 @@ def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) ->
     if micro is not None:
         micro /= case.context
     depth = scenario.table.depth
-    stated = float(case.interleave or completed.get("interleave") or 1.0)
-    interleave = stated if case.pipeline > 1 else 1.0
+    stated = case.interleave or completed.get("interleave")
+    interleave: FloatLike = 1.0
+    if case.pipeline > 1 and stated and chunks_fit(depth, case.pipeline, float(stated)):
+        interleave = float(stated)
     experts = scenario.table.active_parameters < scenario.table.parameters
-    if math.ceil(depth / (case.pipeline * interleave)) * interleave > math.ceil(depth / case.pipeline):
-        # Where layers do not divide over chunks, runs place them by hand so that no stage holds more.
-        interleave = 1.0
     recompute = case.recompute if case.recompute is not None else float(scenario.is_ipu)
     if scenario.is_ipu and recompute:
         recompute = 2.0
@@ -190,6 +190,7 @@ def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) ->
             interleave=interleave,
             recompute=recompute,
             expert=float(min(case.expert or 1, data)) if experts else 1.0,
+            context=float(case.context),
             sequence_parallel=float(case.sequence_parallel),
             sharding=case.sharding,
             sharding_ranks=min(data, float(case.devices_per_node)) if case.sharding_inside_node else data,
@@ -202,12 +203,43 @@ def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) ->
         if per_device is not None and not _fits(scenario, plans(micro)):
             # Then the batch is not the reason that it does not fit.
             micro = min(per_copy, per_device)
+    if case.pipeline > 1 and not stated and not scenario.is_ipu:
+        interleave = _fastest_interleave(scenario, plans(min(micro, per_copy)))
     chosen = plans(min(micro, per_copy))
     if case.laid_out or _fits(scenario, chosen):
         if case.recompute is None and not scenario.is_ipu and not _fits(scenario, chosen):
             return _least_recomputed(scenario, chosen)
         return chosen
     return _searched(case, scenario, context, int(batch)) or chosen
+
+
+def chunks_fit(depth: float, stages: float, chunks: float) -> bool:
+    """Return whether no stage holds more layers when they are cut into chunks.
+
+    Where layers do not divide over chunks, runs place them by hand so that no stage holds more.
+
+    >>> chunks_fit(126, 16, 4), chunks_fit(96, 8, 5)
+    (True, False)
+    """
+    return math.ceil(depth / (stages * chunks)) * chunks <= math.ceil(depth / stages)
+
+
+def _fastest_interleave(scenario: Scenario, plans: Plans) -> float:
+    """Return the chunks of a stage of the fastest plan that fits, as a search would choose them."""
+    stages, depth = float(np.ravel(plans.pipeline)[0]), float(scenario.table.depth)
+    tried = np.array(
+        [float(n) for n in range(1, math.ceil(depth / stages) + 1) if chunks_fit(depth, stages, n)]
+    )
+    if tried.size < 2 or np.any(np.asarray(plans.accumulation) % stages):
+        return 1.0
+    options = replace(
+        Plans(**{entry.name: np.resize(getattr(plans, entry.name), tried.shape) for entry in fields(Plans)}),
+        interleave=tried,
+    )
+    memory = scenario.memory(options)
+    fits = np.broadcast_to(memory.total <= memory.capacity, tried.shape)
+    # A layout that was run did fit, whatever is computed.
+    return float(tried[np.argmin(np.where(fits | ~fits.any(), scenario.step(options).total, np.inf))])
 
 
 def _least_recomputed(scenario: Scenario, plans: Plans) -> Plans:
@@ -264,6 +296,7 @@ def _searched(
 ) -> Plans | None:
     """Return the best plan where a row states no layout and one device does not hold the model."""
     allowed: dict[str, tuple[float, ...]] = {} if data is None else {"data": (data,)}
+    allowed["context"] = (float(case.context),)
     if not scenario.is_ipu:
         # A row that does not mention recomputation rarely recomputes only some layers.
         modes = tuple(map(float, Recompute))
@@ -300,11 +333,20 @@ def conversion(
 
     def seconds(step: Floats) -> Floats:
         """Return the time of one step with its share of the evaluations of the run."""
-        if not whole_run or target is None:
+        if not whole_run or (target is None and "evaluation_interval" not in case.completed):
             return step
         run = target_samples(case, scenario, batch, context)
-        everyone = bool(plans.devices[0] >= case.devices)
-        evaluations = evaluations_time(target, scenario, run, batch, step, everyone)
+        if target is None:
+            evaluations = evaluation_time(
+                run,
+                float(case.completed["evaluation_interval"]),
+                scenario.evaluation_overhead,
+                float(case.completed["evaluated_samples"]),
+                FORWARD_OVER_STEP * batch / step,
+            )
+        else:
+            everyone = bool(plans.devices[0] >= case.devices)
+            evaluations = evaluations_time(target, scenario, run, batch, step, everyone)
         return np.asarray(step + evaluations * batch / run)
 
     def tflops(step: Floats) -> Floats:
@@ -325,8 +367,8 @@ def conversion(
             target_samples(case, scenario, batch, context) / batch * seconds(step) / 60.0
         ),
         "gpu_hours": lambda step: (
-            (case.total or np.nan)
-            / (batch * (case.seq_len or tokens))
+            at_least_a_step(case.total or np.nan, case.seq_len or tokens, batch)
+            / batch
             * seconds(step)
             * float(plans.devices[0])
             / 3600.0
@@ -346,7 +388,7 @@ def target_samples(case: MeasurementCase, scenario: Scenario, batch: float, cont
     To a target: the epochs of its recipe, or the published points at its batch; else the stated total.
     """
     if case.completed.get("fixed_length") and case.total:
-        return case.total
+        return at_least_a_step(case.total, 1.0, batch)
     identifier = case.completed.get("target")
     if identifier is not None:
         target = context.catalog.convergence(identifier)
@@ -359,6 +401,19 @@ def target_samples(case: MeasurementCase, scenario: Scenario, batch: float, cont
         raise UnsupportedCase(
             "no reference points show how long {model} trains to its target", model=case.model
         )
-    if case.completed.get("total_unit") == "token":
-        return total / (case.seq_len or scenario.table.tokens)
-    return total
+    length = (case.seq_len or scenario.table.tokens) if case.completed.get("total_unit") == "token" else 1.0
+    return at_least_a_step(total, length, batch)
+
+
+def at_least_a_step(total: float, length: float, batch: float) -> float:
+    """Return the samples of a stated total of tokens; read it as samples where it would not fill one step.
+
+    >>> at_least_a_step(3e11, 2048.0, 1536.0), at_least_a_step(3120.0, 8192.0, 8.0)
+    (146484375.0, 3120.0)
+    """
+    for samples in (total / length, total):
+        if samples >= batch:
+            return samples
+    raise UnsupportedCase(
+        "the stated total of {total} is shorter than one step of {batch} samples", total=total, batch=batch
+    )

@@ -229,7 +229,7 @@ def predict_run(
     """
     if case.profile is None:
         raise UnsupportedCase("no software profile is known for {software}", software=case.software)
-    profile = context.software.profile(case.profile)
+    profile = replace(context.software.profile(case.profile), presumed=case.presumed)
     normals = common_normals()
     prediction = predict(case, context, profile, normals)
     names = regimes(prediction.scenario, prediction.plans, case.family, measured)

@@ -7,7 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
+from app.estimating.money import Currency
 from app.estimating.names import Name
+from app.estimating.naming import FabricName
 from app.estimating.request import Number, Schema, Whole
 from app.estimating.schema import Document, DocumentedModel
 from app.platform.catalogue_model import CatalogueFigure
@@ -61,7 +63,7 @@ class DataSheet(DocumentedModel):
     linked_devices: Whole | None = Field(
         None, description="Devices that the fast links join, if more than those of one machine."
     )
-    fabric: str = Field(
+    fabric: FabricName = Field(
         max_length=60,
         description="Network between machines, by its identifier in the catalogue: how fast a port is.",
         examples=["ndr-infiniband"],
@@ -69,7 +71,7 @@ class DataSheet(DocumentedModel):
     ports: Whole = Field(description="Network ports of one machine.", examples=[8])
     machine_price: Number | None = Field(None, description="Price of one machine. [currency]")
     hourly_rent: Number | None = Field(None, description="Rent of one device. [currency/h]")
-    currency: Literal["USD", "KRW", "EUR"] = Field("USD", description="Currency of the price or rent.")
+    currency: Currency = Field("USD", description="Currency of the price or rent.")
     price_date: date | None = Field(
         None, description="Date of the price or rent; if omitted, the day it is stated."
     )
@@ -111,13 +113,13 @@ class AcceleratorPatch(Schema):
     link_gb_per_s: Number | None = Field(None, description="Bandwidth of the fast links, one way. [GB/s]")
     devices: Whole | None = Field(None, description="Devices of one machine.")
     linked_devices: Whole | None = Field(None, description="Devices that the fast links join.")
-    fabric: str | None = Field(None, max_length=60, description="Network between machines.")
+    fabric: FabricName | None = Field(None, max_length=60, description="Network between machines.")
     ports: Whole | None = Field(None, description="Network ports of one machine.")
     machine_price: Number | None = Field(
         None, description="Price of one machine. [currency]", examples=[320000]
     )
     hourly_rent: Number | None = Field(None, description="Rent of one device. [currency/h]")
-    currency: Literal["USD", "KRW", "EUR"] | None = Field(None, description="Currency of the price or rent.")
+    currency: Currency | None = Field(None, description="Currency of the price or rent.")
     price_date: date | None = Field(None, description="Date of the price or rent.")
     data_sheet: Name | None = Field(None, max_length=300, description="Source of the figures.")
     data_sheet_date: date | None = Field(None, description="Date of the data sheet.")

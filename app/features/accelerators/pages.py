@@ -26,8 +26,9 @@ from app.platform.listing import Page
 from app.platform.web import choices
 from app.platform.web.contexts import Choice, ChoiceGroup, Form
 from app.platform.web.deps import ALL, WorkspaceDep, workspace_of
-from app.platform.web.forms import FormDep, checked, plain_number, typed, whole
+from app.platform.web.forms import FormDep, checked, typed, whole
 from app.platform.web.locale import voice_of
+from app.platform.web.query_forms import FormFields
 from app.platform.web.rendering import FOR_GOOD, DeletePage, deleted, render
 from app.platform.web.requirements import Right, requires
 from app.platform.web.resources import resource
@@ -36,17 +37,7 @@ from app.platform.workspace import Workspace
 
 router = page_router()
 
-TEXTS = (
-    "name",
-    "maker",
-    "sparsity",
-    "link",
-    "fabric",
-    "currency",
-    "price_date",
-    "data_sheet",
-    "data_sheet_date",
-)
+FIELDS = FormFields(AcceleratorRequest)
 
 PLACES = {
     "study": "/studies", "estimate": "/estimates", "comparison": "/comparisons", "sizing": "/api/v1/sizings",
@@ -151,19 +142,15 @@ def show_accelerators(workspace: WorkspaceDep) -> Page[AcceleratorSummary]:
     return accelerators.list_accelerators(workspace, ALL, None)
 
 
-def stated(values: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return the non-empty fields as the schema reads them."""
-    fields = {name: values[name][0] for name in AcceleratorRequest.model_fields if values.get(name)}
-    return {name: text if name in TEXTS else plain_number(text) for name, text in fields.items()}
-
-
 @router.post("/accelerators", response_class=HTMLResponse)
 @requires(Right.MAKE)
 def add_accelerator(request: Request, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Add an accelerator and go there; what is wrong stands beside its field."""
     values = typed(form)
     try:
-        accelerator = accelerators.create_accelerator(workspace, checked(AcceleratorRequest, stated(values)))
+        accelerator = accelerators.create_accelerator(
+            workspace, checked(AcceleratorRequest, FIELDS.body(values))
+        )
     except AppError as error:
         listed = show_accelerators(workspace)
         page = accelerators_page(request, listed, Form(values, error.errors), error.message)
@@ -214,7 +201,7 @@ def save_accelerator(request: Request, workspace: WorkspaceDep, identifier: str,
             raise BadInput.at("version", "the form is incomplete; open the accelerator again")
         # An emptied field is omitted from now on.
         emptied = dict.fromkeys(AcceleratorRequest.model_fields)
-        patch = checked(AcceleratorPatch, {**emptied, **stated(values)})
+        patch = checked(AcceleratorPatch, {**emptied, **FIELDS.body(values)})
         accelerators.change_accelerator(workspace, identifier, patch, expected)
     except AppError as error:
         accelerator = show_accelerator(workspace, identifier)

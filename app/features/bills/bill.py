@@ -9,13 +9,15 @@ from typing import Literal
 from app.catalog.catalog import Catalog
 from app.catalog.entries import Acquisition, ChipKind, SystemEntry
 from app.catalog.figures import Figure, Spread
-from app.engine.units import KILOWATT
-from app.errors import BadInput, Conflict, Message
+from app.engine.units import KILOWATT, TERABYTE, YEAR
+from app.errors import BadInput, Conflict, Message, fields_at
+from app.estimating.bill_parts import COST, GIGABIT
 from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning, Text
 from app.estimating.hardware import MOST_DEVICES, known_id
-from app.estimating.money import Currency, exact, quote_line
-from app.estimating.network_parts import DOLLAR, BillPart, ExchangeRate, Group, NetworkBill, network_bill
+from app.estimating.money import Currency, ExchangeRate, exact
+from app.estimating.network_parts import DOLLAR, BillPart, NetworkBill, network_bill
+from app.estimating.purchase import WHOLE, Order, Purchase, printed_price, purchase_of
 from app.estimating.ranges import scaled
 from app.estimating.schema import Quantity
 from app.estimating.trace import source_ref
@@ -30,38 +32,7 @@ from app.features.bills.model import (
     Tax,
     check_asked,
 )
-from app.features.bills.parts import (
-    GIGABIT,
-    installation,
-    machine_parts,
-    management_parts,
-    pod_cables,
-    spare_parts,
-    storage_parts,
-)
-from app.features.bills.racks import (
-    PackedRack,
-    RackLimits,
-    bill_racks,
-    blocks_of,
-    limits_of,
-    pack,
-    rack_parts,
-)
-
-GROUPS: tuple[Group, ...] = (
-    "machines",
-    "hosts",
-    "compute_network",
-    "storage_network",
-    "management_network",
-    "cables",
-    "storage",
-    "spares",
-    "racks",
-    "installation",
-)
-"""Groups in the order they are listed."""
+from app.features.bills.racks import bill_racks
 
 
 def make_bill(
@@ -71,21 +42,17 @@ def make_bill(
     catalog = context.priced(request.price_book_id).catalog
     system, count = bought_system(catalog, request), request.count
     machines = count * system.machines
-    network = compute_network(catalog, system, request)
-    parts = _system_parts(catalog, system, request, network)
-    rack = f"rack-{request.rack_units}u"
-    own_limit = None if request.rack_power_kw is None else request.rack_power_kw * KILOWATT
-    limits = limits_of(catalog, rack, own_limit)
-    packed = pack(blocks_of(catalog, system, count, parts), limits)
-    parts += rack_parts(catalog, rack, packed)
-    parts.append(installation(catalog, parts))
+    check_network(catalog, system, request)
+    with fields_at(lambda _: "storage_tb"):
+        purchase = purchase_of(catalog, _order(catalog, system, request))
+    parts, network = purchase.parts, purchase.network
     plan = None
     if network is not None:
         gbps = catalog.figure(network.fabric, "line_rate").si / GIGABIT
         plan = fabric_plan(network.tree, machines, network.switch_ports, gbps)
     rate = ExchangeRate.of(catalog, request.currency)
-    lines = [_line(part, rate) for part in sorted(parts, key=lambda part: GROUPS.index(part.group))]
-    totals = _totals(lines, request.currency, len(packed))
+    lines = [_line(part, rate) for part in parts]
+    totals = _totals(lines, request.currency, len(purchase.racks))
     vat, duty = (catalog.figure("cost-defaults", name, request.region) for name in ("vat", "duty"))
     unit = catalog.find(system.machine, "scalable_unit")
     label = f"{count} × {system.name}"
@@ -118,8 +85,8 @@ def make_bill(
         groups=_group_totals(lines, request.currency),
         totals=totals,
         network=plan,
-        racks=bill_racks(packed, limits),
-        warnings=_warnings(system, request, parts, packed, limits, plan),
+        racks=bill_racks(purchase.racks, purchase.limits),
+        warnings=_warnings(system, request, purchase, plan),
     )
 
 
@@ -158,12 +125,12 @@ def bought_system(catalog: Catalog, request: BillRequest) -> SystemEntry:
     return system
 
 
-def compute_network(catalog: Catalog, system: SystemEntry, request: BillRequest) -> NetworkBill | None:
-    """Return the network between machines; None for one machine and for pods, which include theirs."""
+def check_network(catalog: Catalog, system: SystemEntry, request: BillRequest) -> None:
+    """Refuse a network between machines that cannot be bought or built."""
     nodes = request.count * system.machines
     if system.chip_kind is ChipKind.IPU or nodes == 1:
-        return None
-    return network_bill(
+        return
+    network_bill(
         catalog,
         fabric=known_id(catalog, "fabric", request.fabric or system.fabric, "fabric"),
         nodes=nodes,
@@ -173,19 +140,28 @@ def compute_network(catalog: Catalog, system: SystemEntry, request: BillRequest)
     )
 
 
-def _system_parts(
-    catalog: Catalog, system: SystemEntry, request: BillRequest, network: NetworkBill | None
-) -> list[BillPart]:
-    """Return every line but racks and installation."""
-    parts = list(machine_parts(catalog, system, request.count))
-    if network is not None:
-        parts += network.lines
-    if system.chip_kind is ChipKind.IPU:
-        parts += pod_cables(catalog, system, request.count)
-    parts += storage_parts(catalog, system, request.count, request.storage_tb or 0.0)
-    parts += management_parts(catalog, system, parts)
-    parts += spare_parts(catalog, request.spare, parts)
-    return parts
+def _order(catalog: Catalog, system: SystemEntry, request: BillRequest) -> Order:
+    include = WHOLE if request.include is None else request.include
+    storage = request.storage_tb
+    if storage is None and "storage" in (request.include or ()):
+        per_machine = catalog.figure(COST, "storage_per_node")
+        storage = per_machine.si / TERABYTE * request.count * system.machines
+    years = request.licence_years
+    if years is None:
+        years = catalog.figure(COST, "amortisation").si / YEAR
+    return Order(
+        system=system,
+        count=request.count,
+        fabric=request.fabric or system.fabric,
+        ports_per_node=request.ports_per_node or system.ports_per_node,
+        oversubscription=request.oversubscription,
+        include=include,
+        storage_tb=storage,
+        licence_years=years if "licences" in include else 0.0,
+        spare=request.spare,
+        rack=f"rack-{request.rack_units}u",
+        rack_power=None if request.rack_power_kw is None else request.rack_power_kw * KILOWATT,
+    )
 
 
 def _package(
@@ -207,18 +183,7 @@ def _package(
 
 def _line(part: BillPart, rate: ExchangeRate) -> BillLine:
     """Return a line in the currency of the bill, its total rounded as it is printed."""
-    figure, price, total = part.price, None, None
-    if figure is not None:
-        price = rate.price(figure)
-        quoted = quote_line(part.item, part.name, part.count, price.value, rate.currency)
-        assert quoted.total is not None
-        value = float(quoted.total)
-        total = Quantity(
-            value=value,
-            low=min(part.count * price.low, value),
-            high=max(part.count * price.high, value),
-            unit=rate.currency,
-        )
+    figure, printed = part.price, printed_price(part, rate)
     powered = part.group != "spares"
     return BillLine(
         item=part.item,
@@ -227,8 +192,8 @@ def _line(part: BillPart, rate: ExchangeRate) -> BillLine:
         use=part.use,
         quantity=part.count,
         rule=Text.of(part.rule),
-        unit_price=price,
-        total=total,
+        unit_price=None if printed is None else printed[0],
+        total=None if printed is None else printed[1],
         power=_times(part.count, part.power_typical) if powered else None,
         power_max=_times(part.count, part.greatest) if powered else None,
         rack_units=part.count * part.height,
@@ -306,11 +271,10 @@ def _tax(name: Literal["vat", "duty"], rate: Figure, total: Quantity) -> Tax:
 def _warnings(
     system: SystemEntry,
     request: BillRequest,
-    parts: Sequence[BillPart],
-    packed: Sequence[PackedRack],
-    limits: RackLimits,
+    purchase: Purchase,
     plan: FabricPlan | None,
 ) -> list[CheckWarning]:
+    parts, limits = purchase.parts, purchase.limits
     warnings = [] if plan is None else list(plan.warnings)
     unknown = list(dict.fromkeys(part.name for part in parts if part.price is None))
     if unknown:
@@ -327,7 +291,7 @@ def _warnings(
             {"estimated": estimated, "lines": len(parts)},
         )
         warnings.append(CheckWarning.of("prices_estimated", "info", message, "price_book_id"))
-    over = max((rack.greatest for rack in packed), default=0.0)
+    over = max((rack.greatest for rack in purchase.racks), default=0.0)
     if over > limits.power:
         message = Message(
             "equipment that must stay together draws up to {power} kW, but a rack may draw "

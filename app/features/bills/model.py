@@ -9,9 +9,11 @@ from pydantic import Field
 
 from app.errors import BadInput, Unprocessable
 from app.estimating.documents import CheckWarning, Text
+from app.estimating.money import Currency
 from app.estimating.names import Name
+from app.estimating.naming import FabricName, SystemName
 from app.estimating.network_parts import Group
-from app.estimating.request import Number, Schema, Whole
+from app.estimating.request import CostItem, Number, Region, Schema, Whole
 from app.estimating.schema import Document, Quantity, SourceRef
 
 MOST_NODES = 100_000
@@ -79,18 +81,31 @@ class BillInputs(Schema):
 class BillRequest(BillInputs):
     """A system and a count, or an estimate whose system is used."""
 
-    system: str | None = Field(
+    system: SystemName | None = Field(
         None, description="Identifier of a system that can be bought.", examples=["dgx-a100-640gb"]
     )
     count: Whole = Field(1, ge=1, le=65_536, description="Number of systems.", examples=[20])
     estimate_id: str | None = Field(
         None, max_length=40, description="Identifier of an estimate whose system, count and network are used."
     )
-    fabric: str | None = Field(None, description="Identifier of the network; if omitted, the system's own.")
-    region: Literal["korea", "us", "eu"] = "korea"
+    fabric: FabricName | None = Field(
+        None, description="Identifier of the network; if omitted, the system's own."
+    )
+    region: Region = "korea"
     """Region of purchase. Its tax and duty are listed; neither is included in any price."""
+    include: list[CostItem] | None = None
+    """Cost items that are bought beside the machines, as in the assumptions of an estimate; if omitted, all
+    but licences, and storage where its size is given.
+    """
+    licence_years: Number | None = Field(
+        None,
+        gt=0,
+        le=50,
+        description="Term of the licences, where they are included; if omitted, the catalogue's amortisation "
+        "period. [a]",
+    )
     price_book_id: str | None = Field(None, description="Identifier of a price book of the workspace.")
-    currency: Literal["USD", "KRW"] = Field("USD", description="Currency of every price.")
+    currency: Currency = Field("USD", description="Currency of every price.")
     label: Name | None = Field(None, max_length=200, description="Name of the bill.")
 
 
@@ -239,8 +254,8 @@ class Bill(Document):
     package: Quantity | None
     """Price of machines, hosts and pod switches only, as systems are quoted; null without a price."""
     equipment: Quantity | None = None
-    """Machines, hosts and compute network: the capex of an estimate of the same system. Racks, storage, the
-    management network, spares and installation make up the rest of the total; null without a price.
+    """Machines, hosts and compute network only; null without a price. The total of all lines is the capex of
+    an estimate of the same system.
     """
     taxes: list[Tax] = Field(
         [], description="Taxes and duties in the region of purchase; not included in any price."

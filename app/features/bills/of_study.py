@@ -15,6 +15,8 @@ from app.features.studies.frame import StudyQuestion, question_of
 from app.features.studies.model import StudyOption
 from app.platform.workspace import Workspace
 
+OF_ESTIMATE = ("include", "licence_years")
+"""Fields that follow from the option's assumptions and stand in no form."""
 SHARED = ("spare", "storage_tb", "rack_units", "rack_power_kw")
 """Fields of the form that apply to both bills of a comparison."""
 
@@ -34,7 +36,7 @@ def asked_of(question: StudyQuestion) -> dict[str, Any]:
 
 def usual_bill(question: StudyQuestion) -> Mapping[str, str]:
     """Return the default fields of the form."""
-    fields = asked_of(question)
+    fields = {name: value for name, value in asked_of(question).items() if name not in OF_ESTIMATE}
     return {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in fields.items()}
 
 
@@ -44,7 +46,8 @@ def bill_of(question: StudyQuestion, request: BillRequest) -> Bill:
     entry = question.workspace.sizing.catalog.system(question.option.system.id)
     stated = bills.stated_inputs(request, entry.chip_kind)
     request = BillRequest.model_validate(
-        {name: stated[name] for name in BillRequest.model_fields.keys() & stated}
+        {name: value for name, value in asked_of(question).items() if name in OF_ESTIMATE}
+        | {name: stated[name] for name in BillRequest.model_fields.keys() & stated}
     )
     bill = make_bill(
         request.model_copy(update={"price_book_id": None}), priced(question), question.option.key

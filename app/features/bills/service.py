@@ -13,12 +13,14 @@ from app.catalog.entries import ChipKind
 from app.catalog.figures import Source, SourceKind
 from app.engine.units import KILOWATT
 from app.errors import BadInput, Conflict, Message
+from app.estimating.bill_parts import CLUSTER
 from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning
 from app.estimating.names import STORED
+from app.estimating.purchase import GROUPS
 from app.estimating.request import EstimateRequest
 from app.estimating.schema import Quantity
-from app.features.bills.bill import GROUPS, make_bill
+from app.features.bills.bill import make_bill
 from app.features.bills.model import (
     Bill,
     BillComparison,
@@ -30,7 +32,6 @@ from app.features.bills.model import (
     Measure,
     check_asked,
 )
-from app.features.bills.parts import CLUSTER
 from app.features.estimates.service import get_estimate_request
 from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
@@ -177,6 +178,8 @@ def asked_of(estimate: EstimateRequest, catalog: Catalog) -> dict[str, Any]:
         "price_book_id": assumptions.price_book_id,
         "region": assumptions.region,
         "storage_tb": assumptions.storage_tb,
+        "include": assumptions.include,
+        "licence_years": assumptions.amortisation_years,
     }
     # A pod comes with its network.
     if catalog.system(system.id).chip_kind is not ChipKind.IPU:

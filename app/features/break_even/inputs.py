@@ -18,6 +18,7 @@ from app.estimating.capital import capital_of, terms_of
 from app.estimating.context import SizingContext
 from app.estimating.documents import Default, Text
 from app.estimating.hardware import Hardware
+from app.estimating.money import ExchangeRate
 from app.estimating.prices import in_dollars, staff_posts
 from app.estimating.request import AssumptionsInput
 from app.estimating.schema import SourceRef
@@ -133,12 +134,15 @@ class Amounts:
         self.defaults: list[Default] = []
         self.figures: dict[str, list[Figure]] = {}
         """Figures behind ``capex``, ``onprem``, ``cloud`` and ``horizon``."""
-        self.conversions: list[Figure] = []
+        self.conversions: list[ExchangeRate] = []
         """The exchange rate, if used."""
         self.own = None if request.hardware is None else self._system("hardware", request.hardware)
         self.rented = None if request.cloud is None else self._system("cloud", request.cloud)
-        kind = ChipKind.GPU if self.own is None else self.own.entry.chip_kind
-        self.rates = context.catalog.cost_defaults(kind)
+        kind, tier = ChipKind.GPU, None
+        if self.own is not None:
+            kind = self.own.entry.chip_kind
+            tier = terms_of(self.own, AssumptionsInput(acquisition="own"), context.catalog).tier
+        self.rates = context.catalog.cost_defaults(kind, tier=tier)
         self._read()
 
     @property
@@ -187,31 +191,29 @@ class Amounts:
             return
         assumptions = AssumptionsInput(acquisition="own")
         catalog = self.context.catalog
-        capital = capital_of(own, None, assumptions, terms_of(own, assumptions, catalog), rates, catalog)
-        if not capital.lines:
+        capital = capital_of(own, None, assumptions, terms_of(own, assumptions, catalog), catalog)
+        if capital is None:
             raise BadInput.at(
                 "hardware.system",
                 "{system} has no published price; enter capex instead",
                 system=own.entry.name,
             )
-        rate = self._per_dollar()
-        lines = [line(name, price * rate, bought(name, own)) for name, price in capital.lines.items()]
-        equipment = sum(part.amount for part in lines)
-        shares = {"install": rates.installation_share, "spares": rates.spares_share}
-        for name, share in shares.items():
-            rule = Message("{share} % of the equipment", {"share": round(100 * share.si, 1)})
-            lines.append(line(name, equipment * share.si, rule))
-        prices = [figure for figures in capital.figures.values() for figure in figures]
+        rate = self._rate()
+        amounts = {name: price * rate.value for name, price in capital.lines.items()}
+        shares = {
+            "install": rates.installation_share.si + rates.commissioning_share.si,
+            "spares": rates.spares_share.si,
+        }
+        self.capex_lines = [
+            line(name, amount, bought(name, own, shares.get(name))) for name, amount in amounts.items()
+        ]
         self.figures["capex"] = [
-            *shares.values(),
-            *(figure for figure in prices if isinstance(figure, Figure)),
+            figure for figures in capital.figures.values() for figure in figures if isinstance(figure, Figure)
         ]
         self.capex_with_fabric = True
-        self.capex_lines = lines
-        total = self.values["capex"] = sum(part.amount for part in lines)
+        self.values["capex"] = capital.purchase.amount(rate)
         if capital.high > capital.low > 0:
-            central = sum(capital.lines.values())
-            self.capex_range = (total * capital.low / central, total * capital.high / central)
+            self.capex_range = (rate.value * capital.low, rate.value * capital.high)
 
     def _read_onprem(self) -> None:
         onprem, own, rates = self.request.onprem, self.own, self.rates
@@ -230,12 +232,18 @@ class Amounts:
                 self._default(f"onprem.{name}", self.values[f"onprem.{name}"], figure, "onprem")
 
         take("pue", rates.pue, lambda: rates.pue.si)
-        take("tariff", rates.tariff, lambda: self._money(rates.tariff, KILOWATT_HOUR))
+        take("tariff", rates.tariff, self._tariff)
         take("staff", rates.staff_per_node, self._posts)
         take("staff_cost", rates.staff_cost, lambda: self._money(rates.staff_cost, YEAR))
         take("space", rates.colocation, lambda: self._money(rates.colocation, KILOWATT_MONTH) * provisioned)
         support = rates.yearly_shares["support"]
         take("support", support, lambda: support.si * YEAR)
+
+    def _tariff(self) -> float:
+        """Return the price of a unit of energy at a steady load, its charge for the load included."""
+        charge = self.rates.demand_charge
+        load = 0.0 if charge is None else self._money(charge, KILOWATT_MONTH) / HOURS_PER_MONTH
+        return self._money(self.rates.tariff, KILOWATT_HOUR) + load
 
     def _power(self, onprem: RunningInput) -> float:
         if onprem.power_kw is not None:
@@ -311,18 +319,21 @@ class Amounts:
                 why = Message("rented accelerator-hours relative to the cluster's, by dense peak")
                 self.defaults.append(Default.of("utilisation", float(f"{share:.6g}"), why))
 
-    def _per_dollar(self) -> float:
-        if self.request.currency == "USD":
-            return 1.0
-        self.conversions = [self.rates.won_per_dollar]
-        return self.rates.won_per_dollar.si
+    def _rate(self) -> ExchangeRate:
+        """Return the rate to the currency, and note that it is used."""
+        rate = ExchangeRate.of(self.context.catalog, self.request.currency)
+        if rate.currency != "USD":
+            self.conversions = [rate]
+        return rate
 
     def _money(self, figure: Figure, per: float) -> float:
         """Return a price or rate of the catalogue in the currency, per so many SI units."""
-        if not figure.si_unit.startswith(self.request.currency):
-            self.conversions = [self.rates.won_per_dollar]
-        won = self.rates.won_per_dollar.si if self.request.currency == "KRW" else 1.0
-        return in_dollars(figure, self.rates) * per * won
+        catalog, currency = self.context.catalog, self.request.currency
+        rate = ExchangeRate.of(catalog, currency)
+        paid = figure.si_unit[:3]
+        if paid != currency:
+            self.conversions = [rate if currency != "USD" else ExchangeRate.of(catalog, paid)]
+        return in_dollars(figure, self.rates) * per * rate.value
 
     def _default(self, name: str, value: float, figure: Figure, part: str) -> None:
         why = Message(
@@ -346,11 +357,15 @@ def line(item: str, amount: float, rule: Message) -> AmountLine:
     return AmountLine(item=item, amount=amount, rule=Text.of(rule))
 
 
-def bought(name: str, own: Hardware) -> Message:
+def bought(name: str, own: Hardware, share: float | None) -> Message:
+    if share is not None:
+        return Message("{share} % of the equipment", {"share": round(100 * share, 1)})
     if name == "hosts":
         return Message("{count} host servers", {"count": own.entry.hosts * own.count})
     if name == "fabric":
         return Message("switches, cables and adapters for {count} machines", {"count": own.machines})
+    if name != "machines":
+        return Message("for {count} machines", {"count": own.machines})
     return Message("{count} × {system}", {"count": own.count, "system": own.entry.name})
 
 

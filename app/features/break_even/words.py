@@ -278,10 +278,10 @@ def _interest(amounts: Amounts, terms: BuildOrRent, months: float) -> Iterator[C
 
 
 def _exchange(amounts: Amounts) -> Iterator[CheckWarning]:
-    for figure in amounts.conversions:
+    for rate in amounts.conversions:
         message = Message(
-            "catalogue prices are converted at {rate} won per dollar, the rate of {date}; the "
+            "catalogue prices are converted at {rate} {currency} per dollar, the rate of {date}; the "
             "break-even month moves with the rate unless the cloud bill does too",
-            {"rate": figure.si, "date": figure.as_of},
+            {"rate": rate.value, "currency": rate.currency, "date": rate.as_of},
         )
         yield CheckWarning.of("exchange_rate_dated", "info", message, "currency")

@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
 
-from app.errors import AppError, BadInput, FieldError, Message
+from app.errors import AppError, BadInput, FieldError, Message, fields_at
 from app.estimating.request import EstimateRequest
 from app.estimating.schema import Quantity
 from app.features.calibration import charts
@@ -25,7 +25,7 @@ from app.features.calibration.model import (
     GainAnswer,
     StudyRuns,
 )
-from app.features.calibration.run_files import FILE, MAX_BYTES, read_runs
+from app.features.calibration.run_files import FILE, MAX_BYTES, RUN, read_runs
 from app.features.calibration.service import create_calibration, get_calibration, list_calibrations
 from app.features.studies.frame import OpenView, StudyFrame, led, open_view, study_of
 from app.features.studies.knobs import labels_of
@@ -34,7 +34,7 @@ from app.platform.rates import CostClass
 from app.platform.web.contexts import FigureView, Form
 from app.platform.web.deps import WorkspaceDep
 from app.platform.web.examples import CALIBRATION
-from app.platform.web.forms import FormDep, nested, plain_number, refusal, refused, typed, whole
+from app.platform.web.forms import FormDep, refusal, refused, typed, whole
 from app.platform.web.locale import voice_of
 from app.platform.web.rendering import render
 from app.platform.web.requirements import Right, requires
@@ -145,27 +145,28 @@ def software_knobs(view: OpenView, answer: CalibrationAnswer) -> dict[str, str]:
     }
 
 
-def runs_of_form(form: Form) -> tuple[list[dict[str, Any]], list[int]]:
-    """Return the runs of a form and the numbers of their rows; empty rows are left out."""
-    runs, rows = [], []
-    for row in range(row_count(form)):
-        field = {
-            name: text for name in ("value", *NUMBERS, "note") if (text := form.get(f"runs.{row}.{name}"))
-        }
-        if not field:
-            continue
+def rows_of_form(form: Form) -> dict[int, dict[str, str]]:
+    """Return what was typed into each row; empty rows are left out."""
+    rows = {
+        row: {name: text for name in ("value", *NUMBERS, "note") if (text := form.get(f"runs.{row}.{name}"))}
+        for row in range(row_count(form))
+    }
+    return {row: fields for row, fields in rows.items() if fields}
+
+
+def runs_of_form(form: Form, rows: Mapping[int, Mapping[str, str]]) -> list[dict[str, Any]]:
+    """Return the runs of a form."""
+    runs: list[dict[str, Any]] = []
+    for row, fields in rows.items():
         unit = form.get(f"runs.{row}.unit", UNITS[0])
         if unit not in UNITS:
             raise BadInput.at(
                 f"runs.{row}.unit", "“{unit}” is not one of {units}", unit=unit[:40], units=", ".join(UNITS)
             )
-        stated = {
-            unit if name == "value" else name: text if name == "note" else plain_number(text)
-            for name, text in field.items()
-        }
-        runs.append(nested(stated))
-        rows.append(row)
-    return runs, rows
+        stated = {unit if name == "value" else name: [text] for name, text in fields.items()}
+        with fields_at(f"runs.{len(runs)}.{{}}".format):
+            runs.append(RUN.body(stated))
+    return runs
 
 
 def runs_of_file(form: FormData) -> list[CalibrationRun]:
@@ -221,12 +222,12 @@ def calibrate(request: Request, workspace: WorkspaceDep, identifier: str, form: 
     if "more" in values:
         values["rows"] = [str(row_count(Form(values)) + ROWS)]
         return runs_page(request, view, Form(values))
-    rows: list[int] = []
+    rows = rows_of_form(Form(values))
     try:
         if view.question is None or view.question.request is None:
             raise BadInput.at("runs", "this study has no system that could have been measured")
-        typed_runs, rows = runs_of_form(Form(values))
-        runs = [*typed_runs, *(run.model_dump(exclude_unset=True) for run in runs_of_file(form))]
+        read = runs_of_form(Form(values), rows)
+        runs = [*read, *(run.model_dump(exclude_unset=True) for run in runs_of_file(form))]
         if not runs:
             raise BadInput.at("runs", "enter at least one measured run")
         body = {
@@ -238,7 +239,7 @@ def calibrate(request: Request, workspace: WorkspaceDep, identifier: str, form: 
         calibration = create_calibration(workspace, CalibrationRequest.model_validate(body))
     except (AppError, ValidationError) as error:
         wrong = refusal(error)
-        return runs_page(request, view, at_rows(wrong, values, rows), wrong)
+        return runs_page(request, view, at_rows(wrong, values, list(rows)), wrong)
     return RedirectResponse(view.frame.here(fit=calibration.id), 303)
 
 

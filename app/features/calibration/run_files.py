@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from pydantic import ValidationError
 
 from app.errors import AppError, BadInput, FieldError, Message
+from app.estimating.numbers import PLAIN, number_in
 from app.features.calibration.model import MOST_RUNS, CalibrationRun
 from app.platform.json_bodies import from_validation
 from app.platform.tables import read_cells
-from app.platform.web.forms import nested, plain_number
+from app.platform.web.query_forms import FormFields
 
 FILE = "runs_file"
 
@@ -40,7 +40,7 @@ HEADERS: Mapping[str, tuple[str, ...]] = {
 
 FIELDS = {name: field for field, names in HEADERS.items() for name in names}
 
-WORDS = frozenset({"system.id", "system.fabric", "workload.precision", "note"})
+RUN = FormFields(CalibrationRun)
 
 MEASURED = ("samples_per_s", "step_time_s", "step_time_ms")
 
@@ -76,7 +76,9 @@ def read_runs(content: bytes) -> list[CalibrationRun]:
             known = {field: reason for field, reason in placed.items() if field in columns} or placed
             faults += [_at(line, columns.get(field, field), reason) for field, reason in known.items()]
         except AppError as error:
-            faults += [_at(line, entry.field, entry.message) for entry in error.errors]
+            faults += [
+                _at(line, columns.get(entry.field, entry.field), entry.message) for entry in error.errors
+            ]
     if faults:
         raise BadInput(faults[0], [FieldError(FILE, fault) for fault in faults[:MOST_TOLD]])
     if not runs:
@@ -123,15 +125,11 @@ def _run(fields: Sequence[str], cells: Sequence[str]) -> CalibrationRun:
             "enter exactly one of {names}",
             names=", ".join(MEASURED),
         )
-    stated: dict[str, Any] = {
-        name: text if name in WORDS else plain_number(text) for name, text in texts.items()
-    }
-    if "step_time_ms" in stated:
-        try:
-            stated["step_time_s"] = float(stated.pop("step_time_ms")) / 1000.0
-        except ValueError:
-            raise BadInput.at("step_time_ms", "must be a number") from None
-    return CalibrationRun.model_validate(nested(stated))
+    milliseconds = texts.pop("step_time_ms", None)
+    stated = RUN.body({name: [text] for name, text in texts.items()})
+    if milliseconds is not None:
+        stated["step_time_s"] = number_in(milliseconds, PLAIN, "step_time_ms") / 1000.0
+    return CalibrationRun.model_validate(stated)
 
 
 def _at(line: int, column: str, reason: Message | str) -> Message:

@@ -35,8 +35,8 @@ Values = Mapping[str, Sequence[str]]
 
 
 def assumptions(values: Values) -> ClaimsRequest:
-    body = FIELDS.body(values)
-    if PARAMETER in body:
+    body = FIELDS.body({name: texts for name, texts in values.items() if name != PARAMETER})
+    if values.get(PARAMETER):
         body[PARAMETER] = share_of(values[PARAMETER][0])
     return checked(ClaimsRequest, body)
 

@@ -41,7 +41,7 @@ SECONDS_PER_HOUR = 3600.0
 
 COST_BASIS = (
     "acquisition", "amortisation_years", "utilisation", "include", "price_book_id", "price_book_version",
-    "currency", "region", "tariff_tier", "rental", "price_date", "term_years", "discount_rate", "pue",
+    "currency", "region", "tariff_kind", "rental", "price_date", "term_years", "discount_rate", "pue",
     "storage_tb", "egress_gb",
 )  # fmt: skip
 """Fields of the basis that two costs must share to be comparable; prices and resale values may differ.

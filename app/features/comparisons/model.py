@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Discriminator, Field, Tag
 
 from app.estimating.documents import CheckWarning, Estimate
-from app.estimating.money import Cost, CostLine
+from app.estimating.money import Cost, CostLine, Currency
 from app.estimating.names import Name
-from app.estimating.request import Currency, EstimateRequest, Locale, Number, Schema
+from app.estimating.naming import SystemName
+from app.estimating.request import EstimateRequest, Locale, Number, Schema
 from app.estimating.schema import Document, Quantity
 
 ClaimKind = Literal["vendor", "published", "measured", "modelled", "linear"]
@@ -209,7 +210,7 @@ class PublishedFigure(Schema):
         le=MOST_TIMES,
         description="Hardware of a linear row as a multiple of that of the row from which it is scaled.",
     )
-    system: str | None = Field(None, description="Identifier of a system.", examples=["ipu-pod64"])
+    system: SystemName | None = Field(None, description="Identifier of a system.", examples=["ipu-pod64"])
 
 
 def row_tag(value: Any) -> str:

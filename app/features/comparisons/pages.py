@@ -5,6 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 from app.errors import BadInput
+from app.estimating.numbers import SHARE_OR_PERCENT, YEARS, number_in
 from app.features.comparisons.common_basis import BasisRequest
 from app.features.comparisons.model import Comparison
 from app.features.comparisons.service import get_comparison
@@ -13,16 +14,12 @@ from app.platform.web.rights import page_router
 
 router = page_router()
 
-PARAMETER, UTILISATION, YEARS = "scaling_efficiency", "utilisation", "term_years"
+PARAMETER, UTILISATION = "scaling_efficiency", "utilisation"
 
 
 def share_of(text: str, field: str = PARAMETER) -> float:
     """Return a share: 0.85, 85 and 85% mean the same; empty means 1."""
-    try:
-        number = float(text.strip().removesuffix("%").replace(",", ".") or "1")
-    except ValueError:
-        number = 0.0
-    share = number / 100 if number > 1 or text.strip().endswith("%") else number
+    share = number_in(text, SHARE_OR_PERCENT, field) if text.strip() else 1.0
     if not 0 < share <= 1:
         raise BadInput.at(field, "must be above 0 and at most 100")
     return share
@@ -36,12 +33,7 @@ def address(identifier: str, share: float) -> str:
 
 def basis_of(utilisation: str, term_years: str) -> BasisRequest:
     """Return the basis of costs; utilisation 0.5, 50 and 50% mean the same, and empty fields the default."""
-    years = None
-    if term_years.strip():
-        try:
-            years = float(term_years.strip().replace(",", "."))
-        except ValueError:
-            raise BadInput.at(YEARS, "enter a number of years") from None
+    years = number_in(term_years, YEARS, "term_years") if term_years.strip() else None
     basis = BasisRequest(share_of(utilisation, UTILISATION) if utilisation.strip() else None, years)
     basis.check()
     return basis

@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 
 from app.estimating.documents import CheckWarning, Default, Memory, Part, SystemSummary, Text, TraceStep
+from app.estimating.money import Currency
 from app.estimating.names import Name
-from app.estimating.request import AssumptionsInput, Currency, ModelInput, Number, Schema, SystemInput, Whole
+from app.estimating.request import AssumptionsInput, ModelInput, Number, Schema, SystemInput, Whole
 from app.estimating.schema import Document, Quantity
 
 MOST_SYSTEMS = 12

@@ -15,8 +15,9 @@ from app.engine.cost.hours import run_cost
 from app.engine.records import Floats
 from app.estimating.costing import Charges
 from app.estimating.documents import CheckWarning, Text
-from app.estimating.network_parts import DOLLAR, ExchangeRate, NetworkBill
-from app.estimating.prices import prices
+from app.estimating.money import ExchangeRate
+from app.estimating.network_parts import DOLLAR, NetworkBill
+from app.estimating.prices import at_network_price, prices
 from app.estimating.ranges import quantity, spread_quantity
 from app.estimating.schema import Quantity
 from app.estimating.trace import source_ref
@@ -122,7 +123,7 @@ def _charges(
     if dollar_prices is None:
         return None
     if dollar_prices.owned and dollars is not None and "fabric" in dollar_prices.include:
-        dollar_prices = replace(dollar_prices, capital={**dollar_prices.capital, "fabric": dollars})
+        dollar_prices = at_network_price(dollar_prices, dollars)
     return Charges(hardware, dollar_prices, normals=cluster.normals, currency=request.currency)
 
 

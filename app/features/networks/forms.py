@@ -9,9 +9,10 @@ from typing import Any
 from starlette.datastructures import QueryParams
 
 from app.errors import AppError, BadInput, FieldError
+from app.estimating.numbers import PERCENT, PLAIN, number_in, numbers_in
 from app.features.networks.model import FabricChoiceRequest, NetworkTerms
 from app.features.studies.frame import StudyQuestion
-from app.platform.web.forms import checked, plain_number, typed
+from app.platform.web.forms import checked, typed
 from app.platform.web.query_forms import QueryForm
 
 KNOWN = ("threshold", "oversubscription", "reference", "installed", "options")
@@ -23,9 +24,6 @@ NETWORK = re.compile(
     r"(?P<fabric>[a-z0-9-]{1,60}?)-(?P<ports>\d{1,3})(?:-(?P<ratio>\d{1,2}(?:\.\d{1,2})?)to1)?"
 )
 """Identifier of a network: fabric, ports and oversubscription."""
-
-TOGETHER = re.compile(r"\d{1,3}(?:,\d{3})+")
-"""Numbers joined by commas alone, which could also be one number with thousands separators."""
 
 SEPARATOR = re.compile(r"[\s,;]+")
 
@@ -59,14 +57,15 @@ def body_of(values: Mapping[str, str]) -> dict[str, Any]:
     if "reference" in values:
         body["reference"] = values["reference"]
     if "threshold" in values:
-        body["threshold"] = _share(values["threshold"])
+        body["threshold"] = number_in(values["threshold"], PERCENT, "threshold")
     if "oversubscription" in values:
-        body["oversubscription"] = plain_number(values["oversubscription"].removesuffix(":1"))
+        text = values["oversubscription"].removesuffix(":1")
+        body["oversubscription"] = number_in(text, PLAIN, "oversubscription")
     if "installed" in values:
         body["installed"] = [values["installed"]]
     if "options" in values:
         body["options"] = [_network(network) for network in SEPARATOR.split(values["options"]) if network]
-    runs = {name: _runs(name, text) for name, text in values.items() if name.startswith(RUNS)}
+    runs = {name: numbers_in(text, PLAIN, name) for name, text in values.items() if name.startswith(RUNS)}
     body["measured"] = {name.removeprefix(RUNS): rates for name, rates in runs.items()}
     return body
 
@@ -80,14 +79,6 @@ def choice_request(question: StudyQuestion, terms: NetworkTerms | None = None) -
     return checked(
         FabricChoiceRequest, {**fields, "estimate": question.request.model_dump(exclude_unset=True)}
     )
-
-
-def _share(text: str) -> str:
-    """Return a threshold in per cent as a share; other text unchanged, for the schema to refuse."""
-    try:
-        return repr(float(plain_number(text.removesuffix("%").strip())) / 100.0)
-    except ValueError:
-        return text
 
 
 def _network(text: str) -> dict[str, Any]:
@@ -104,14 +95,6 @@ def _network(text: str) -> dict[str, Any]:
         "ports_per_node": int(match["ports"]),
         **({"oversubscription": float(ratio)} if ratio else {}),
     }
-
-
-def _runs(name: str, text: str) -> list[str]:
-    if TOGETHER.search(text):
-        raise BadInput.at(
-            name, "put a space after each comma, so that “{text}” is not read as one number", text=text[:60]
-        )
-    return [rate for rate in SEPARATOR.split(text) if rate]
 
 
 def at_form_fields(error: AppError) -> AppError:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from app.errors import AppError, BadInput, FieldError
 from app.estimating.documents import Estimate, PlanSummary
+from app.estimating.numbers import WHOLE, number_in
 from app.estimating.request import PlanInput
 from app.features.plans.model import PlanQuestion, Search, SearchRequest
 from app.features.studies.frame import StudyQuestion
 from app.features.studies.knobs import plan_text
 from app.platform.web.contexts import Form
-from app.platform.web.forms import plain_number
 from app.platform.web.query_forms import QueryForm
 
 FILTERS = tuple(PlanInput.model_fields)
@@ -127,8 +127,6 @@ PLAN_FIELDS = {
 
 def mapping_knobs(form: Form, option: str) -> dict[str, str]:
     """Return the knobs that give an option the plan of a form."""
-    numbers = {
-        name: int(float(plain_number(form.get(name, "1")))) for name in (*PLAN_FIELDS, "replica_batch")
-    }
+    numbers = {name: int(number_in(form.get(name, "1"), WHOLE)) for name in (*PLAN_FIELDS, "replica_batch")}
     plan = plan_text({field: numbers[name] for name, field in PLAN_FIELDS.items()})
     return {f"plan.{option}": plan, f"batch.{option}": str(numbers["replica_batch"] * numbers["replicas"])}

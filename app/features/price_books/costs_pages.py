@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,8 +11,10 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
 
+from app.catalog.defaults import REGIONS
 from app.errors import AppError, FieldError
 from app.estimating.documents import Estimate
+from app.estimating.numbers import MONEY, PLAIN, SHARE, YEARS, number_in
 from app.estimating.request import EstimateRequest
 from app.features.estimates.pages import basis_rows
 from app.features.estimates.service import create_estimate, get_estimate, priced_estimate
@@ -20,7 +22,7 @@ from app.features.price_books.service import list_books
 from app.platform.json_bodies import from_validation
 from app.platform.web.contexts import REFUSAL, Choice, Form, WarningGroup, grouped
 from app.platform.web.deps import ALL, WorkspaceDep, workspace_of
-from app.platform.web.forms import plain_number, refused, typed
+from app.platform.web.forms import refused, typed
 from app.platform.web.locale import voice_of
 from app.platform.web.rendering import render
 from app.platform.web.requirements import Right, requires
@@ -32,20 +34,19 @@ router = page_router()
 
 WORDS = ("acquisition", "region", "tariff_tier", "rental", "price_date", "price_book_id", "currency")
 
-NUMBERS = (
-    "amortisation_years",
-    "utilisation",
-    "discount_rate",
-    "residual_share",
-    "electricity_per_kwh",
-    "pue",
-    "staff",
-    "storage_tb",
-    "egress_gb",
-    "spot_interruptions_per_month",
-    "system_price",
-    "hourly_price",
-)
+NUMBERS = {
+    "amortisation_years": YEARS,
+    "utilisation": SHARE,
+    "discount_rate": SHARE,
+    "residual_share": SHARE,
+    "pue": PLAIN,
+    "staff": PLAIN,
+    "storage_tb": PLAIN,
+    "egress_gb": PLAIN,
+    "spot_interruptions_per_month": PLAIN,
+}
+
+AMOUNTS = ("electricity_per_kwh", "system_price", "hourly_price")
 
 MOST = 60
 """Most characters of a field."""
@@ -79,7 +80,9 @@ def asked_terms(values: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """Return the terms of an address as fields of a request."""
     first = {name: texts[0][:MOST] for name, texts in values.items()}
     words = {name: first[name] for name in WORDS if name in first}
-    return {**words, **{name: plain_number(first[name]) for name in NUMBERS if name in first}}
+    kinds = NUMBERS | dict.fromkeys(AMOUNTS, replace(MONEY, currency=first.get("currency", "")))
+    numbers = {name: number_in(first[name], kind, name) for name, kind in kinds.items() if name in first}
+    return {**words, **numbers}
 
 
 def priced(
@@ -92,7 +95,7 @@ def priced(
 
 
 def terms_in(request: Request) -> dict[str, list[str]]:
-    known = {*WORDS, *NUMBERS}
+    known = {*WORDS, *NUMBERS, *AMOUNTS}
     return {name: value for name, value in typed(request.query_params).items() if name in known}
 
 
@@ -134,13 +137,13 @@ def costs_page(request: Request, estimate: Estimate, form: Form, *, stale: bool)
     workspace, voice = workspace_of(request), voice_of(request)
     basis = estimate.cost.basis if estimate.cost else {}
     region = form.get("region") or str(basis.get("region", "korea"))
-    tiers = workspace.sizing.catalog.tariffs(region) if region in ("korea", "us", "eu") else ()
+    tiers = workspace.sizing.catalog.tariffs(region) if region in REGIONS else ()
     books = list_books(workspace, ALL, None).items
     return CostsPage(
         query="" if stale else urlencode(form.firsts),
         estimate=estimate,
         form=form,
-        usual=Form({name: [default_text(name, estimate, voice)] for name in NUMBERS}),
+        usual=Form({name: [default_text(name, estimate, voice)] for name in (*NUMBERS, *AMOUNTS)}),
         stale=stale,
         owned=not estimate.cost or estimate.cost.basis.get("acquisition") != "rent",
         basis=basis_rows(estimate, voice),

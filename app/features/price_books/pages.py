@@ -15,6 +15,7 @@ from starlette.datastructures import FormData, UploadFile
 from app.catalog.books import KIND, LIMITS, MAKER, PRICED_KINDS, RENTALS, units_of
 from app.errors import AppError, BadInput, Message
 from app.estimating.money import CostFigure
+from app.estimating.numbers import number_in
 from app.features.estimates.model import EstimateSummary
 from app.features.estimates.service import list_estimates
 from app.features.price_books import service as price_books
@@ -24,10 +25,11 @@ from app.features.price_books.model import (
     PriceBookRequest,
     PriceBookSummary,
 )
+from app.features.price_books.sheets import kind_of
 from app.platform.listing import Page
 from app.platform.web.contexts import Choice, Form
 from app.platform.web.deps import ALL, WorkspaceDep, workspace_of
-from app.platform.web.forms import in_utf8, plain_number, refusal, whole
+from app.platform.web.forms import in_utf8, refusal, whole
 from app.platform.web.locale import CSV, attachment
 from app.platform.web.rendering import render
 from app.platform.web.requirements import Right, requires
@@ -95,7 +97,10 @@ def rows_of(form: FormData) -> list[TypedRow]:
 
 
 def request_of(name: str, comment: str, rows: Sequence[TypedRow]) -> PriceBookRequest:
-    stated = [{**row, "value": plain_number(row["value"])} for row in rows]
+    stated = [
+        {**row, "value": number_in(row["value"], kind_of(row["unit"]), f"rows.{index}.value")}
+        for index, row in enumerate(rows)
+    ]
     return PriceBookRequest.model_validate({"name": name, "comment": comment, "rows": stated})
 
 

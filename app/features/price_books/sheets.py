@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from app.catalog.books import DISCOUNT, MOST_ROWS, BookRow, row_errors
 from app.catalog.catalog import Catalog
-from app.errors import BadInput, FieldError, Message, TooLarge
+from app.errors import AppError, BadInput, FieldError, Message, TooLarge
 from app.estimating.capital import taken
+from app.estimating.numbers import CURRENCIES, PLAIN, NumberKind, number_in
 from app.features.price_books.model import BookRowDocument, BookRowInput, BookRowKey, RowChange
 from app.platform.listing import filled
 from app.platform.tables import FORMULA, read_cells
@@ -74,8 +74,7 @@ def _rows(names: Sequence[str], lines: Iterable[Sequence[str]]) -> list[BookRowI
             ]
             continue
         by_name = {name: plain(cell) for name, cell in zip(names, cells, strict=True)}
-        value = _number(by_name.pop("value"))
-        assert value is not None, "a row without faults has a number"
+        value = number_in(by_name.pop("value"), kind_of(by_name["unit"]))
         rows.append(BookRowInput(value=value, **by_name))
     if errors:
         raise refusal(errors)
@@ -102,17 +101,17 @@ def _cell_errors(names: Sequence[str], cells: Sequence[str]) -> Iterable[tuple[s
             yield name, Message("is missing")
         elif not text.isprintable():
             yield name, Message("contains characters that cannot be displayed")
-        elif name == "value" and _number(text) is None:
-            yield name, Message("“{given}” is not a number", {"given": text[:40]})
+        elif name == "value":
+            try:
+                number_in(text, kind_of(plain(cells[names.index("unit")])))
+            except AppError as error:
+                yield name, error.message
 
 
-def _number(text: str) -> float | None:
-    """Parse a number, with or without thousands separators; None if it is none."""
-    try:
-        value = float(text.replace(",", "").replace(" ", "").replace("_", ""))
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
+def kind_of(unit: str) -> NumberKind:
+    """Return what a row expects: an amount in the currency that its unit begins with, or a number."""
+    currency = unit.partition("/")[0].upper()
+    return NumberKind("money", currency=currency) if currency in CURRENCIES.values() else PLAIN
 
 
 def plain(cell: str) -> str:

@@ -15,7 +15,8 @@ from app.engine.units import HOUR
 from app.errors import AppError, Message, NotFound
 from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning, Estimate, Text
-from app.estimating.money import CostFigure
+from app.estimating.money import CostFigure, ExchangeRate
+from app.estimating.prices import rent_of
 from app.estimating.ranges import scaled
 from app.estimating.request import AssumptionsInput, EstimateRequest
 from app.estimating.schema import Quantity, SourceRef
@@ -343,17 +344,16 @@ def rental_bill(
     currency: str,
 ) -> OptionBill:
     """Return the bill of a rented option: its hourly price in its way of paying."""
-    figure = context.catalog.find(entry.id, "price_hour", RENTALS[assumptions.rental or "on-demand"])
-    won = context.catalog.cost_defaults(entry.chip_kind).won_per_dollar
-    rates = (won.si, won.si_low, won.si_high) if currency == "KRW" else (1.0, 1.0, 1.0)
+    catalog = context.catalog
+    rates = catalog.cost_defaults(entry.chip_kind, assumptions.region or "us")
+    figure = rent_of(entry, RENTALS[assumptions.rental or "on-demand"], rates, catalog)
+    rate = ExchangeRate.of(catalog, currency)
     price, total = None, None
     if assumptions.hourly_price is not None:
         figure, price = None, Quantity.exact(assumptions.hourly_price, currency)
         total = scaled(price, count)
     elif figure is not None:
-        hourly = zip((figure.si, figure.si_low, figure.si_high), rates, strict=True)
-        value, low, high = (HOUR * end * rate for end, rate in hourly)
-        price = Quantity(value=value, low=low, high=high, unit=currency)
+        price = scaled(rate.price(figure), HOUR)
         total = scaled(price, count)
     line = {
         "item": entry.id,

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from starlette.datastructures import FormData, UploadFile
 
 from app.engine.units import HOUR
 from app.errors import BadInput
+from app.estimating.numbers import HOURS, MONEY, PERCENT, YEARS, measure, number_in
 from app.features.proposals.model import Proposal, Sender
 from app.features.proposals.service import LOGOS
 from app.features.proposals.texts import own_text, sections_of
-from app.platform.web.forms import plain_number, typed, whole
+from app.platform.web.forms import typed, whole
 
 TEXTS = (
     *("customer", "title", "locale", "currency", "reason", "valid_until", "recommended", "price_book_id"),
     "calibration_id",
 )
 
-NUMBERS = ("budget", "term_years")
+NUMBERS = {"scaling_efficiency": PERCENT, "term_years": YEARS}
 
 MAX_LOGO = 500_000
 
@@ -34,10 +36,12 @@ def request_body(form: FormData) -> dict[str, Any]:
     values = typed(form)
     first = {name: texts[0] for name, texts in values.items()}
     body: dict[str, Any] = {name: first.get(name) for name in TEXTS}
-    body |= {name: plain_number(first[name]) if name in first else None for name in NUMBERS}
-    body["deadline_s"] = scaled(first.get("deadline_h"), "deadline_h", HOUR)
-    share = scaled(first.get("scaling_efficiency"), "scaling_efficiency", 0.01)
-    body["scaling_efficiency"] = 1.0 if share is None else share
+    kinds = {**NUMBERS, "budget": replace(MONEY, currency=first.get("currency", ""))}
+    body |= {name: number_in(first[name], kinds[name], name) if name in first else None for name in kinds}
+    deadline = first.get("deadline_h")
+    body["deadline_s"] = None if deadline is None else measure(deadline, HOURS, "deadline_h").value
+    if body["scaling_efficiency"] is None:
+        body["scaling_efficiency"] = 1.0
     body["options"] = values.get("options")
     body["confidential"] = "confidential" in first
     body["branding"] = {"accent": first.get("accent"), "footer": first.get("footer")}
@@ -59,16 +63,6 @@ def version_of(values: Mapping[str, Sequence[str]]) -> int:
     if version is None:
         raise BadInput.at("version", "the form is incomplete; open the proposal again")
     return version
-
-
-def scaled(text: str | None, field: str, factor: float) -> float | None:
-    """Return a typed number in the unit of the request."""
-    if text is None:
-        return None
-    try:
-        return float(plain_number(text.removesuffix("%").strip())) * factor
-    except ValueError:
-        raise BadInput.at(field, "must be a number") from None
 
 
 def uploaded_logo(form: FormData, name: str) -> dict[str, str] | None:

@@ -20,6 +20,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from app.estimating.documents import Text
+from app.estimating.money import Currency
 from app.estimating.names import Name
 from app.estimating.request import Number, Schema
 from app.estimating.schema import Document, Quantity, SourceRef
@@ -119,7 +120,6 @@ MAX_LOGO_TEXT = 700_000
 
 ProposalLocale = Literal["ko", "en", "zh"]
 
-ProposalCurrency = Literal["USD", "KRW"]
 
 Customer = Annotated[Name, Field(min_length=1, max_length=200)]
 
@@ -245,7 +245,7 @@ class ProposalRequest(ProposalFields):
 
     customer: Customer = Field(description="Name of the customer.", examples=["하이퍼커넥트"])
     locale: ProposalLocale = Field("ko", description="Language of the document.")
-    currency: ProposalCurrency = Field("KRW", description="Currency of all prices in the proposal.")
+    currency: Currency = Field("KRW", description="Currency of all prices in the proposal.")
     scaling_efficiency: Efficiency = 1.0
     """Scaling efficiency of linear rows, as a share of linear scaling."""
     confidential: bool = Field(True, description="Whether every page is marked confidential.")
@@ -259,7 +259,7 @@ class ProposalPatch(ProposalFields):
 
     customer: Customer | None = Field(None, description="Name of the customer.")
     locale: ProposalLocale | None = Field(None, description="Language of the document.")
-    currency: ProposalCurrency | None = Field(None, description="Currency of all prices in the proposal.")
+    currency: Currency | None = Field(None, description="Currency of all prices in the proposal.")
     scaling_efficiency: Efficiency | None = None
     """Scaling efficiency of linear rows, as a share of linear scaling."""
     confidential: bool | None = Field(None, description="Whether every page is marked confidential.")

@@ -19,7 +19,7 @@ from app.platform.web.requirements import LARGE_BODY, Right, requires
 
 SIZINGS = AnswerSelection(
     Sizing,
-    *("id", "name", "currency", "outcome", "recommended", "ranked_by", "cheapest", "fastest", "nearest"),
+    *("id", "name", "currency", "decision", "recommended", "margin"),
     *("next", "considered", "searched", "left_out", "pareto", *WARNED),
     *(
         f"options.{name}"
@@ -50,11 +50,11 @@ def create_sizing(
     key: KeyHeader = None,
     limit: OptionsQuery = OPTIONS,
 ) -> Sizing:
-    """Return options over systems and counts, the cheapest and fastest that meet, and the Pareto front.
+    """Return options over systems and counts, the decision among them, and the Pareto front.
 
-    ``budget_kind`` says what the budget must cover. ``margin`` says how far the winner is ahead and
-    which price would overturn it. If no option meets the requirements, ``nearest`` names the closest
-    one and what would change the answer. At most a hundred options are returned, or fewer with
+    ``decision`` says which option is recommended for the demanded work under the limits, how far it is
+    ahead and what would overturn it; if none is, what would work. ``budget_kind`` says what the budget
+    must cover. At most a hundred options are returned, or fewer with
     ``limit``; ``next`` is the cursor for those that follow.
     """
     return sizings.create_sizing(workspace, body, key, limit, gone)

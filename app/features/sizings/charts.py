@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from app.estimating.request import BudgetKind
 from app.estimating.schema import Quantity
 from app.features.estimates.charts import Series, scaling, scaling_cost
-from app.features.sizings.model import BudgetKind, ScalingCurve, Sizing, SizingOption
+from app.features.sizings.model import ScalingCurve, Sizing, SizingOption
 from app.platform.charts import figures
 from app.platform.charts.figures import Figure, axis, figure, reach, time_scale, whiskers
 from app.platform.wording.scales import Scale
@@ -17,17 +18,22 @@ FAINT, TALL = 0.55, 420
 AXES: Mapping[BudgetKind, str] = {
     "purchase": "Purchase with freight and installation",
     "run": "Cost per run",
-    "term": "Cost over the term",
+    "term": "Outlay",
 }
+
+
+def drawn_kind(sizing: Sizing) -> BudgetKind:
+    """Return the money that is drawn: what the budget limits, else the outlay."""
+    return sizing.request.budget_kind or "term"
 
 
 def frontier(sizing: Sizing, voice: Voice) -> Figure:
     """Draw time against cost of every priced option, with the front and the limits as lines."""
-    kind = sizing.ranked_by
+    kind = drawn_kind(sizing)
     options = [option for option in sizing.options if option.time_to_train and getattr(option.costs, kind)]
     scale = time_scale([option.time_to_train for option in options])
     front = sorted((option for option in options if option.on_front), key=lambda option: _time(option).value)
-    limited = sizing.outcome != "front"
+    limited = sizing.request.question.limited
 
     def tips(option: SizingOption) -> tuple[str, str, str, str]:
         name, time = f"{option.count} × {option.name}", voice.quantity(_time(option), scale)
@@ -109,11 +115,11 @@ def _limits(
 ) -> list[figures.Trace]:
     if not options:
         return []
-    kind, deadline, budget = sizing.ranked_by, sizing.request.deadline_s, sizing.request.budget
+    kind, deadline, budget = drawn_kind(sizing), sizing.request.deadline_s, sizing.request.budget
     times = [end / scale.size for option in options for end in (_time(option).low, _time(option).high)]
     costs = [end for option in options for end in (_cost(option, kind).low, _cost(option, kind).high)]
     # A budget is a line only if it limits the kind of cost that is drawn.
-    if {option.budget_kind for option in options} != {kind}:
+    if sizing.request.budget_kind != kind:
         budget = None
     # Each line extends past the other, so that their corner is visible.
     times += [] if deadline is None else [deadline / scale.size]

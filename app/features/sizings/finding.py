@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from app.errors import AppError, BadInput, Message
+from app.estimating.numbers import WHOLE, number_in
 from app.features.sizings.model import (
     LARGEST_ACCELERATORS,
     MOST_ACCELERATORS,
@@ -18,7 +19,7 @@ from app.features.sizings.model import (
 )
 from app.features.sizings.service import find_sizing, judged_sizing, sizing_id, stored_sizing
 from app.features.studies.model import StudyContent, stated, training_of
-from app.platform.web.forms import checked, whole
+from app.platform.web.forms import checked
 from app.platform.worker_processes import ClientGone, never
 from app.platform.workspace import Workspace
 
@@ -44,8 +45,8 @@ class Filters:
         kinds = [kind for kind in KINDS if kind in fields.get("kind", "").split(",")]
         most = None
         if text := fields.get("accelerators", "").strip():
-            most = whole(text)
-            if most is None or not 1 <= most <= LARGEST_ACCELERATORS:
+            most = int(number_in(text, WHOLE, "accelerators"))
+            if not 1 <= most <= LARGEST_ACCELERATORS:
                 raise BadInput.at(
                     "accelerators", "must be a whole number from 1 to {most}", most=LARGEST_ACCELERATORS
                 )

@@ -8,24 +8,30 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from app.errors import BadInput, Unprocessable
-from app.estimating.documents import CheckWarning, Default, ModelSummary, Text
+from app.estimating.decision import (
+    USUAL_PROBABILITY,
+    Decision,
+    DecisionMargin,
+    DecisionQuestion,
+    DecisivePrice,
+    Reason,
+    check_demand,
+    check_limits,
+)
+from app.estimating.documents import CheckWarning, Default, ModelSummary
+from app.estimating.money import Currency
 from app.estimating.names import Name
+from app.estimating.naming import SoftwareName, SystemName
 from app.estimating.request import (
     AssumptionsInput,
+    Limits,
     ModelInput,
     Number,
     PlanInput,
-    Schema,
     Whole,
     WorkloadInput,
 )
 from app.estimating.schema import Document, Quantity
-from app.features.studies.model import BudgetKind as BudgetKind
-
-LONGEST = 1e12
-"""Deadline beyond which no sizing is made, some thirty thousand years. [s]"""
-
-DEAREST = 1e18
 
 MOST_SYSTEMS = 64
 
@@ -35,17 +41,13 @@ MOST_ACCELERATORS = 4096
 
 LARGEST_ACCELERATORS = 65_536
 
-USUAL_PROBABILITY = 0.8
 
-KINDS: tuple[BudgetKind, ...] = ("purchase", "run", "term")
-
-
-class SizingRequest(Schema):
-    """A model and a workload with an optional deadline and budget; systems and counts are found."""
+class SizingRequest(Limits):
+    """A model and a workload with optional limits; systems and counts are found."""
 
     model: ModelInput = Field(description="Model to train.")
     workload: WorkloadInput = Field(WorkloadInput(), description="How much to train, and in which batches.")
-    systems: list[str] | None = Field(
+    systems: list[SystemName] | None = Field(
         None,
         description="Identifiers of the systems to consider; if omitted, the whole catalogue.",
         examples=[["dgx-a100-640gb", "bow-pod64"]],
@@ -58,20 +60,10 @@ class SizingRequest(Schema):
     )
     most_accelerators: Whole = MOST_ACCELERATORS
     """Number of accelerators of the largest option to consider."""
-    deadline_s: Number | None = Field(None, description="Maximum time to train. [s]", examples=[2_592_000])
-    budget: Number | None = Field(None, description="Maximum amount, in the currency. [currency]")
-    budget_kind: BudgetKind | None = Field(
-        None,
-        description="Cost that the budget must cover: purchase (machines, hosts, network, "
-        "installation), run (share of ownership, or rent, for this run) or term "
-        "(all costs over the term). If omitted, purchase for owned systems and run "
-        "for rented systems.",
-        examples=["purchase"],
-    )
-    currency: Literal["USD", "KRW"] = Field("USD", description="Currency of budget, prices and costs.")
+    currency: Currency = Field("USD", description="Currency of budget, prices and costs.")
     probability: Number = USUAL_PROBABILITY
-    """Share of samples in which deadline and budget must be met."""
-    software: str | None = None
+    """Share of samples in which all limits must be met."""
+    software: SoftwareName | None = None
     """Identifier of a software profile, for systems of its kind; otherwise the usual one for the
     model.
     """
@@ -80,21 +72,15 @@ class SizingRequest(Schema):
     """Name of the sizing."""
 
     @property
-    def limited(self) -> bool:
-        """Whether there is anything to keep."""
-        return self.deadline_s is not None or self.budget is not None
+    def question(self) -> DecisionQuestion:
+        """What is asked of the options."""
+        return DecisionQuestion.of(self, self.assumptions.demand, self.currency)
 
 
 def check(request: SizingRequest) -> None:
     """Refuse what can never be right, by field, with what is allowed."""
-    between = {
-        "deadline_s": (request.deadline_s, LONGEST),
-        "budget": (request.budget, DEAREST),
-        "probability": (request.probability, 1.0),
-    }
-    for name, (value, most) in between.items():
-        if value is not None and not 0 < value < most:
-            raise BadInput.at(name, "must be above 0 and below {most}, not {value}", value=value, most=most)
+    check_limits(request)
+    check_demand(request.assumptions.demand)
     if not 1 <= request.most_accelerators <= LARGEST_ACCELERATORS:
         raise BadInput.at(
             "most_accelerators",
@@ -135,27 +121,10 @@ class OptionCosts(Document):
     """Share of ownership, or the rent, attributable to the run; null if it does not fit or no price is
     published.
     """
-    term: Quantity | None = Field(None, description="All costs over the term; null if no price is published.")
-
-
-class PriceShares(Document):
-    """Shares of the costs of an option that are proportional to one price."""
-
-    purchase: float | None = Field(description="Share of the purchase cost; null if rented.")
-    run: float = Field(description="For the run.")
-    term: float = Field(description="Share of the cost over the term.")
-
-
-class OptionPrice(Document):
-    """The price that accounts for most of an option's cost."""
-
-    item: str = Field(description="Name of the priced item.")
-    per: Literal["machine", "system", "hour"]
-    """Unit of the price: one machine, one system, or one hour of a rented system."""
-    price: Quantity = Field(description="The price.")
-    status: Literal["sourced", "estimate", "recalled", "stated", "book"]
-    """Origin: published, estimated, recalled, stated in the request, or from a price book."""
-    shares: PriceShares = Field(description="Share of each cost that is proportional to the price.")
+    term: Quantity | None = None
+    """All money that leaves over the term for the demanded runs (outlay); null if it does not fit or no price
+    is published.
+    """
 
 
 class SizingOption(Document):
@@ -186,18 +155,18 @@ class SizingOption(Document):
     costs: OptionCosts = Field(OptionCosts(), description="Costs: purchase, run and term.")
     acquisition: Literal["own", "rent"] = Field("own", description="Whether the system is bought or rented.")
     term_years: float | None = Field(None, description="Term of the costs; null without a price. [year]")
-    budget_kind: BudgetKind | None = None
-    """Kind of cost that is compared with the budget; null without a budget."""
-    price: OptionPrice | None = Field(None, description="Price that accounts for most of the cost.")
+    price: DecisivePrice | None = Field(None, description="Price that accounts for most of the cost.")
     power: Quantity = Field(description="Power of the systems under a training load.")
     rack_units: float = Field(description="Total height in racks. [U]")
     probability: float | None
-    """Share of samples that meet deadline and budget; null if neither is given."""
-    probability_deadline: float | None = Field(description="Share of samples that meet the deadline.")
-    probability_budget: float | None = Field(description="Share of the same samples that meet the budget.")
+    """Share of samples that meet all limits; null if none is given."""
     meets: bool
     """Whether the requested probability is reached; without limits, true for all options that fit."""
-    on_front: bool = Field(description="Whether no other option is both faster and cheaper.")
+    idle_share: float | None = None
+    """Share of the term that an owned system does not work; null if rented."""
+    why_not: Reason | None = None
+    """Why it is not recommended; null for the recommended option and those that tie with it."""
+    on_front: bool = Field(description="Whether no other option is faster at less outlay.")
     status: Literal["validated", "extrapolated", "unvalidated"]
     """Whether the option is covered by measured runs."""
     warnings: list[str] = Field(description="Codes of the warnings of the estimate.")
@@ -221,54 +190,6 @@ class LeftOut(Document):
     system: str = Field(description="Identifier of the system.")
     count: int = Field(description="Number of systems.")
     reason: Literal["no_plan"] = Field(description="no_plan: no legal plan.")
-
-
-class LimitChange(Document):
-    """A change to the request that would let an option meet the requirements."""
-
-    field: str = Field(description="Field of the request to change.")
-    value: float | None = Field(description="Sufficient value; null if no single value is sufficient.")
-    also: dict[str, float] = Field(
-        {}, description="Other fields that must change with it, if no single change is enough."
-    )
-    kind: BudgetKind | None = Field(None, description="Kind of cost that a changed budget must cover.")
-    option: str | None = Field(description="Option that then meets the requirements.")
-    text: Text = Field(description="Sentence.")
-
-
-class Nearest(Document):
-    """The option closest to meeting the request if none does, and what would change that."""
-
-    option: str | None = Field(description="Identifier of the option; null if no option fits.")
-    changes: list[LimitChange] = Field(description="Alternative changes; each is sufficient on its own.")
-
-
-class PriceLimit(Document):
-    """A price, and the value at which the answer changes."""
-
-    option: str = Field(description="Option to which the price belongs.")
-    price: OptionPrice = Field(description="Price used.")
-    value: float = Field(description="Value at which the answer changes, in the currency. [currency]")
-    direction: Literal["below", "above"]
-    """Side of the value on which the answer is different."""
-    wins: str = Field(description="Option that would be recommended on that side.")
-    text: Text = Field(description="Sentence.")
-
-
-class Margin(Document):
-    """Lead of the winner over the best option of another system."""
-
-    option: str = Field(description="Identifier of the winner.")
-    over: str
-    """Identifier of the runner-up: the best option of another system, otherwise of another count."""
-    by: Literal["purchase", "run", "term", "time"] = Field(description="Criterion of the ranking.")
-    share: Quantity = Field(description="How much more the runner-up takes, relative to the winner.")
-    probability: float = Field(description="Share of samples in which the winner leads.")
-    tie: bool = Field(description="Whether the two are too close to call; nothing is recommended then.")
-    tied: list[str] = Field(description="Options of other systems that are too close to the winner to call.")
-    overturned_by: list[PriceLimit]
-    """Prices that would overturn the ranking at between half and twice their value, nearest first."""
-    text: Text = Field(description="Sentence.")
 
 
 class ScalingPoint(Document):
@@ -310,26 +231,18 @@ class Sizing(Document):
     request: SizingRequest = Field(description="Original request.")
     model: ModelSummary = Field(description="Resolved model.")
     currency: str = Field(description="Currency of budget and costs.")
-    outcome: Literal["met", "not_met", "front"]
-    """Whether an option meets the requirements; front if no limit is given."""
+    decision: Decision
+    """What is recommended, why, and what would overturn it."""
     recommended: str | None
-    """Option that the answer names first; null if the best options are too close to call."""
-    ranked_by: BudgetKind = "run"
-    """Cost by which options are ranked: the requested kind; otherwise the kind compared with the budget, if
-    it is the same for all options; otherwise run.
-    """
-    margin: Margin | None = None
-    """Lead of the winner; null if no option meets the requirements, or no other does."""
-    purchase_needed: LimitChange | None = None
-    """Smallest purchase budget that buys a system in time, if only rented systems meet the budget."""
-    cheapest: str | None = Field(description="Cheapest option that meets the requirements.")
-    fastest: str | None = Field(description="Fastest option that meets the requirements.")
-    nearest: Nearest | None
-    """Nearest option and what would change the answer, if no option meets the requirements."""
+    """Option that the decision recommends; null for none."""
+    margin: DecisionMargin | None
+    """How far it is ahead of the best other option, in outlay."""
     options: list[SizingOption]
-    """Options; those that meet the requirements come first, the cheapest first."""
+    """Options; the recommended first, then those that tie with it, that meet the limits, and the others, by
+    outlay.
+    """
     next: str | None = Field(None, description="Cursor of the next page of options; null on the last page.")
-    pareto: list[FrontPoint] = Field(description="Pareto-optimal options for time and cost, fastest first.")
+    pareto: list[FrontPoint] = Field(description="Pareto-optimal options for time and outlay, fastest first.")
     scaling: ScalingCurve | None = Field(description="Scaling curve of the recommended system.")
     considered: int = Field(description="Number of combinations of system and count that were considered.")
     searched: int

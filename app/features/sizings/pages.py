@@ -12,6 +12,8 @@ from fastapi.responses import HTMLResponse, Response
 from starlette.datastructures import QueryParams
 
 from app.errors import AppError, FieldError, Message, NotFound
+from app.estimating.documents import Text
+from app.estimating.request import BudgetKind
 from app.features.estimates.pages import scaling_views
 from app.features.sizings import charts
 from app.features.sizings.finding import (
@@ -22,13 +24,8 @@ from app.features.sizings.finding import (
     WatchedSearch,
     question_of,
 )
-from app.features.sizings.model import (
-    BudgetKind,
-    Sizing,
-    SizingOption,
-)
+from app.features.sizings.model import Sizing, SizingOption
 from app.features.sizings.service import OPTIONS, paged
-from app.features.sizings.words import sentences
 from app.features.studies.frame import OpenView, StudyFrame, open_view
 from app.features.studies.knobs import knob_text
 from app.features.studies.states import state_of
@@ -39,7 +36,6 @@ from app.platform.web.auth import get_principal
 from app.platform.web.choices import SystemGroup
 from app.platform.web.contexts import FigureView, Form, view
 from app.platform.web.deps import CursorQuery, GoneDep, WorkspaceDep
-from app.platform.web.forms import plain_number
 from app.platform.web.locale import voice_of
 from app.platform.web.rendering import environment, render
 from app.platform.web.requirements import requires
@@ -97,6 +93,7 @@ SORTS: Mapping[str, Callable[[SizingOption], tuple[float | str, ...]]] = {
     "purchase": lambda option: (_money(option, "purchase"), _time(option)),
     "cost": lambda option: (_money(option, "run"), _time(option)),
     "term": lambda option: (_money(option, "term"), _time(option)),
+    "idle": lambda option: (option.idle_share or 0.0, _money(option, "term")),
     "probability": lambda option: (-(option.probability or 0.0), _money(option, "run")),
     "power": lambda option: (option.power.value, _money(option, "run")),
 }
@@ -126,12 +123,10 @@ class SystemsPage:
     """Whether the page starts the search."""
     display: Mapping[str, str]
     """Display of the table: its order, and whether it is shown in full."""
-    answer: Sequence[Message]
+    answer: Sequence[Text]
     """Result in sentences; the first is emphasised."""
     options: Sequence[SizingOption]
     """Options that are shown."""
-    tied: Sequence[str]
-    """Options that are tied with the best."""
     reasons: Mapping[str, str]
     """Short texts of warnings."""
     hidden: int
@@ -160,11 +155,7 @@ def typed_fields(query: QueryParams) -> dict[str, str]:
 def redirect_to_limits(opened: OpenView, fields: Mapping[str, str]) -> Response:
     """Redirect to the view with the changed limits and filters in its state."""
     state = opened.state
-    knobs = dict(state.variant.knobs) | {
-        name: fields[name] if name == "budget_kind" else plain_number(fields[name].strip())
-        for name in LIMITS
-        if name in fields
-    }
+    knobs = dict(state.variant.knobs) | {name: fields[name] for name in LIMITS if name in fields}
     filters = {name: fields.get(name, opened.stored.get(name, "")) for name in FILTERS}
     if set(filters["kind"].split(",")) == set(KINDS):
         filters["kind"] = ""
@@ -256,7 +247,6 @@ def systems_page(request: Request, opened: OpenView, outcome: Outcome) -> System
     if (sort := display.get("sort", "")) in SORTS:
         options = sorted(options, key=SORTS[sort])
     listed = options if display.get("all") else options[:SHOWN]
-    margin = None if sizing is None else sizing.margin
     pending = outcome.has_question and sizing is None and outcome.status == 200
     return SystemsPage(
         frame=opened.frame,
@@ -270,9 +260,8 @@ def systems_page(request: Request, opened: OpenView, outcome: Outcome) -> System
         pending=pending,
         searching=pending and query.get("run") != "0",
         display=display,
-        answer=[] if sizing is None else sentences(sizing),
+        answer=[] if sizing is None else sizing.decision.sentences,
         options=listed,
-        tied=[] if margin is None or not margin.tie else [margin.option, *margin.tied],
         reasons=REASONS,
         hidden=len(options) - len(listed),
         frontier=None if sizing is None else frontier_view(sizing, voice),

@@ -10,42 +10,34 @@ from itertools import pairwise
 import numpy as np
 from pydantic import JsonValue
 
+from app.catalog.catalog import Catalog
 from app.catalog.entries import ChipKind, SystemEntry
-from app.catalog.figures import Figure
-from app.catalog.software import SoftwareProfile
-from app.engine.cost.hours import run_cost
 from app.engine.plans import Plans
 from app.engine.records import Floats, IpuChip
 from app.engine.search.evaluate import GpuEvaluator
-from app.engine.units import HOUR
-from app.errors import AppError, BadInput
-from app.estimating.capital import spot_interruptions, taken, terms_of
-from app.estimating.checks import data_sheet_checks, model_checks, plan_checks, run_checks, validation_checks
-from app.estimating.context import SizingContext, critical_batch_checks
+from app.engine.units import YEAR
+from app.errors import AppError, BadInput, Message
+from app.estimating.capital import spot_interruptions
+from app.estimating.checks import time_checks
+from app.estimating.context import SizingContext
 from app.estimating.costing import Charges, system_power
 from app.estimating.deciding import Decision, ResolvedRequest, choose, question_of
+from app.estimating.decision import Alternative
 from app.estimating.documents import CheckWarning
+from app.estimating.estimate import TimedPlan
 from app.estimating.hardware import Hardware, Reliability, known_id, reliability
-from app.estimating.nearest import Status, claimed, distance, runs_of_kind, status_of
+from app.estimating.nearest import distance, runs_of_kind
+from app.estimating.options import alternative_of, usual_term
+from app.estimating.outlay import Uncertain
 from app.estimating.plan_search import memory_of
 from app.estimating.prices import prices
-from app.estimating.ranges import common_normals, quantity, residual_factors, scaled, spread_quantity
-from app.estimating.regimes import regimes
+from app.estimating.ranges import common_normals, quantity, spread_quantity
 from app.estimating.request import EstimateRequest, PlanInput, SystemInput, WorkloadInput
 from app.estimating.runtime import Run, runs_of
 from app.estimating.scenario import as_stated, recompute_name, recomputed_layers, sharding_name
-from app.estimating.schema import Quantity
-from app.estimating.validity import family_error_of, measurable, outside_checks, validation_summary
 from app.estimating.workload import ADAPTER_PAPERS
-from app.features.sizings.judging import SampledOption, judge
-from app.features.sizings.model import (
-    LeftOut,
-    OptionCosts,
-    OptionPrice,
-    PriceShares,
-    SizingOption,
-    SizingRequest,
-)
+from app.features.sizings.model import LeftOut, OptionCosts, SizingOption, SizingRequest
+from app.features.sizings.options import SampledOption, fronts, weighing_of
 from app.profiles.model import ModelProfile
 
 SCALABLE_UNIT = 20
@@ -69,18 +61,6 @@ def nobody(done: int, total: int, system: str) -> None:
     """Watch nothing."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GroupFinding:
-    """Result of a search for one number of machines of a group."""
-
-    decision: Decision
-    run: Run | None
-    """None where the model does not fit."""
-    status: Status
-    codes: tuple[str, ...]
-    """Codes of the warnings that any system of the group carries."""
-
-
 @dataclass(eq=False)
 class Group:
     """Systems that share chip, node, host memory and fabric, and so the plan at each number of machines."""
@@ -89,7 +69,7 @@ class Group:
     """One machine or the smallest system of them."""
     question: ResolvedRequest
     reliability: Reliability
-    findings: dict[int, GroupFinding | None] = field(default_factory=dict)
+    findings: dict[int, TimedPlan | None] = field(default_factory=dict)
     """By number of machines; None where no plan is legal."""
 
     @cached_property
@@ -191,7 +171,7 @@ class SystemSearch:
 
     def refine(self, systems: Mapping[str, Sequence[int]]) -> None:
         """Search between a count that misses the limits and the next that meets them, on the front."""
-        if not self.request.limited or not self.options:
+        if not self.request.question.limited or not self.options:
             return
         self._search(
             [(name, count) for name in self._on_front() for count in self._finer(name, systems[name])]
@@ -209,9 +189,14 @@ class SystemSearch:
         first = set(self._first(systems[system]))
         return [count for count in systems[system] if count not in first]
 
+    @property
+    def term(self) -> float:
+        """Term of options without a price. [s]"""
+        return usual_term(self.request.assumptions, self.context.catalog)
+
     def _on_front(self) -> list[str]:
-        on_front = judge(self.options, self.request).front
-        return sorted({self.options[index].document.system for index in np.flatnonzero(on_front)})
+        front = fronts(weighing_of(self.options, self.request, self.term))
+        return sorted({self.options[index].document.system for index in front})
 
     def _finer(self, system: str, counts: Sequence[int]) -> list[int]:
         """Return the counts to try between a lattice point that misses and the next, which meets."""
@@ -220,7 +205,8 @@ class SystemSearch:
         known = by_count(self.options, system)
         # A system that came to the front only now has not been tried at all its counts.
         counts = sorted({*self._first(counts), *known})
-        meets = dict(zip(known, judge(list(known.values()), self.request).meets, strict=True))
+        weighing = weighing_of(list(known.values()), self.request, self.term)
+        meets = dict(zip(known, weighing.meets, strict=True))
         return [
             count
             for low, high in pairwise(counts)
@@ -254,7 +240,7 @@ class SystemSearch:
                     LeftOut(system=hardware.entry.id, count=hardware.count, reason="no_plan")
                 )
                 continue
-            self.first = self.first or finding.decision
+            self.first = self.first or finding.plan
             self.options.append(self._option(candidate, finding))
 
     def candidate(self, system: str, count: int) -> Candidate:
@@ -264,11 +250,7 @@ class SystemSearch:
             self._systems[system] = smallest, self._group(smallest)
         smallest, group = self._systems[system]
         hardware, warnings = replace(smallest, count=count), list[CheckWarning]()
-        family = self.profile.family
-        dollar_prices = prices(hardware, request.assumptions, request.currency, catalog, warnings, family)
-        charges = None
-        if dollar_prices is not None:
-            charges = Charges(hardware, dollar_prices, normals=common_normals(), currency=request.currency)
+        charges = charges_of(hardware, request, catalog, warnings, self.profile.family)
         return Candidate(group, hardware, charges, warnings)
 
     def _group(self, hardware: Hardware) -> Group:
@@ -308,74 +290,35 @@ class SystemSearch:
             self.refusal = error
             return None
 
-    def _findings(self, group: Group, decisions: Sequence[Decision]) -> list[GroupFinding]:
-        if not decisions:
-            return []
-        names = [
-            regimes(decision.scenario, decision.choice.plans, self.profile.family, self.context.measured)
-            for decision in decisions
-        ]
-        fitting = [index for index, decision in enumerate(decisions) if decision.choice.fits]
-        runs: dict[int, Run] = {}
+    def _findings(self, group: Group, decisions: Sequence[Decision]) -> list[TimedPlan]:
+        timed = [TimedPlan(decision, group.reliability, self.context) for decision in decisions]
+        fitting = [each for each in timed if each.fits]
         for start in range(0, len(fitting), TOGETHER):
             part = fitting[start : start + TOGETHER]
-            computed = self._runs(
-                group, [decisions[index] for index in part], [names[index] for index in part]
-            )
-            runs |= zip(part, computed, strict=True)
-        error = family_error_of(decisions[0], self.context)
-        return [
-            self._finding(group, decision, runs.get(index), names[index], error)
-            for index, decision in enumerate(decisions)
-        ]
+            for each, run in zip(part, self._runs(group, part), strict=True):
+                each.run = run
+        for each in timed:
+            each.family_error = timed[0].family_error
+            each.reach = self._nearest(each.plan)
+        return timed
 
-    def _runs(self, group: Group, decisions: Sequence[Decision], names: Sequence[list[str]]) -> list[Run]:
+    def _runs(self, group: Group, timed: Sequence[TimedPlan]) -> list[Run]:
         scenario, training = group.question.scenario, group.question.training
-        normals = common_normals()
-        factors = [
-            residual_factors(regimes, self.context.residuals, normals, scenario, decision.choice.plans)
-            for decision, regimes in zip(decisions, names, strict=True)
-        ]
         return runs_of(
             scenario,
-            Plans.joined([decision.choice.plans for decision in decisions]),
+            Plans.joined([each.plan.choice.plans for each in timed]),
             training,
-            machines=np.array([float(decision.machines_used) for decision in decisions]),
+            machines=np.array([float(each.plan.machines_used) for each in timed]),
             assumed=group.reliability,
             input_rate=self.request.assumptions.input_samples_per_second,
-            factors=np.stack(factors),
-            normals=normals,
+            factors=np.stack([each.factors for each in timed]),
+            normals=common_normals(),
             run_deviation=training.target.scatter if training.target else 0.0,
         )
 
-    def _finding(
-        self, group: Group, decision: Decision, run: Run | None, names: list[str], error: float | None
-    ) -> GroupFinding:
-        hardware, scenario, context = decision.hardware, decision.scenario, self.context
-        devices = int(decision.choice.plans.devices[0])
-        nearest = self._nearest(hardware.entry.chip, scenario.software, devices)
-        status, contradicted = status_of(names, nearest, error), False
-        warnings = [*decision.warnings, *plan_checks(scenario, decision.choice, hardware, hardware.devices)]
-        warnings += data_sheet_checks(hardware, context.catalog.own, names, None)
-        codes = [warning.code for warning in warnings]
-        if run is None:
-            return GroupFinding(decision, run, status, tuple(dict.fromkeys([*codes, "does_not_fit"])))
-        warnings += run_checks(run, group.reliability, group.question.training)
-        warnings += self._batch_checks(decision, run)
-        if context.measured_rows.cases(self.profile.family, hardware.entry.chip, devices):
-            seen = validation_summary(decision, context, names, measurable(decision, run))
-            status, contradicted = seen.status, seen.contradicted
-            warnings += outside_checks(seen)
-        presumed = scenario.software.presumed and not scenario.is_ipu
-        warnings += validation_checks(
-            status, error, hardware.entry.chip_kind, contradicted, software_presumed=presumed
-        )
-        warnings += model_checks(scenario)
-        status = claimed(status, presumed)
-        return GroupFinding(decision, run, status, tuple(dict.fromkeys(warning.code for warning in warnings)))
-
-    def _nearest(self, chip: str, software: SoftwareProfile, devices: int) -> float:
+    def _nearest(self, decision: Decision) -> float:
         """Return the distance of the nearest measured run of the family on the chip with the software."""
+        chip, software = decision.hardware.entry.chip, decision.scenario.software
         family, parameters, key = self.profile.family, self.profile.parameters, (chip, software.id)
         if key not in self._distances:
             runs = runs_of_kind(self.context.runs, software, family=family, chip=chip)
@@ -383,46 +326,39 @@ class SystemSearch:
             at = ((distance(run, family, chip, run.devices, parameters), run.devices) for run in runs)
             self._distances[key] = np.array(list(at), dtype=float).reshape(-1, 2)
         others, counts = self._distances[key].T
+        devices = float(decision.choice.plans.devices[0])
         return float(np.min(others + np.abs(np.log(devices / counts)), initial=np.inf))
 
-    def _batch_checks(self, decision: Decision, run: Run) -> list[CheckWarning]:
-        training = decision.training
-        if training.target is not None or training.tokens is None:
-            return []
-        per_sample = training.tokens.mean
-        return critical_batch_checks(
-            self.profile.family,
-            float(self.profile.parameters),
-            run.samples * per_sample,
-            float(decision.choice.plans.global_batch[0]) * per_sample,
-            self.context.catalog,
-        )
-
-    def _option(self, candidate: Candidate, finding: GroupFinding) -> SampledOption:
+    def _option(self, candidate: Candidate, timed: TimedPlan) -> SampledOption:
         """Return an option with its limit-dependent fields as they are without limits."""
         group, hardware, charges = candidate.group, candidate.hardware, candidate.charges
-        decision, run, catalog = finding.decision, finding.run, self.context.catalog
+        decision, catalog = timed.plan, self.context.catalog
+        run = timed.run if timed.fits else None
         entry, choice, currency = hardware.entry, decision.choice, self.request.currency
         plan = plan_input(decision)
         estimate: dict[str, JsonValue] = {**group.request_fields}
-        if decision.batch_searched:
-            workload = _as_stated(group.question.request.workload)
-            estimate["workload"] = {**workload, "global_batch": decision.batch}
+        workload = _as_stated(group.question.request.workload)
+        estimate["workload"] = {**workload, "global_batch": decision.batch}
         estimate |= {"plan": _as_stated(plan), "system": {"id": entry.id, "count": hardware.count}}
-        none = np.full_like(common_normals()["price"], np.inf)
-        seconds, run_samples, purchase_samples = none if run is None else run.total_samples, none, none
-        hourly = capex = purchase = cost = term = None
+        hourly = capex = None
         if charges is not None:
             hourly = quantity(charges.hourly, charges.hourly_samples, currency)
-            term = scaled(hourly, charges.term_hours)
-            if charges.owned:
-                capex = quantity(*charges.capital, currency)
-                purchase = scaled(capex, charges.installed)
-                purchase_samples = charges.capital[1] * charges.installed
-            if run is not None:
-                run_samples = run_cost(charges.hourly_samples, seconds)
-                cost = quantity(float(run_cost(charges.hourly, run.total)), run_samples, currency)
-        owned = terms_of(hardware, self.request.assumptions, catalog).owned
+            capex = quantity(*charges.capital, currency) if charges.owned else None
+        time = None if run is None else (run.total, run.total_samples)
+        alternative = sized_alternative(
+            self.request,
+            hardware,
+            charges,
+            time,
+            self._codes(candidate, timed),
+            catalog,
+            self.profile.family,
+        )
+        purchase = run_cost = None
+        if alternative.purchase is not None:
+            purchase = quantity(*alternative.purchase, currency)
+        if alternative.run is not None:
+            run_cost = quantity(*alternative.run, currency)
         document = SizingOption(
             id=f"{entry.id}-x{hardware.count}",
             system=entry.id,
@@ -441,56 +377,105 @@ class SystemSearch:
             memory_share=float(np.ravel(choice.memory.total)[0]) / memory_of(decision.scenario.chip),
             step_time=None if run is None else quantity(run.step_seconds, run.step_samples, "s"),
             time_to_train=None if run is None else quantity(run.total, run.total_samples, "s"),
-            cost=cost,
+            cost=run_cost,
             hourly=hourly,
             capex=capex,
-            costs=OptionCosts(purchase=purchase, run=cost, term=term),
-            acquisition="own" if owned else "rent",
+            costs=OptionCosts(purchase=purchase, run=run_cost),
+            acquisition="own" if alternative.owned else "rent",
             term_years=None if charges is None else charges.found.lifetime,
-            price=None if charges is None else self._price(hardware, charges),
+            price=alternative.price,
             power=spread_quantity(system_power(hardware, 1.0, catalog, self.profile.family)),
             rack_units=entry.rack_units * hardware.count,
             probability=None,
-            probability_deadline=None,
-            probability_budget=None,
             meets=run is not None,
             on_front=False,
-            status=finding.status,
-            warnings=[*finding.codes, *(warning.code for warning in candidate.warnings)],
+            status=timed.status,
+            warnings=list(alternative.doubts),
             estimate=estimate,
         )
-        return SampledOption(document, seconds, run_samples, purchase_samples)
+        return SampledOption(document, alternative, time)
 
-    def _price(self, hardware: Hardware, charges: Charges) -> OptionPrice:
-        """Return the price that dominates the cost of a system."""
-        dollar_prices, entry = charges.found, hardware.entry
-        catalog, currency = self.context.catalog, self.request.currency
-        rate = dollar_prices.rate if currency == "KRW" else 1.0
-        basis = dollar_prices.figures["machines" if dollar_prices.owned else "instances"][0]
-        if isinstance(basis, Figure):
-            known = taken(basis, catalog.book)
-            factor = rate if dollar_prices.owned else rate * HOUR
-            value, low, high = (end * factor for end in (basis.si, basis.si_low, basis.si_high))
-            item, status = catalog.items[basis.item].name, known.status
-            part = basis.item == entry.machine
-        else:
-            value = low = high = basis.value * rate if dollar_prices.owned else basis.value
-            item, status, part = entry.name, "stated", entry.machines == 1
-        purchase, hour = charges.shares
-        return OptionPrice(
-            item=item,
-            per="hour" if not dollar_prices.owned else "machine" if part else "system",
-            price=Quantity(value=value, low=low, high=high, unit=currency),
-            status=status,
-            shares=PriceShares(purchase=purchase if dollar_prices.owned else None, run=hour, term=hour),
+    def _codes(self, candidate: Candidate, timed: TimedPlan) -> list[str]:
+        """Return the codes of the warnings that the option's own estimate carries."""
+        found = timed.warnings(stated=True)
+        if not timed.fits:
+            return ["does_not_fit", *(warning.code for warning in found)]
+        charges = candidate.charges
+        term = None if charges is None or not charges.owned else charges.found.lifetime * YEAR
+        long = time_checks(timed.run.total, candidate.hardware, term, lambda: None)
+        return [warning.code for warning in (*found, *candidate.warnings, *long)]
+
+
+def charges_of(
+    hardware: Hardware,
+    request: SizingRequest,
+    catalog: Catalog,
+    warnings: list[CheckWarning],
+    family: str | None,
+) -> Charges | None:
+    """Return what a system costs; None where no price is known."""
+    found = prices(hardware, request.assumptions, request.currency, catalog, warnings, family)
+    if found is None:
+        return None
+    return Charges(hardware, found, normals=common_normals(), currency=request.currency)
+
+
+def sized_alternative(
+    request: SizingRequest,
+    hardware: Hardware,
+    charges: Charges | None,
+    time: Uncertain | None,
+    codes: Sequence[str],
+    catalog: Catalog,
+    family: str | None,
+) -> Alternative:
+    """Return a system at one count as an option of a sizing's decision."""
+    entry = hardware.entry
+    return alternative_of(
+        f"{entry.id}-x{hardware.count}",
+        Message("{count} × {system}", {"count": hardware.count, "system": entry.name}),
+        hardware,
+        charges,
+        time,
+        assumptions=request.assumptions,
+        catalog=catalog,
+        family=family,
+        named=request.systems is not None,
+        doubts=tuple(dict.fromkeys(codes)),
+    )
+
+
+def sampled_options(
+    options: Sequence[SizingOption],
+    family: str,
+    samples: Mapping[str, Floats],
+    request: SizingRequest,
+    context: SizingContext,
+) -> list[SampledOption]:
+    """Return the options of a stored sizing at the prices of its request."""
+    context = context.at_prices(request.assumptions)
+    smallest: dict[str, Hardware] = {}
+    sampled = []
+    for option in options:
+        if option.system not in smallest:
+            smallest[option.system] = context.hardware.system(option.system, 1)
+        hardware = replace(smallest[option.system], count=option.count)
+        charges = charges_of(hardware, request, context.catalog, [], family or None)
+        time = None
+        if option.time_to_train is not None and option.id in samples:
+            time = option.time_to_train.value, samples[option.id]
+        alternative = sized_alternative(
+            request, hardware, charges, time, option.warnings, context.catalog, family or None
         )
+        sampled.append(SampledOption(option, alternative, time))
+    return sampled
 
 
 def _as_stated(part: PlanInput | WorkloadInput) -> dict[str, JsonValue]:
     return part.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
 
 
-GPU_FIELDS = ("interleave", "sharding_ranks")
+GPU_FIELDS = ("interleave", "sharding_ranks", "context")
 
 IPU_FIELDS = ("rts", "rts_optimizer", "phases")
 
@@ -498,7 +483,7 @@ IPU_FIELDS = ("rts", "rts_optimizer", "phases")
 def plan_input(decision: Decision) -> PlanInput:
     """Return the chosen plan in the form of a request."""
     scenario = decision.scenario
-    plans, is_ipu = as_stated(decision.choice.plans, scenario.context), scenario.is_ipu
+    plans, is_ipu = as_stated(decision.choice.plans), scenario.is_ipu
     others = IPU_FIELDS if is_ipu else GPU_FIELDS
     whole = ("tensor", "pipeline", "data", "micro_batch", "accumulation", *others)
     values: dict[str, object] = {name: int(np.ravel(getattr(plans, name))[0]) for name in whole}
@@ -507,7 +492,6 @@ def plan_input(decision: Decision) -> PlanInput:
     values["recompute_layers"] = recomputed_layers(recompute, scenario.table.depth)
     values["offload"] = bool(np.ravel(plans.offload)[0] > 0)
     if not is_ipu:
-        values["context"] = scenario.context
         values["sequence_parallel"] = bool(np.ravel(plans.sequence_parallel)[0] > 0)
         values["sharding"] = sharding_name(float(np.ravel(plans.sharding)[0]))
     return PlanInput.model_validate(values)

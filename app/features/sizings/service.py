@@ -8,15 +8,18 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from pydantic import TypeAdapter
 from sqlalchemy.exc import IntegrityError
 
 from app.errors import BadInput, NotFound
+from app.estimating.context import SizingContext
 from app.estimating.names import STORED
+from app.estimating.options import usual_term
 from app.estimating.version import engine_version
 from app.features.sizings.answering import SizingSamples, judged, scaling, size
-from app.features.sizings.judging import SampledOption, sampled_option, samples_of, stored_samples
 from app.features.sizings.model import ScalingCurve, Sizing, SizingOption, SizingRequest, SizingSummary, check
-from app.features.sizings.search import Watch, nobody
+from app.features.sizings.options import SampledOption, decided, samples_of, stored_samples
+from app.features.sizings.search import Watch, nobody, sampled_options
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, page_of, stretch
 from app.platform.references import existing
@@ -73,18 +76,29 @@ def _row(identifier: str, request: SizingRequest, sized: SizingSamples) -> Sizin
         model=request.model.named[:200],
         request=request.model_dump(mode="json", exclude_unset=True),
         document=sized.document.model_copy(update={"id": identifier}).model_dump(mode="json"),
-        samples=stored_samples(sized.samples),
+        samples=stored_samples(sized.options),
     )
 
 
 def get_sizing(workspace: Workspace, identifier: str) -> Sizing:
     with workspace.transaction() as repository:
-        return sizing_of(existing(repository, SizingRow, identifier, "sizing"))
+        row = existing(repository, SizingRow, identifier, "sizing", whole=True)
+    return sizing_of(row, workspace.context())
 
 
-def sizing_of(row: SizingRow) -> Sizing:
-    # Sizings of before 0.1.0 have their name in the column alone.
-    return Sizing.model_validate({"name": row.label, **row.document}, context=STORED)
+def sizing_of(row: SizingRow, context: SizingContext) -> Sizing:
+    """Return a stored sizing; one of version 0.1.0 is decided at the prices of today."""
+    document = {"name": row.label, **row.document}
+    if "decision" not in document:
+        request = SizingRequest.model_validate(row.request, context=STORED)
+        listed = OPTION_LIST.validate_python(document["options"])
+        family = document["model"].get("family", "")
+        options = sampled_options(listed, family, samples_of(row.samples), request, context)
+        document |= decided(options, request, usual_term(request.assumptions, context.catalog))
+    return Sizing.model_validate(document, context=STORED)
+
+
+OPTION_LIST = TypeAdapter(list[SizingOption])
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +128,9 @@ def stored_sizing(workspace: Workspace, identifier: str) -> StoredSizing | None:
     def load() -> StoredSizing:
         with workspace.transaction() as repository:
             row = existing(repository, SizingRow, identifier, "sizing", whole=True)
-            document, samples = sizing_of(row), samples_of(row.samples)
-        options = [sampled_option(option, samples.get(option.id)) for option in document.options]
+        context, samples = workspace.context(), samples_of(row.samples)
+        document = sizing_of(row, context)
+        options = sampled_options(document.options, document.model.family, samples, document.request, context)
         return StoredSizing(document, options)
 
     try:

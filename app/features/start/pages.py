@@ -25,6 +25,7 @@ from app.features.start.question import (
     check_model,
     chosen_systems,
     content_of,
+    count_in,
     model_of,
     own_systems,
     workload_of,
@@ -41,7 +42,7 @@ from app.platform.rates import CostClass
 from app.platform.web.auth import reach_of
 from app.platform.web.contexts import Choice, Example, Form
 from app.platform.web.deps import QueryDep, WorkspaceDep, workspace_of
-from app.platform.web.forms import FormDep, typed, whole
+from app.platform.web.forms import FormDep, typed
 from app.platform.web.locale import COOKIE_SECONDS, voice_of
 from app.platform.web.rendering import render
 from app.platform.web.requirements import Right, requires
@@ -174,7 +175,7 @@ def show_offer(workspace: WorkspaceDep, query: QueryDep) -> Offer:
         workload = workload_of(filled)
         suggested = Suggestion(
             workload=workload,
-            systems={name: whole(filled[f"count.{name}"][0]) or 1 for name in filled["system"]},
+            systems={name: count_in(filled[f"count.{name}"][0]) for name in filled["system"]},
             least=least_counts(model, workload, workspace.context()),
         )
     return Offer(

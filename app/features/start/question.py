@@ -8,14 +8,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from app.errors import BadInput, FieldError, Message
+from app.errors import AppError, BadInput, FieldError, Message
+from app.estimating.numbers import WHOLE, number_in
 from app.estimating.request import WorkloadInput
 from app.features.studies.model import MAX_OPTIONS, StudyContent
 from app.features.workloads.filling import WORKLOAD, Draft, chosen_model, known_profile
 from app.features.workloads.suggestions import starting_counts, suggested_systems
 from app.platform.web import choices
 from app.platform.web.choices import SystemChoice
-from app.platform.web.forms import plain_number, whole
 from app.platform.workspace import Workspace
 from app.profiles.presets import preset
 
@@ -44,10 +44,8 @@ class ChosenSystem:
 
 def model_of(values: Values) -> dict[str, str]:
     """Return the model of a request; an upload takes precedence over a preset."""
-    for name in (PROFILE, PRESET):
-        if values.get(name):
-            return {name.removeprefix("model."): values[name][0]}
-    return {}
+    name = next((name for name in (PROFILE, PRESET) if values.get(name)), "")
+    return {name.removeprefix("model."): chosen_model(values)} if name else {}
 
 
 def check_model(workspace: Workspace, values: Values) -> None:
@@ -59,12 +57,20 @@ def check_model(workspace: Workspace, values: Values) -> None:
         preset(name)
 
 
+def count_in(text: str) -> int:
+    """Return a number of systems; 1 if invalid: errors are reported when the study is created."""
+    try:
+        return int(number_in(text, WHOLE))
+    except AppError:
+        return 1
+
+
 def workload_of(values: Values) -> dict[str, Any]:
     """Return the training, empty if invalid: errors are reported when the study is created."""
-    stated: dict[str, Any] = WORKLOAD.body(values).get("workload", {})
     try:
+        stated = WORKLOAD.body(values).get("workload", {})
         return WorkloadInput.model_validate(stated).model_dump(exclude_unset=True)
-    except ValidationError:
+    except (AppError, ValidationError):
         return {}
 
 
@@ -95,7 +101,7 @@ def arranged(workspace: Workspace, values: Values) -> dict[str, list[str]]:
     for turn, step in (("more", 1), ("less", -1)):
         name = f"count.{turns.get(turn, '')}"
         if name in fields:
-            fields[name] = [str(max((whole(fields[name][0]) or 1) + step, 1))]
+            fields[name] = [str(max(count_in(fields[name][0]) + step, 1))]
     return fields
 
 
@@ -141,5 +147,5 @@ def content_of(draft: Draft, language: str) -> StudyContent:
 
 def _option(draft: Draft, system: str) -> dict[str, Any]:
     count, fabric = draft.form.get(f"count.{system}"), draft.form.get(f"fabric.{system}")
-    counted = {"count": plain_number(count)} if count else {}
+    counted = {"count": number_in(count, WHOLE, f"system.{system}")} if count else {}
     return {"system": {"id": system, **counted, **({"fabric": fabric} if fabric else {})}}

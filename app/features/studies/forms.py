@@ -8,14 +8,15 @@ from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import QueryParams
 
+from app.catalog.defaults import CURRENCIES
 from app.errors import BadInput, FieldError
 from app.estimating.documents import Estimate
 from app.features.studies.concluding import USUAL_PROBABILITY
-from app.features.studies.knobs import ADD, DROP, KNOBS, knob_text, split, unused_key, written_in_field
+from app.features.studies.knobs import ADD, KNOBS, knob_text, split, unused_key, written_in_field
 from app.features.studies.model import StudyAnswer, StudyOptionAnswer
 from app.platform.web import choices
 from app.platform.web.contexts import Choice, Form
-from app.platform.web.forms import plain_number, whole
+from app.platform.web.forms import whole
 from app.platform.web.rendering import DISPLAY_PARAMS
 from app.platform.wording.voice import Voice, written
 from app.platform.workspace import Workspace
@@ -62,15 +63,8 @@ def state_in(text: str) -> QueryParams:
 
 
 def knobs_in(query: QueryParams) -> dict[str, str]:
-    """Return the knobs of an address, with numbers in plain notation."""
-    knobs: dict[str, str] = {}
-    for name, text in query.multi_items():
-        if name in NOT_KNOBS:
-            continue
-        knob, _ = split(name)
-        is_word = knob in {ADD, DROP} or (knob in KNOBS and KNOBS[knob].kind == "word")
-        knobs[name[:60]] = text.strip() if is_word else plain_number(text.strip())
-    return knobs
+    """Return the knobs of an address."""
+    return {name[:60]: text.strip() for name, text in query.multi_items() if name not in NOT_KNOBS}
 
 
 def version_in(query: QueryParams) -> int | None:
@@ -203,7 +197,7 @@ class KnobPanel:
         if name == "precision":
             return [Choice(precision, precision.upper()) for precision in PRECISIONS]
         if name == "currency":
-            return [Choice("KRW", "KRW"), Choice("USD", "USD")]
+            return [Choice(currency, currency) for currency in CURRENCIES]
         if name == "budget_kind":
             return [Choice(kind, self.voice.label(kind)) for kind in ("purchase", "run", "term")]
         if name == "target":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -14,6 +14,17 @@ from app.catalog.catalog import Catalog
 from app.engine.units import DAY
 from app.errors import AppError, BadInput, FieldError, Message, NotFound, Unprocessable
 from app.estimating.hardware import known_id
+from app.estimating.numbers import (
+    DAYS,
+    HOURS,
+    MONEY,
+    PLAIN,
+    SHARE_OR_PERCENT,
+    WHOLE,
+    YEARS,
+    NumberKind,
+    number_in,
+)
 from app.estimating.request import EstimateRequest, PlanInput
 from app.features.comparisons.model import PublishedFigure
 from app.features.studies.model import (
@@ -29,7 +40,7 @@ from app.features.studies.model import (
 )
 from app.platform.json_bodies import as_app_error
 
-Kind = Literal["whole", "number", "share", "days", "word", "plan"]
+Kind = Literal["whole", "number", "share", "money", "hours", "days", "years", "word", "plan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +79,19 @@ KNOBS: Mapping[str, Knob] = {
     "plan": Knob("plan", option="plan"),
     "utilisation": Knob("share", "assumptions.utilisation", "assumptions.utilisation"),
     "acquisition": Knob("word", "assumptions.acquisition", "assumptions.acquisition"),
-    "price": Knob("number", option="assumptions.system_price"),
-    "rent": Knob("number", option="assumptions.hourly_price"),
-    "years": Knob("number", "assumptions.amortisation_years", "assumptions.amortisation_years"),
-    "electricity": Knob("number", "assumptions.electricity_per_kwh"),
+    "price": Knob("money", option="assumptions.system_price"),
+    "rent": Knob("money", option="assumptions.hourly_price"),
+    "years": Knob("years", "assumptions.amortisation_years", "assumptions.amortisation_years"),
+    "electricity": Knob("money", "assumptions.electricity_per_kwh"),
     "price_book": Knob("word", "assumptions.price_book_id"),
     "scaling_efficiency": Knob("share", "scaling_efficiency"),
     "currency": Knob("word", "currency"),
     "baseline": Knob("word", "baseline"),
     "deadline": Knob("days", "limits.deadline_s"),
-    "budget": Knob("number", "limits.budget"),
+    "budget": Knob("money", "limits.budget"),
     "budget_kind": Knob("word", "limits.budget_kind"),
     "probability": Knob("share", "limits.probability"),
-    "hours": Knob("number", option="figure.hours", figure=True),
+    "hours": Knob("hours", option="figure.hours", figure=True),
     "factor": Knob("number", option="figure.factor", figure=True),
 }
 
@@ -154,9 +165,10 @@ def apply_knobs(content: StudyContent, knobs: Mapping[str, KnobValue]) -> StudyV
     errors: list[FieldError] = []
     statuses: set[int] = set()
     ordered = sorted(knobs, key=_order)
+    currency = str(knobs.get("currency") or content.base.currency)
     for name in ordered:
         try:
-            _turn(tree, name, knobs[name])
+            _turn(tree, name, knobs[name], currency)
         except AppError as error:
             errors += error.errors or [FieldError("knobs", error.message)]
             statuses.add(error.status)
@@ -185,7 +197,7 @@ def _order(name: str) -> tuple[int, int, str]:
     return {ADD: 0, DROP: 2}.get(knob, 1), [*KNOBS, knob].index(knob), key or ""
 
 
-def _turn(tree: dict[str, Any], name: str, raw: KnobValue) -> None:
+def _turn(tree: dict[str, Any], name: str, raw: KnobValue, currency: str) -> None:
     knob, key = split(name)
     if knob in {ADD, DROP}:
         _add_or_drop(tree, knob, key, name, raw)
@@ -203,7 +215,7 @@ def _turn(tree: dict[str, Any], name: str, raw: KnobValue) -> None:
         raise BadInput.at(name, template, example=f"{knob}.a" if key is None else knob)
     if key is not None and target.figure not in (None, "figure" in part):
         raise BadInput.at(name, "option {key} has no such setting; it is a different kind of option", key=key)
-    value = _value(target.kind, name, raw)
+    value = _value(target.kind, name, raw, currency)
     *above, last = path.split(".")
     for field in above:
         part = part.setdefault(field, {})
@@ -259,8 +271,13 @@ def _option(tree: dict[str, Any], key: str, name: str) -> dict[str, Any]:
     return option
 
 
-def _value(kind: Kind, name: str, raw: KnobValue) -> KnobValue:
-    """Return a value as a request states it."""
+NUMBERS: Mapping[str, NumberKind] = {
+    "whole": WHOLE, "number": PLAIN, "share": SHARE_OR_PERCENT, "hours": HOURS, "days": DAYS, "years": YEARS,
+}  # fmt: skip
+
+
+def _value(kind: Kind, name: str, raw: KnobValue, currency: str) -> KnobValue:
+    """Return a value as a request states it, amounts of money in a currency."""
     text = str(raw).strip() if raw is not None else ""
     if not text:
         return None
@@ -269,27 +286,15 @@ def _value(kind: Kind, name: str, raw: KnobValue) -> KnobValue:
         raise BadInput.at(name, "must have at most {max_length} characters", max_length=longest)
     if kind in {"word", "plan"}:
         return text
-    share = kind == "share" and text.endswith("%")
-    try:
-        number = float(text.removesuffix("%") if share else text)
-    except ValueError:
-        message = "must be a whole number" if kind == "whole" else "must be a number"
-        raise Unprocessable.at(name, message) from None
-    if not math.isfinite(number):
-        raise BadInput.at(name, "must be a finite number")
-    if kind == "whole":
-        if not number.is_integer():
-            raise Unprocessable.at(name, "must be a whole number")
-        if not 0 < number <= 1e12:
-            raise BadInput.at(name, "must be at least 1 and at most {most}", most=10**12)
-        return int(number)
-    if kind == "share":
-        number = number / 100.0 if share or number > 1.0 else number
-        if not 0 < number <= 1:
-            raise BadInput.at(name, "must be above 0 and at most 100")
-    elif number < 0:
+    expected = replace(MONEY, currency=currency) if kind == "money" else NUMBERS[kind]
+    number = number_in(text, expected, name)
+    if kind == "whole" and not 0 < number <= 1e12:
+        raise BadInput.at(name, "must be at least 1 and at most {most}", most=10**12)
+    if kind == "share" and not 0 < number <= 1:
+        raise BadInput.at(name, "must be above 0 and at most 100")
+    if number < 0:
         raise BadInput.at(name, "must be at least 0")
-    elif kind == "days" and number > MOST_DAYS:
+    if kind == "days" and number > MOST_DAYS:
         raise BadInput.at(name, "must be at most {most}", most=MOST_DAYS)
     return number * DAY if kind == "days" else number
 

@@ -12,10 +12,11 @@ from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, field_valida
 
 from app.errors import Message
 from app.estimating.documents import CheckWarning, Estimate, Text
+from app.estimating.money import Currency
 from app.estimating.names import Name
+from app.estimating.naming import SoftwareName, SystemName
 from app.estimating.request import (
     AssumptionsInput,
-    Currency,
     Locale,
     ModelInput,
     Number,
@@ -60,7 +61,7 @@ class StudyBase(Schema):
     """Model to train."""
     workload: WorkloadInput = WorkloadInput()
     """How much to train, and in which batches."""
-    software: str | None = None
+    software: SoftwareName | None = None
     """Identifier of a software profile; if omitted, the usual one for the model on each chip."""
     assumptions: AssumptionsInput = AssumptionsInput()
     """Assumptions of the estimate."""
@@ -136,7 +137,7 @@ class StatedFigure(Schema):
         le=MOST_TIMES,
         description="Hardware of this option as a multiple of that option's.",
     )
-    system: str | None = Field(None, max_length=100, description="Identifier of a system.")
+    system: SystemName | None = Field(None, max_length=100, description="Identifier of a system.")
 
 
 def omissible_key(schema: dict[str, Any]) -> None:
@@ -162,7 +163,7 @@ class StudyOption(Schema):
     """Differences from the workload of the base."""
     plan: PlanInput = PlanInput()
     """How the model is mapped to devices. Omitted fields are searched."""
-    software: str | None = None
+    software: SoftwareName | None = None
     """Software profile to use instead of that of the base."""
     assumptions: AssumptionsInput = AssumptionsInput()
     """Differences from the assumptions of the base."""

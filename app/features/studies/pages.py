@@ -14,6 +14,7 @@ from starlette.datastructures import FormData, QueryParams, UploadFile
 
 from app.errors import AppError, BadInput, Conflict, FieldError, Message, TooLarge
 from app.estimating.documents import Estimate
+from app.estimating.numbers import HOURS, PLAIN, number_in
 from app.features.estimates.pages import estimate_page
 from app.features.estimates.service import get_estimate, get_estimate_request
 from app.features.studies import service as studies
@@ -58,7 +59,7 @@ from app.platform.json_bodies import as_app_error, read_json
 from app.platform.listing import USUAL_ITEMS, Page
 from app.platform.rates import CostClass
 from app.platform.web.deps import QueryDep, WorkspaceDep, workspace_of
-from app.platform.web.forms import FormDep, plain_number, typed, whole
+from app.platform.web.forms import FormDep, typed, whole
 from app.platform.web.rendering import FOR_GOOD, DeletePage, deleted, displayed, render
 from app.platform.web.requirements import Right, requires
 from app.platform.web.resources import resource
@@ -347,7 +348,8 @@ def figure_patch(content: StudyContent, values: Mapping[str, str]) -> StudyPatch
     figure: dict[str, Any] = {"kind": values.get("figure.kind", "")}
     for name in ("hours", "factor"):
         if values.get(f"figure.{name}"):
-            figure[name] = plain_number(values[f"figure.{name}"])
+            kind = HOURS if name == "hours" else PLAIN
+            figure[name] = number_in(values[f"figure.{name}"], kind, f"figure.{name}")
     if values.get("figure.scaled_from"):
         figure["scaled_from"] = values["figure.scaled_from"]
     option = {"label": values.get("figure.label") or None, "figure": figure}

@@ -273,7 +273,7 @@ def _prices(workspace: Workspace, estimate: Estimate) -> Iterator[Figure]:
         defaults.colocation,
         defaults.staff_per_node,
         defaults.staff_cost,
-        defaults.won_per_dollar,
+        *defaults.exchange_rates.values(),
     )
 
 

@@ -13,6 +13,7 @@ from app.errors import FieldError, Message
 from app.estimating.documents import Text
 from app.estimating.money import CostLine
 from app.features.catalogue.views import StatementView, statement_view
+from app.features.comparisons.common_basis import exchange_sentence
 from app.features.comparisons.model import BasisCost
 from app.features.price_books.service import list_books
 from app.features.studies import charts as drawn
@@ -222,9 +223,8 @@ def cost_terms(answer: StudyAnswer, voice: Voice) -> str:
     terms = voice.gettext("Costs at {share} utilization over {years} years.").format(**values)
     estimates = (option.estimate for option in answer.options)
     rate = next((estimate.cost.basis for estimate in estimates if estimate and estimate.cost), {})
-    if answer.content.base.currency == "KRW" and rate.get("won_per_dollar"):
-        won, day = voice.number(float(str(rate["won_per_dollar"]))), str(rate["exchange_rate_as_of"])
-        terms += " " + voice.gettext("1 USD = {won} KRW ({day}).").format(won=won, day=voice.date(day))
+    if answer.content.base.currency != "USD" and rate.get("exchange_rate"):
+        terms += " " + exchange_sentence(rate, voice)
     return terms
 
 

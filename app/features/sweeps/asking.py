@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from starlette.datastructures import FormData
 
-from app.errors import BadInput, FieldError, Message
+from app.errors import AppError, BadInput, FieldError, Message
+from app.estimating.naming import finder
+from app.estimating.numbers import WHOLE, numbers_in
 from app.features.price_books.service import list_books
 from app.features.studies.model import AMOUNTS, StudyContent, stated, training_of
 from app.features.sweeps.model import MOST_COUNTS, SweepRequest
@@ -17,7 +18,7 @@ from app.features.uploads.service import list_profiles
 from app.features.workloads import suggestions
 from app.features.workloads.filling import known_profile
 from app.platform.web.contexts import Choice
-from app.platform.web.forms import checked, whole
+from app.platform.web.forms import checked
 from app.platform.workspace import Workspace
 
 OFFERED = 50
@@ -31,8 +32,6 @@ CATALOGUE = "catalogue"
 
 NETWORK = ("fabric", "ports_per_node", "streaming_memory_gb")
 """Fields of the network of a system."""
-
-SEPARATORS = re.compile(r"[\s,;]+")
 
 Row = TypeVar("Row")
 
@@ -134,9 +133,9 @@ class _FieldReader:
 
     def choice(self, field: str, text: str, choices: Sequence[Choice], kind: Message) -> Choice | None:
         """Return the first choice with this name or identifier."""
-        name = text.casefold()
+        names = {text.casefold(), *(finder(known).resolve(text) for known in ("model preset", "system"))}
         for choice in choices:
-            if name in {choice.id.casefold(), choice.name.casefold()}:
+            if names & {choice.id.casefold(), choice.name.casefold()}:
                 return choice
         template = "there is no {kind} “{name}”; choose one of the list"
         self.errors.append(FieldError(field, Message(template, {"kind": kind, "name": text[:80]})))
@@ -144,9 +143,12 @@ class _FieldReader:
 
     def numbers(self, field: str, text: str) -> list[int]:
         """Return a list of whole numbers without repetitions."""
-        parts = [whole(part) for part in SEPARATORS.split(text.strip(" ,;")) if part]
-        numbers = [number for number in parts if number]
-        if len(numbers) != len(parts) or len(numbers) > MOST_COUNTS:
+        try:
+            numbers = [int(number) for number in numbers_in(text, WHOLE, field)]
+        except AppError as error:
+            self.errors += error.errors
+            return []
+        if len(numbers) > MOST_COUNTS or any(number < 1 for number in numbers):
             message = Message("enter whole numbers above 0, at most {most} of them", {"most": MOST_COUNTS})
             self.errors.append(FieldError(field, message))
         return list(dict.fromkeys(numbers))

@@ -16,9 +16,9 @@ from app.catalog.own import OwnAccelerator
 from app.catalog.software import SoftwareProfile
 from app.errors import BadInput, fields_at
 from app.estimating.context import SizingContext, unknown_book, unknown_profile, unknown_workload
+from app.estimating.money import Currency
 from app.estimating.request import (
     AssumptionsInput,
-    Currency,
     EstimateRequest,
     PlanInput,
     SystemInput,

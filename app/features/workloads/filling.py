@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from pydantic import ValidationError
 
 from app.errors import AppError, Message
+from app.estimating.naming import finder
+from app.estimating.numbers import number_in
 from app.estimating.request import WorkloadInput
 from app.estimating.schema import SourceRef
 from app.features.workloads.suggestions import targets_for, usual_training
 from app.platform.catalogue import source_ref
 from app.platform.web.contexts import Choice, Form
-from app.platform.web.forms import plain_number, refused
+from app.platform.web.forms import refused
 from app.platform.web.query_forms import FormFields
 from app.platform.workspace import Workspace
 from app.profiles.model import LONGEST_TAKEN, ModelProfile
@@ -85,12 +87,12 @@ def fill(workspace: Workspace, values: Values) -> tuple[dict[str, Sequence[str]]
             if not fields.get(name) and not (stated and name in amount):
                 fields[name] = [text]
     _remove_replaced_amount(fields, training_fields)
-    for length in fields.pop(LENGTH, ())[:1]:
-        fields[f"{PREFIX}seq_len"] = [length]
+    if longest := fields.pop(LENGTH, ())[:1]:
+        fields[f"{PREFIX}seq_len"] = longest
     fields[FOR] = [chosen]
     training = usual_training(profile, workspace.sizing.catalog)
     limit = profile.default_seq_len if profile.limited else None
-    length = plain_number(next(iter(fields.get(f"{PREFIX}seq_len", ())), ""))
+    length = fields.get(f"{PREFIX}seq_len", ())
     return fields, TrainingDefaults(
         model=profile.name,
         why=training.why,
@@ -100,7 +102,7 @@ def fill(workspace: Workspace, values: Values) -> tuple[dict[str, Sequence[str]]
         fields=frozenset(name for name, text in training_fields.items() if _same(fields.get(name, ()), text)),
         sequences=profile.default_seq_len is not None,
         images=profile.default_image_size is not None,
-        limit=limit if length == str(LONGEST_TAKEN) else None,
+        limit=limit if _same(length, str(LONGEST_TAKEN)) else None,
     )
 
 
@@ -127,8 +129,9 @@ def targets(workspace: Workspace, values: Values) -> list[Choice]:
 
 
 def chosen_model(values: Values) -> str:
-    names = ("model.profile_id", "model.preset")
-    return next((values[name][0] for name in names if values.get(name)), "")
+    if values.get("model.profile_id"):
+        return values["model.profile_id"][0]
+    return finder("model preset").resolve(next(iter(values.get("model.preset", ())), ""))
 
 
 def known_profile(workspace: Workspace, identifier: str) -> ModelProfile | None:
@@ -151,7 +154,10 @@ def _fields_of(workspace: Workspace, profile: ModelProfile | None) -> dict[str, 
 
 
 def _same(typed: Sequence[str], text: str) -> bool:
-    return bool(typed) and plain_number(typed[0]) == plain_number(text)
+    try:
+        return bool(typed) and (typed[0] == text or number_in(typed[0]) == number_in(text))
+    except AppError:
+        return False
 
 
 @dataclass(frozen=True)

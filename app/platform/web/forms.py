@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar
@@ -16,29 +15,6 @@ from app.errors import AppError, FieldError, Message, TooLarge, Unprocessable
 from app.platform.json_bodies import as_app_error, from_validation
 from app.platform.web.contexts import Form
 from app.platform.web.problems import UnsupportedMediaType
-
-MULTIPLES = {
-    "k": 1e3,
-    "m": 1e6,
-    "b": 1e9,
-    "t": 1e12,
-    "thousand": 1e3,
-    "million": 1e6,
-    "billion": 1e9,
-    "trillion": 1e12,
-    "천": 1e3,
-    "만": 1e4,
-    "억": 1e8,
-    "조": 1e12,
-}
-"""Words people write after a number: 175B, 100 billion, 3000억."""
-
-NUMBER = re.compile(rf"([+-]?[\d.]+(?:e[+-]?\d+)?)({'|'.join(MULTIPLES)})?", re.IGNORECASE)
-
-KOREAN = re.compile(r"([\d.]+)([천만억조]*)")
-
-KOREAN_WHOLE = re.compile(r"(?:[\d.]+[천만억조]+)+[\d.]*")
-"""Amounts as Koreans write them: 43억 7,800만, 5천만."""
 
 Checked = TypeVar("Checked", bound=BaseModel)
 
@@ -56,39 +32,12 @@ def typed(form: FormData | QueryParams) -> dict[str, list[str]]:
 
 
 def whole(text: str, digits: int = 9) -> int | None:
-    """Return a whole number of so many digits at most; None where the text is none.
+    """Return a whole number that a page wrote, such as a version; None where the text is none.
 
     >>> whole("42"), whole("4.2"), whole(""), whole("9" * 5000)
     (42, None, None, None)
     """
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= digits else None
-
-
-def plain_number(text: str) -> str:
-    """Return a number as typed by people in the form the schema reads; other text as it is.
-
-    >>> plain_number("1,281,167"), plain_number("175B"), plain_number("43억 7,800만 원")
-    ('1281167', '175000000000', '4378000000')
-    >>> plain_number("100 billion"), plain_number("1.5 Trillion")
-    ('100000000000', '1500000000000')
-    """
-    bare = text.replace(",", "").replace("_", "").replace(" ", "").removesuffix("원").removesuffix("달러")
-    parts = KOREAN.findall(bare) if KOREAN_WHOLE.fullmatch(bare) else []
-    match = NUMBER.fullmatch(bare)
-    try:
-        if parts:
-            value = math.fsum(
-                float(digits) * math.prod(MULTIPLES.get(word, 1.0) for word in words)
-                for digits, words in parts
-            )
-        elif match is not None:
-            digits, word = match.groups()
-            value = float(digits) * (MULTIPLES[word.lower()] if word else 1.0)
-        else:
-            return text
-    except ValueError:
-        return text
-    return str(int(value)) if value.is_integer() and abs(value) < 1e18 else repr(value)
 
 
 def checked(schema: type[Checked], values: Mapping[str, Any]) -> Checked:

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 from urllib.parse import urlencode
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 from starlette.datastructures import QueryParams
 
-from app.errors import AppError, FieldError, Message
+from app.errors import AppError, FieldError, Message, refuse
+from app.estimating.numbers import DURATIONS, MONEY, PERCENT, PLAIN, NumberKind, number_in, numbers_in
 from app.estimating.request import InPercent
 from app.platform.web.contexts import Form
-from app.platform.web.forms import checked, nested, plain_number, typed
+from app.platform.web.forms import checked, nested, typed
 
 Asked = TypeVar("Asked", bound=BaseModel)
 
 Answer = TypeVar("Answer")
 
-Kind = Literal["text", "number", "percent", "whole"]
+RATE = re.compile(r"_(rate|share)$")
 
-SHARE = re.compile(r"_(rate|share)$")
+UNIT = re.compile(r"\[([^\]/]+)[^\]]*\]\s*$")
+"""Unit at the end of the description of a field, up to what it is counted per."""
 
-SEPARATORS = re.compile(r"[\s,;]+")
+CURRENCIES = {"currency": "", "USD": "USD", "KRW": "KRW"}
+"""Units of amounts of money → the currency; empty where it is that of the form."""
 
 ROW = re.compile(r"\.(\d{1,4})\.")
 
@@ -37,36 +41,27 @@ class Leaf:
 
     path: str
     """Of the request; rows of a list are ``*``."""
-    kind: Kind
+    kind: NumberKind | None = None
+    """Of a number; None for a text."""
     several: bool = False
     """True where values are typed one after the other."""
 
     @property
     def name(self) -> str:
         """Name in the form: what is typed in percent says so."""
-        if self.kind != "percent" or self.several:
+        if self.kind != PERCENT or self.several:
             return self.path
-        return f"{SHARE.sub('', self.path)}_percent"
+        return f"{RATE.sub('', self.path)}_percent"
 
-    def read(self, text: str) -> object:
-        """Return what was typed as the schema reads it; what is no number is left to be refused."""
-        if self.several:
-            return [self._one(part) for part in SEPARATORS.split(text.strip(" ,;")) if part]
-        return self._one(text)
+    def read(self, text: str, currency: str, path: str) -> object:
+        """Return what was typed as the schema reads it; refuse at a path what is no number."""
+        if self.kind is None:
+            return [part for part in SEPARATORS.split(text) if part] if self.several else text
+        kind = self.kind if self.kind != MONEY else replace(MONEY, currency=currency)
+        return numbers_in(text, kind, path) if self.several else number_in(text, kind, path)
 
-    def _one(self, text: str) -> object:
-        if self.kind == "text":
-            return text
-        if self.kind == "whole":
-            # Numbers to choose from are taken as numbers only.
-            return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else text
-        if self.kind == "number":
-            return plain_number(text)
-        number = plain_number(text.rstrip("%").strip())
-        try:
-            return repr(float(number) / 100.0)
-        except ValueError:
-            return number
+
+SEPARATORS = re.compile(r"[\s,;]+")
 
 
 def leaves(schema: type[BaseModel], above: str = "") -> Iterator[Leaf]:
@@ -79,16 +74,43 @@ def leaves(schema: type[BaseModel], above: str = "") -> Iterator[Leaf]:
         if inside is not None:
             yield from leaves(inside, f"{path}.*." if several else f"{path}.")
             continue
-        percent = any(isinstance(part, InPercent) for part in (*parts, *field.metadata))
-        number = any(part in (int, float) for part in parts)
-        whole = any(
-            isinstance(option, int)
-            for part in parts
-            if get_origin(part) is Literal
-            for option in get_args(part)
-        )
-        kind: Kind = "percent" if percent else "number" if number else "whole" if whole else "text"
-        yield Leaf(path, kind, several)
+        yield Leaf(path, _kind(field, parts), several)
+
+
+def _kind(field: FieldInfo, parts: Sequence[object]) -> NumberKind | None:
+    """Return what a field expects by its type, and by the unit in its description; None for a text."""
+    if any(isinstance(part, InPercent) for part in (*parts, *field.metadata)):
+        return PERCENT
+    options = [option for part in parts if get_origin(part) is Literal for option in get_args(part)]
+    whole = int in parts or any(isinstance(option, int) for option in options)
+    if not whole and float not in parts:
+        return None
+    match = UNIT.search(field.description or "")
+    unit = "" if match is None else match[1]
+    if unit in CURRENCIES:
+        return NumberKind("money", currency=CURRENCIES[unit], whole=whole)
+    # What is counted per something else is no length of time.
+    kind = DURATIONS.get(unit, PLAIN) if match is not None and "/" not in match[0] else PLAIN
+    return replace(kind, whole=whole and float not in parts)
+
+
+def _usual_currency(schema: type[BaseModel]) -> str:
+    """Return the currency of the amounts of a request that names none; empty where it cannot."""
+    field = schema.model_fields.get("currency")
+    return field.default if field is not None and isinstance(field.default, str) else ""
+
+
+def _read(fields: Iterable[tuple[str, Leaf, str]], currency: str) -> tuple[dict[str, Any], list[AppError]]:
+    """Return what was typed by its path in the request, and what of it cannot be read."""
+    values: dict[str, Any] = {}
+    faults: list[AppError] = []
+    for path, leaf, text in fields:
+        try:
+            values[path] = leaf.read(text, currency, path)
+        except AppError as error:
+            values[path] = text
+            faults.append(error)
+    return values, faults
 
 
 def _parts(annotation: object) -> Iterator[Any]:
@@ -108,6 +130,7 @@ class FormFields:
     def __init__(self, schema: type[BaseModel], above: str = "") -> None:
         """Take a schema and the path that its fields lie below."""
         self._leaves = {leaf.name: leaf for leaf in leaves(schema, above)}
+        self._currency = _usual_currency(schema)
 
     def __iter__(self) -> Iterator[str]:
         """Give the names of the form."""
@@ -119,11 +142,13 @@ class FormFields:
 
     def body(self, values: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         """Return what the fields ask for as the schema reads it; an empty field is left out."""
-        read = {
-            self._leaves[name].path: self._leaves[name].read(typed_in[0])
+        fields = [
+            (leaf.path, leaf, typed_in[0])
             for name, typed_in in values.items()
-            if name in self._leaves and typed_in[0].strip()
-        }
+            if (leaf := self._leaves.get(name)) is not None and typed_in[0].strip()
+        ]
+        read, faults = _read(fields, next(iter(values.get("currency", ())), self._currency))
+        refuse(faults)
         return nested(read)
 
 
@@ -170,15 +195,26 @@ class QueryForm(Generic[Asked]):
 
     def request(self, values: Mapping[str, str]) -> Asked:
         """Return what the fields of a form ask for."""
-        values_by_path = {
-            leaf.path: leaf.read(text)
+        fields = [
+            (leaf.path, leaf, text)
             for name, text in values.items()
             if (leaf := self._leaves.get(name)) is not None and text.strip()
-        }
-        tree = nested(values_by_path)
+        ]
+        rows = [] if self._rows is None else list(enumerate(self.filled_rows(values)))
+        fields += [field for place, row in rows for field in self._in_row(values, place, row)]
+        read, faults = _read(fields, values.get("currency", "") or _usual_currency(self.schema))
+        tree = nested(read)
         if self._rows is not None:
-            tree[self._rows[0]] = [self._row(values, row) for row in self.filled_rows(values)]
-        return checked(self.schema, tree)
+            group, owner, _ = self._rows
+            by_place = tree.get(group, {})
+            # A row whose owner is not named is called after its place.
+            tree[group] = [{owner: f"#{row + 1}", **by_place.get(str(place), {})} for place, row in rows]
+        try:
+            asked = checked(self.schema, tree)
+        except AppError as error:
+            faults.append(error)
+        refuse(faults)
+        return asked
 
     def form(self, values: Mapping[str, str], error: AppError | None = None) -> Form:
         """Return what was typed, with errors at the names it was typed under."""
@@ -233,16 +269,14 @@ class QueryForm(Generic[Asked]):
         last = max(self.filled_rows(values), default=-1) + 1
         return list(range(min(max(last + SPARE_ROWS, LEAST_ROWS), self._rows[2])))
 
-    def _row(self, values: Mapping[str, str], row: int) -> dict[str, object]:
-        """Return one row; one whose owner is not named is called after its place."""
+    def _in_row(self, values: Mapping[str, str], place: int, row: int) -> Iterator[tuple[str, Leaf, str]]:
+        """Yield what was typed into one row, with its path in the request."""
         assert self._rows is not None, "a form without rows"
-        group, owner, _ = self._rows
-        fields: dict[str, object] = {owner: f"#{row + 1}"}
+        above = f"{self._rows[0]}."
         for name, text in values.items():
             leaf = self._leaf(name)
-            if leaf is not None and name.startswith(f"{group}.{row}.") and text.strip():
-                fields[leaf.path.rpartition(".")[2]] = leaf.read(text)
-        return fields
+            if leaf is not None and name.startswith(f"{above}{row}.") and text.strip():
+                yield f"{above}{place}.{leaf.path.rpartition('.')[2]}", leaf, text
 
     def _leaf(self, name: str) -> Leaf | None:
         return self._leaves.get(ROW.sub(".*.", name))
@@ -256,7 +290,7 @@ class QueryForm(Generic[Asked]):
                 return FieldError(f"{self._rows[0]}.{rows[int(in_row[1])]}{in_row[2]}", message)
             return error
         path = next((path for path in (field, field.partition(".")[0]) if path in self._names), None)
-        if path is None or self._leaves[self._names[path]].kind != "percent":
+        if path is None or self._leaves[self._names[path]].kind != PERCENT:
             return error
         limits = {
             name: 100.0 * value if isinstance(value, int | float) and not isinstance(value, bool) else value

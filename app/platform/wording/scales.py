@@ -112,10 +112,10 @@ GROUPS = {
 
 FROM = {"만": 1e5, "万": 1e5}
 """Unit → amount it is used from, where that is not once the unit: nobody says 1.09만 for 10,900."""
-SYMBOLS = {"USD": "$", "KRW": "₩"}
+SYMBOLS = {"USD": "$", "KRW": "₩", "EUR": "€", "JPY": "JP¥", "CNY": "CN¥"}
 DOLLARS = {"ko": "달러", "zh": "美元"}
 """How dollars are named where nobody writes their sign before units of ten thousand and more."""
-WHOLE = {"KRW"}
+WHOLE = {"KRW", "JPY"}
 """Currencies without decimals."""
 
 
@@ -169,14 +169,13 @@ def compact(amount: float, currency: str, language: str) -> str:
 
 
 def full(amount: float, currency: str, locale: Locale) -> str:
-    """Write an amount in full; won without decimals, dollars without cents above a thousand.
+    """Write an amount in full; won and yen without decimals, others without cents above a thousand.
 
     >>> full(4_378_000_000, "KRW", Locale("ko"))
     '₩4,378,000,000'
     """
     whole = currency in WHOLE or abs(amount) >= 1000
-    pattern = "¤#,##0" if whole else "¤#,##0.00"
+    pattern = f"'{SYMBOLS[currency]}'#,##0" if whole else f"'{SYMBOLS[currency]}'#,##0.00"
     if currency == "USD" and locale.language in DOLLARS:
         pattern = f"#,##0{'' if whole else '.00'}{DOLLARS[locale.language]}"
-    written = str(format_currency(amount, currency, pattern, locale=locale, currency_digits=False))
-    return written.replace("US$", "$")
+    return str(format_currency(amount, currency, pattern, locale=locale, currency_digits=False))

@@ -20,6 +20,7 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from pydantic import JsonValue
 
+from app.catalog.defaults import CURRENCIES
 from app.errors import Message
 from app.estimating.documents import Text
 from app.estimating.ranges import COUNTS, MONEY, SENTENCES, chance
@@ -144,8 +145,6 @@ JOINED = {"ko", "zh"}
 
 SIGNS = {"zh": {".": "。", ", ": "、", ": ": "："}}
 """Language → the signs it writes for those of English."""
-
-CURRENCIES = ("USD", "KRW")
 
 MISSING = "–"
 

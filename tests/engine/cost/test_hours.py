@@ -20,15 +20,22 @@ rates = st.floats(1e-6, 0.5)
 lifetimes = st.floats(0.5, 50.0)
 
 DGX_CLUSTER = OwnedSystem(
-    equipment={"machines": 16 * 199_000.0, "hosts": 50_000.0, "fabric": 670_000.0, "storage": 400_000.0},
-    install_share=0.03,
-    spares_share=0.03,
+    equipment={
+        "machines": 16 * 199_000.0,
+        "hosts": 50_000.0,
+        "fabric": 670_000.0,
+        "storage": 400_000.0,
+        "spares": 129_120.0,
+    },
+    services={"install": 129_120.0},
     residual_share=0.1,
     discount_rate=0.08,
     lifetime=4.0,
-    yearly_shares={"support": 0.1},
+    yearly={"support": 430_400.0},
     power=16 * 5350.0 * 1.58,
     electricity_price=0.0806 / (1000 * HOUR),
+    demand_power=0.0,
+    demand_price=0.0,
     reserved_power=16 * 6500.0,
     space_price=184.1 / (1000 * MONTH),
     staff=0.24,
@@ -86,11 +93,11 @@ def test_what_keeps_its_value_costs_its_interest() -> None:
 
 def test_lines_of_an_owned_cluster() -> None:
     lines = owned_hourly_cost(DGX_CLUSTER)
-    equipment = ["machines", "hosts", "fabric", "storage"]
-    assert list(lines) == [*equipment, "install", "spares", "support", "power", "space", "staff"]
+    equipment = ["machines", "hosts", "fabric", "storage", "spares"]
+    assert list(lines) == [*equipment, "install", "support", "power", "space", "staff"]
     # by hand: the charge on 3,184,000 is 0.30192 - 0.1 (0.30192 - 0.08) = 0.27973 a year
     assert float(lines["machines"]) == pytest.approx(3_184_000 * 0.27973 / (8766 * 0.75), rel=1e-4)
-    # 3 % of 4,304,000 each; installation has no resale, spares have
+    # installation has no resale, spares have
     assert float(lines["install"]) == pytest.approx(129_120 * 0.30192 / (8766 * 0.75), rel=1e-4)
     assert float(lines["spares"]) == pytest.approx(129_120 * 0.27973 / (8766 * 0.75), rel=1e-4)
     assert float(lines["support"]) == pytest.approx(430_400 / (8766 * 0.75), rel=1e-9)

@@ -13,8 +13,8 @@ from app.engine.gpu.evaluate import gpu_memory, gpu_step
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans, Recompute, Sharding
 from app.engine.records import GpuSystem, Precision
-from tests.engine.gpu import records
-from tests.engine.gpu.records import dgx, gpu_case, plan_of, software, table
+from tests.engine.conftest import collectives as copy_collectives
+from tests.engine.conftest import dgx, gpu_case, plan_of, software, table
 
 SYSTEM = dgx()
 
@@ -27,7 +27,7 @@ DENSE = replace(MIXTURE, active=np.ones_like(MIXTURE.active))
 
 
 def collectives(model: OperatorTable, system: GpuSystem = SYSTEM, **plan: float) -> CopyCollectives:
-    return records.collectives(model, STACK, system, **plan)
+    return copy_collectives(model, STACK, system, **plan)
 
 
 def weights_of(model: OperatorTable, **plan: float) -> Weights:
@@ -102,11 +102,11 @@ def test_a_layer_is_gathered_whole_on_every_stage(stages: float) -> None:
     held, whole = (weights_of(model, data=8.0, pipeline=p) for p in (stages, 1.0))
     assert held.layers == pytest.approx(whole.layers / stages)
     assert found.streamed < alone.streamed
-    bare = replace(SYSTEM, kernels=SYSTEM.kernels._replace(fragmentation=0.0))
+    # Of so small a micro-batch that activations are nothing.
+    few = {"micro_batch": 1e-9, "recompute": float(Recompute.FULL), "accumulation": 64.0}
     buffers, full = (
         gpu_memory(
-            model, Plans.of(**plan, pipeline=p, recompute=float(Recompute.FULL), accumulation=64.0),
-            bare, STACK, Precision.BF16, "adam",
+            model, Plans.of(**plan, **few, pipeline=p), SYSTEM, STACK, Precision.BF16, "adam",
         ).parts["buffers"]
         for p in (stages, 1.0)
     )  # fmt: skip

@@ -7,7 +7,7 @@ from app.engine.gpu.evaluate import gpu_forward_share, gpu_operator_times
 from app.engine.operators.table import Section
 from app.engine.plans import Plans, Recompute
 from app.engine.records import Precision
-from tests.engine.gpu.records import dgx, software, table
+from tests.engine.conftest import dgx, software, table
 
 SYSTEM = dgx()
 

@@ -14,7 +14,7 @@ from app.engine.operators.layers import dense_layer, embedding_bag
 from app.engine.operators.table import Kind, Operator, OperatorTable
 from app.engine.plans import Plans, Recompute
 from app.engine.records import GpuSoftware, Precision
-from tests.engine.gpu.records import dgx, gpu_case, plan_of, software, table
+from tests.engine.conftest import dgx, gpu_case, plan_of, software, table
 
 SYSTEM = dgx()
 

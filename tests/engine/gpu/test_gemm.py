@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from app.engine.gpu.gemm import misalignment, roofline_time, tiled_gemm_time
 from app.engine.records import TILE_COLUMNS, TILE_ROWS
-from tests.engine.gpu.records import dgx, gpu_case, software, table
+from tests.engine.conftest import dgx, gpu_case, software, table
 
 CASE = gpu_case(table("bert-large"), software(), dgx()).case
 

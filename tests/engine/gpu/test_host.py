@@ -11,7 +11,7 @@ from app.engine.gpu.evaluate import gpu_step
 from app.engine.host import host_wait_time, input_sharers
 from app.engine.plans import Plans
 from app.engine.records import GpuSoftware, Precision
-from tests.engine.gpu.records import dgx, software, table
+from tests.engine.conftest import dgx, software, table
 
 SYSTEM = dgx()
 

@@ -28,7 +28,7 @@ from app.engine.records import GpuSystem, Precision
 from app.estimating.hardware import HardwareFinder
 from app.profiles.bodies import TransformerBody
 from app.profiles.presets import preset
-from tests.engine.gpu.records import catalog, software, software_catalog
+from tests.engine.conftest import catalog, software, software_catalog
 
 BATCHES = st.lists(st.integers(1, 2000), min_size=2, max_size=6, unique=True).map(sorted)
 

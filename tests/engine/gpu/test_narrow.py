@@ -11,7 +11,7 @@ from app.engine.operators.table import Kind, OperatorTable
 from app.engine.plans import Plans
 from app.engine.records import Floats, GpuSystem, Precision
 from app.estimating.hardware import HardwareFinder
-from tests.engine.gpu.records import catalog, software, software_catalog, table
+from tests.engine.conftest import catalog, software, software_catalog, table
 
 FORMATS = (Precision.BF16, Precision.FP8, Precision.NVFP4)
 

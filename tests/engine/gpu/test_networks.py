@@ -12,7 +12,7 @@ from app.engine.gpu.collectives import device_weights, message_group
 from app.engine.gpu.evaluate import gpu_step
 from app.engine.plans import Plans
 from app.engine.records import GpuSystem, Precision
-from tests.engine.gpu.records import dgx, gpu_case, plan_of, software, table
+from tests.engine.conftest import dgx, gpu_case, plan_of, software, table
 
 SYSTEM = dgx()
 

@@ -12,7 +12,7 @@ from app.engine.operators.layers import dense_layer, embedding_bag, pointwise_la
 from app.engine.operators.table import Kind, OperatorTable, Pointwise, Section
 from app.engine.plans import Bound, OperatorTimes, Plans
 from app.engine.records import GpuSoftware, Precision
-from tests.engine.gpu.records import dgx, software, table
+from tests.engine.conftest import dgx, software, table
 
 SYSTEM = dgx()
 

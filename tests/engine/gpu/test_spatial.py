@@ -15,7 +15,7 @@ from app.engine.operators.layers import convolution_layer
 from app.engine.operators.table import OperatorTable, Pointwise
 from app.engine.plans import Plans
 from app.engine.records import Precision
-from tests.engine.gpu.records import dgx, gpu_case, software, table
+from tests.engine.conftest import dgx, gpu_case, software, table
 
 SYSTEM = dgx()
 

@@ -12,7 +12,7 @@ from app.engine.gpu.step import GpuStep
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans, Recompute, Sharding, StepTime
 from app.engine.records import GpuSoftware, GpuSystem, Precision
-from tests.engine.gpu.records import dgx, software, table
+from tests.engine.conftest import dgx, software, table
 
 SYSTEM = dgx()
 

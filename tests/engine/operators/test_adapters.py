@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from app.engine.operators.adapters import MODULES, adaptable_modules, adapted
 from app.engine.operators.table import Kind
-from tests.engine.gpu.records import table
+from tests.engine.conftest import table
 
 
 @pytest.mark.parametrize(("modules", "rank", "millions"), [

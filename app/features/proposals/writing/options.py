@@ -234,10 +234,9 @@ def steps_of(
         (voice.gettext("Training time"), figure(estimate.time_to_train, voice, scale)),
         (voice.gettext("Throughput"), figure(estimate.throughput, voice)),
         (voice.gettext("Tokens per second"), figure(estimate.tokens_per_second, voice)),
-        (voice.gettext("Systems and network"), figure(cost.capex if cost else None, voice)),
         (
             voice.gettext("Purchase with freight and installation"),
-            figure(cost.purchase if isinstance(cost, BasisCost) else None, voice),
+            figure(cost.capex if cost else None, voice),
         ),
         (voice.gettext("Cost per useful hour"), figure(cost.hourly if cost else None, voice)),
         (voice.gettext("Energy"), figure(estimate.energy, voice)),

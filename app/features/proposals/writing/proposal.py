@@ -11,6 +11,7 @@ from app.errors import Message
 from app.estimating.ranges import duration, money
 from app.estimating.schema import Quantity
 from app.features.comparisons.charts import hours_of
+from app.features.comparisons.common_basis import exchange_sentence
 from app.features.comparisons.model import ComparisonRow
 from app.features.proposals.lines import ProposalLine
 from app.features.proposals.model import Commitment, Proposal, ProposalContent, SectionInput, Sender
@@ -232,10 +233,8 @@ def basis(content: ProposalContent, voice: Voice) -> list[str]:
         budget = voice.full(advice.budget, content.currency)
         lines.append(f"{voice.gettext('Budget')} ({voice.label(advice.budget_kind)}){colon}{budget}")
     rates = [estimate.cost.basis for estimate in estimates if estimate.cost is not None]
-    if content.currency == "KRW" and rates and rates[0].get("won_per_dollar"):
-        won, day = float(str(rates[0]["won_per_dollar"])), str(rates[0]["exchange_rate_as_of"])
-        template = voice.gettext("1 USD = {won} KRW ({day}).")
-        lines.append(template.format(won=voice.number(won), day=voice.date(day)).rstrip(".。"))
+    if content.currency != "USD" and rates and rates[0].get("exchange_rate"):
+        lines.append(exchange_sentence(rates[0], voice).rstrip(".。"))
     return lines
 
 

@@ -1,0 +1,255 @@
+"""A decision in sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from app.engine.units import YEAR
+from app.errors import Message
+from app.estimating.decision import Alternative, Decision, DecisionOption
+from app.estimating.documents import Text
+from app.estimating.ranges import TIMES, chance, duration, money, significant
+
+MUCH_FASTER = 0.5
+"""Share of the recommended option's time from which a faster option is named with its price."""
+MOSTLY_IDLE = 0.5
+DOUBTS: Mapping[str, str] = {
+    "family_error_large": (
+        "The time of {option} is poorly predicted: comparable runs were missed by more than a quarter. "
+        "Measure three steps on it before deciding."
+    ),
+    "unvalidated": "No run of this kind was measured on {option}; its time is a judgement.",
+    "from_data_sheet": "{option} is known from its data sheet alone; no run on it was measured.",
+    "calibration_implausible": "The measured runs behind the time of {option} contradict each other.",
+}
+"""Code of a warning → the sentence with which it lowers an option."""
+
+
+def sentences(decision: Decision, alternatives: Sequence[Alternative]) -> list[Text]:
+    """Return what is recommended, why, and what would overturn it."""
+    return [Text.of(message) for message in _Writing(decision, alternatives).messages()]
+
+
+class _Writing:
+    def __init__(self, decision: Decision, alternatives: Sequence[Alternative]) -> None:
+        self.decision = decision
+        self.alternatives = {each.id: each for each in alternatives}
+        self.options = {option.id: option for option in decision.options}
+        self.currency = decision.question.currency
+
+    def messages(self) -> Iterator[Message]:
+        if self.decision.recommended is None:
+            yield from self._none()
+            return
+        chosen = self.options[self.decision.recommended]
+        yield self._recommended(chosen)
+        if chosen.probability is not None:
+            yield Message(
+                "It meets the limits with a probability of {chance}.", {"chance": chance(chosen.probability)}
+            )
+        yield from self._tied(chosen)
+        yield from self._next(chosen)
+        yield from self._faster(chosen)
+        yield from self._doubted(chosen)
+        if chosen.idle_share is not None and chosen.idle_share > MOSTLY_IDLE:
+            yield Message(
+                "Bought for this work alone, it stands idle {share} of the term.",
+                {"share": chance(chosen.idle_share)},
+            )
+        yield from self._runs(chosen)
+
+    def _name(self, identifier: str) -> Message | str:
+        return self.alternatives[identifier].name
+
+    def _values(self, option: DecisionOption) -> dict[str, object]:
+        values: dict[str, object] = {"option": self._name(option.id)}
+        if option.time is not None:
+            values |= {
+                "time": duration(option.time.value),
+                "low": duration(option.time.low),
+                "high": duration(option.time.high),
+            }
+        if option.outlay is not None:
+            values["outlay"] = money(option.outlay.value, self.currency)
+        return values
+
+    def _recommended(self, option: DecisionOption) -> Message:
+        values = {**self._values(option), "runs": self.decision.runs}
+        outlay = self.alternatives[option.id].outlay
+        owned = self.alternatives[option.id].owned
+        if outlay is not None:
+            values["years"] = significant(outlay.term / YEAR)
+        if self.decision.runs == 1:
+            return Message(
+                "Buy {option}: {outlay} over {years} years in all, and the run is done in {time} ({low} to "
+                "{high})."
+                if owned
+                else "Rent {option}: {outlay} in all, and the run is done in {time} ({low} to {high}).",
+                values,
+            )
+        return Message(
+            "Buy {option}: {outlay} over {years} years in all for {runs} runs of {time} each ({low} to "
+            "{high})."
+            if owned
+            else "Rent {option}: {outlay} in all for {runs} runs of {time} each ({low} to {high}).",
+            values,
+        )
+
+    def _tied(self, chosen: DecisionOption) -> Iterator[Message]:
+        for identifier in self.decision.tied[:2]:
+            other = self.options[identifier]
+            values = {**self._values(other), "chosen": self._name(chosen.id)}
+            if _at_start(chosen) < _at_start(other):
+                yield Message(
+                    "{option} comes to about the same ({outlay}); {chosen} is preferred, because less is "
+                    "paid at the start.",
+                    values,
+                )
+            else:
+                yield Message(
+                    "{option} comes to about the same ({outlay}); {chosen} is preferred, because it is done "
+                    "sooner.",
+                    values,
+                )
+
+    def _next(self, chosen: DecisionOption) -> Iterator[Message]:
+        margin = self.decision.margin
+        if margin is None or margin.over in self.decision.tied:
+            return
+        values = self._values(self.options[margin.over])
+        if margin.share.value < 1.0:
+            yield Message(
+                "The next best, {option}, costs {share} % more ({outlay}); it does so with a probability of "
+                "{chance}.",
+                values
+                | {
+                    "share": significant(100.0 * margin.share.value, 2),
+                    "chance": chance(margin.probability),
+                },
+            )
+        else:
+            yield Message(
+                "The next best, {option}, costs {times} times as much ({outlay}).",
+                values | {"times": significant(1.0 + margin.share.value, 2)},
+            )
+
+    def _faster(self, chosen: DecisionOption) -> Iterator[Message]:
+        """Yield a faster option that costs more, with the price of its speed."""
+        if chosen.time is None or chosen.outlay is None:
+            return
+        seconds = chosen.time.value
+        known = [
+            (option, option.time.value, option.outlay.value)
+            for option in self.decision.options
+            if option.why_not == "costs_more" and option.time is not None and option.outlay is not None
+        ]
+        fast = [entry for entry in known if entry[1] <= MUCH_FASTER * seconds]
+        if not fast:
+            return
+        option, time, outlay = min(fast, key=lambda entry: entry[2])
+        yield Message(
+            "{option} is done {sooner} sooner, for {more} more.",
+            {
+                "option": self._name(option.id),
+                "sooner": duration(seconds - time),
+                "more": money(outlay - chosen.outlay.value, self.currency),
+            },
+        )
+
+    def _doubted(self, chosen: DecisionOption) -> Iterator[Message]:
+        alternative = self.alternatives[chosen.id]
+        values = {"option": alternative.name}
+        if not alternative.sold_new:
+            yield Message(
+                "{option} is no longer sold new: confirm stock, delivery and support before ordering.", values
+            )
+        for code, template in DOUBTS.items():
+            if code in alternative.doubts:
+                yield Message(template, values)
+
+    def _runs(self, chosen: DecisionOption) -> Iterator[Message]:
+        entry = next((entry for entry in self.decision.overturned_by if entry.input == "demand.runs"), None)
+        owned = self.alternatives[chosen.id].owned
+        others = any(
+            option.why_not in (None, "costs_more") and self.alternatives[option.id].owned != owned
+            for option in self.decision.options
+        )
+        if entry is None or not others:
+            return
+        if entry.at is None or entry.then is None:
+            yield Message(
+                "However few the runs, renting does not cost less."
+                if owned
+                else "However many the runs, buying does not cost less."
+            )
+            return
+        values = {"runs": round(entry.at.value), "option": self._name(entry.then)}
+        if entry.at.value < self.decision.runs:
+            yield Message(
+                "Up to {runs} runs in the term, renting {option} is the better choice."
+                if owned
+                else "Up to {runs} runs in the term, buying {option} is the better choice.",
+                values,
+            )
+        else:
+            yield Message(
+                "From {runs} runs in the term on, renting {option} is the better choice."
+                if owned
+                else "From {runs} runs in the term on, buying {option} is the better choice.",
+                values,
+            )
+
+    def _none(self) -> Iterator[Message]:
+        fitting = [option for option in self.decision.options if option.time is not None]
+        if not fitting:
+            yield Message("The model fits on none of the options.")
+            return
+        if any(option.meets for option in fitting):
+            yield Message(
+                "Nothing can be recommended: no option that meets what is asked has a price and is for sale."
+            )
+        else:
+            yield Message("No option meets what is asked.")
+        nearest = self.decision.nearest
+        if nearest is None:
+            return
+        # Rounded up, so that what is read suffices when it is asked.
+        if nearest.date is not None:
+            values = {"option": self._name(nearest.date.id), "time": _enough_time(nearest.date.deadline_s)}
+            yield Message("With a deadline of {time}, {option} would do.", values)
+        if nearest.money is not None:
+            amount = money(rounded_up(nearest.money.budget), self.currency)
+            yield Message(
+                "With a budget of {amount}, {option} would do.",
+                {"option": self._name(nearest.money.id), "amount": amount},
+            )
+        if nearest.work is not None:
+            yield Message(
+                "{option} would do for a single run."
+                if nearest.work.runs == 1
+                else "{option} would do for at most {runs} runs in the term.",
+                {"option": self._name(nearest.work.id), "runs": nearest.work.runs},
+            )
+        helps = nearest.date or nearest.money or nearest.work
+        if helps is None and self.decision.question.limited:
+            yield Message("No other deadline, budget or number of runs alone would change that.")
+
+
+def _at_start(option: DecisionOption) -> float:
+    return 0.0 if option.purchase is None else option.purchase.value
+
+
+def _enough_time(seconds: float) -> Message:
+    size, unit = next((size, unit) for limit, size, unit in TIMES if seconds < limit)
+    return duration(size * rounded_up(seconds / size, 2 if unit == "years" else 3))
+
+
+def rounded_up(value: float, digits: int = 3) -> float:
+    """Round up to significant digits.
+
+    >>> rounded_up(1234.5), rounded_up(0.42)
+    (1240.0, 0.42)
+    """
+    unit = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
+    return significant(math.ceil(value / unit * (1.0 - 1e-12)) * unit, digits)

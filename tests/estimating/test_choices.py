@@ -1,0 +1,73 @@
+"""Batch, devices and plan as they are chosen: never slower for more machines, nor than another batch."""
+
+import pytest
+
+from app.estimating.estimate import estimate
+from tests.conftest import codes, sizing_context
+from tests.estimating.choices import RISES, asked, lead_of_others, over_counts, seconds_of
+
+HOUR = 3600.0
+
+
+@pytest.mark.parametrize(
+    ("model", "system"),
+    [("llama2-70b", "dgx-a100-640gb"), ("vit-large", "a100-pcie-80gb"), ("gpt2-1.5b", "bow-pod16")],
+)
+def test_more_machines_are_never_slower(model: str, system: str) -> None:
+    row = over_counts(model, system, sizing_context(), (8, 20, 47, 64, 128, 140, 180, 256, 300))
+    assert row.worst_rise <= RISES, row
+
+
+@pytest.mark.parametrize(
+    ("model", "system", "count"),
+    [("gpt3-175b", "dgx-a100-320gb", 20), ("bert-large", "bow-pod16", 2), ("resnet50", "dgx-a100-640gb", 3)],
+)
+def test_no_other_batch_is_faster(model: str, system: str, count: int) -> None:
+    lead = lead_of_others(model, system, count, sizing_context(), number=8)
+    assert lead is not None
+    assert lead[0] <= 0.01, lead
+
+
+@pytest.mark.parametrize(("count", "most"), [(128, 1500), (140, 1444), (256, 740), (300, 700)])
+def test_llama2_70b_on_many_dgx(count: int, most: float) -> None:
+    """2,100 and 1,800 hours on 140 and 300 machines once, with 35 and 75 stages; [h]."""
+    found = estimate(asked("llama2-70b", "dgx-a100-640gb", count), sizing_context())
+    seconds = seconds_of(found)
+    assert seconds is not None and seconds <= most * HOUR
+    assert found.plan.pipeline <= 16
+    assert found.plan.tensor <= 8 and not found.plan.offload
+
+
+def test_a_batch_whose_activations_overflow_takes_rounds_and_no_longer_by_sample() -> None:
+    times = [
+        seconds_of(
+            estimate(asked("llama2-70b", "bow-pod256", 1, tokens=1e11, global_batch=batch), sizing_context())
+        )
+        for batch in (512, 1024, 4096)
+    ]
+    assert times[0] is not None and times[0] < 2200 * HOUR
+    assert times == sorted(times, reverse=True)
+
+
+def test_a_run_of_few_tokens_is_no_handful_of_steps() -> None:
+    found = estimate(asked("llama-7b", "dgx-a100-640gb", 8, tokens=1e8), sizing_context())
+    assert found.steps is not None and found.steps > 150
+    assert "batch_beyond_critical" not in codes(found)
+    large = estimate(asked("llama-7b", "dgx-a100-640gb", 8, tokens=1e8, global_batch=2048), sizing_context())
+    assert "batch_beyond_critical" in codes(large)
+
+
+def test_machines_that_a_batch_cannot_use_are_named() -> None:
+    found = estimate(asked("bert-large", "dgx-a100-640gb", 300, global_batch=1024), sizing_context())
+    assert found.plan.global_batch == 1024
+    assert found.plan.idle_machines == 300 - -(
+        -found.plan.tensor * found.plan.pipeline * found.plan.data // 8
+    )
+    assert codes(found) & {"devices_unused", "batch_not_divisible"}
+
+
+def test_a_bolder_plan_is_told_and_not_taken() -> None:
+    found = estimate(asked("gpt3-175b", "dgx-a100-640gb", 16), sizing_context())
+    assert found.plan.interleave <= 3 and not found.plan.offload
+    (said,) = (warning for warning in found.warnings if warning.code == "bolder_plan")
+    assert "offloaded to the host" in said.message and said.severity == "info"
