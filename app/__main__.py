@@ -30,6 +30,7 @@ COMMANDS = {
     "proposal": ("proposing", "Make a proposal, freeze it and fetch its files."),
     "sweep": ("sweeping", "Estimate models × systems × prices × scenarios."),
     "profile": ("estimating", "Read a model file and show its operators."),
+    "read": ("estimating", "Say what a file is and what it says of a model, data or prices."),
     "validate": ("estimating", "Compare predictions with measured runs."),
     "check-catalog": ("estimating", "Check every figure of the catalogue."),
     "key": ("keys", "Create, list, rotate and revoke API keys."),

@@ -24,7 +24,7 @@ from __future__ import annotations
 import difflib
 import importlib.util
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
@@ -223,6 +223,10 @@ def spelled(name: str) -> str:
     return re.sub(r"[\W_]+", "-", name.casefold()).strip("-")
 
 
+MOST_MEANT = 8
+"""Most identifiers that are offered for one name."""
+
+
 class NotFound(AppError):
     """An identifier nobody knows; the message offers the close ones."""
 
@@ -231,8 +235,14 @@ class NotFound(AppError):
     title = "Not found"
 
     @classmethod
-    def named(cls, kind: str, name: str, known: Iterable[str], field_name: str = "") -> NotFound:
-        """Return the error for an unknown identifier, with the nearest known ones."""
+    def named(
+        cls, kind: str, name: str, known: Iterable[str], field_name: str = "", meant: Sequence[str] = ()
+    ) -> NotFound:
+        """Return the error for an unknown identifier, with those it can mean, else the nearest ones."""
+        if len(meant) > 1:
+            shown = {"name": name[:80], "names": ", ".join(meant[:MOST_MEANT])}
+            several = Message("“{name}” can mean {names}; enter one of them", shown)
+            return cls(several, [FieldError(field_name, several)] if field_name else [])
         close = nearest(name, known)[:3]
         values = {"kind": Message(kind), "name": name[:80]}
         message = (

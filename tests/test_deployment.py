@@ -23,7 +23,6 @@ from tests.conftest import ROOT
 
 DEPLOY = ROOT / "deploy"
 UNITS = ("rackline.service", "rackline-worker.service")
-OPERATIONS = ROOT / "docs" / "operations.md"
 
 
 def steps(text: str) -> list[tuple[str, str]]:

@@ -23,8 +23,8 @@ from app.platform.store.trail import TrailFilter
 from app.platform.workspace import LOCAL_WORKSPACE, Installation
 from tests.conftest import sizing_context, until
 from tests.support.jobs import do_next, never
+from tests.support.objects import moved_clock
 from tests.support.postgres import Cluster
-from tests.support.stores import moved_clock
 from tests.support.sweeping import Threads, wide
 
 

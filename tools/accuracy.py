@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from app.estimating.basis import LeftOutErrors
 from app.estimating.chips import IPU_SERIES
 from app.estimating.regimes import FITTED_FAMILIES
 from app.estimating.validation.cases import THROUGHPUT
-from app.estimating.validation.run import ErrorStatistics, RowResult, ValidationReport, summaries, summary
+from app.estimating.validation.run import (
+    ErrorStatistics,
+    RowResult,
+    ValidationReport,
+    summaries,
+    summary,
+    weighted_quantile,
+)
 from app.features.accuracy.agreement import (
     ALL,
     CORE,
@@ -34,7 +44,7 @@ from app.features.accuracy.agreement import (
 )
 from app.features.accuracy.fitted import FittedFigure
 from app.features.accuracy.predictions import IN_SAMPLE, KINDS, Prediction
-from tools.evidence import AccuracyEvidence, Counts, MemoryCase, Row
+from tools.evidence import AccuracyEvidence, Counts, LoggedPeak, MemoryCase, Row
 from tools.markdown import UNKNOWN, number, percent, table, whole_percent
 from tools.predictions import PLAN
 from tools.regret import regret_section
@@ -43,6 +53,12 @@ MEMORY = """## Memory of one GPU
 
 Korthikanti et al. 2022, figure 1. The published parameters leave the embedding out, which the fullest stage
 holds here."""
+
+PEAKS = """## Peaks of memory that runs logged
+
+`data/validation/memory-2026.csv`, against what is live on the fullest device: a framework does not log what
+the driver and the allocator hold beside it. No figure is fitted to these rows. Left out are models without
+known operators, rows without a layout, and detectors, whose peak lies in their evaluation."""
 
 RULES_WRITTEN = """Rules complete what the rows leave out. They were written with the rows in view, and some
 values (a micro-batch, a split over stages) are those that agree best:"""
@@ -111,6 +127,38 @@ def memory_section(cases: Iterable[MemoryCase]) -> str:
         *("published, GiB:", "computed, GiB:", "difference:"),
     )
     return "\n\n".join((MEMORY, table(headings, lines)))
+
+
+def peaks_section(peaks: Sequence[LoggedPeak]) -> str:
+    """Return the error of logged peaks of memory, as a table of its own."""
+    errors = [abs(math.log(peak.computed / peak.logged)) for peak in peaks]
+    groups = Counter(peak.group for peak in peaks)
+    weights = [1.0 / groups[peak.group] for peak in peaks]
+    found = [weighted_quantile(np.array(errors), np.array(weights), share) for share in (0.5, 0.9)]
+    sentence = (
+        f"{len(peaks)} logged peaks of {len(groups)} groups: median error {percent(found[0])}, ninth decile "
+        f"{percent(found[1])}, each group counted once."
+    )
+    lines = [
+        [
+            peak.model,
+            f"{peak.devices} × {peak.system}",
+            peak.layout,
+            f"{peak.logged:.1f}",
+            f"{peak.computed:.1f}",
+            percent(peak.computed / peak.logged - 1.0, signed=True),
+        ]
+        for peak in peaks
+    ]
+    headings = (
+        "model",
+        "devices",
+        "tensor × pipeline × context",
+        "logged, GiB:",
+        "computed, GiB:",
+        "difference:",
+    )
+    return "\n\n".join((PEAKS, sentence, table(headings, lines)))
 
 
 def counts_section(counts: Counts) -> str:
@@ -429,6 +477,7 @@ def accuracy_document(evidence: AccuracyEvidence) -> str:
         _families(evidence.apart),
         _summaries("metric", evidence.apart.by_metric),
         memory_section(evidence.memory),
+        peaks_section(evidence.peaks),
         counts_section(counts),
         fitted_section(evidence.figures, counts),
         LIMITS,

@@ -17,7 +17,8 @@ from app.engine.plans import Plans, Recompute
 from app.engine.records import GpuSystem, Precision, Tokens
 from app.engine.units import GIBIBYTE
 from app.estimating.context import MEASURED, SizingContext
-from app.estimating.validation.cases import number, read_table
+from app.estimating.validation.cases import number, read_case, read_table, without_answers
+from app.estimating.validation.predict import build
 from app.estimating.validation.run import SLOWER_IS_MORE, RowResult, ValidationReport, read_rows, validate
 from app.features.accuracy.agreement import Gaps, gaps
 from app.features.accuracy.fitted import FittedFigure, accepted_figures, fitted_figures, own_figures
@@ -79,6 +80,22 @@ class MemoryCase:
 
 
 @dataclass(frozen=True, slots=True)
+class LoggedPeak:
+    """Peak memory that a run logged, without what the driver and the allocator hold beside it."""
+
+    id: str
+    group: str
+    model: str
+    system: str
+    devices: str
+    layout: str
+    logged: float
+    """[GiB]"""
+    computed: float
+    """[GiB]"""
+
+
+@dataclass(frozen=True, slots=True)
 class AccuracyEvidence:
     """Predictions of all measured rows, with the data behind them."""
 
@@ -96,6 +113,8 @@ class AccuracyEvidence:
     configurations: Mapping[str, Row]
     """Measured rows by identifier, as they were read."""
     memory: tuple[MemoryCase, ...]
+    peaks: tuple[LoggedPeak, ...]
+    """One of each group and logged value, where the model is known and the row states its layout."""
     counts: Counts
     predictions: tuple[Prediction, ...]
     """All rows as data/validation/predictions.csv holds them: rounded, with the left-out errors."""
@@ -134,6 +153,7 @@ def collect(context: SizingContext, directory: Path) -> AccuracyEvidence:
         memory=tuple(
             _memory_case(row, context) for row in read_table(directory / "validation" / "memory.csv")
         ),
+        peaks=logged_peaks(context, configurations, directory / "validation" / "memory-2026.csv"),
         counts=counts_of(context, figures),
         predictions=predictions,
         figures=figures,
@@ -219,6 +239,43 @@ def count_lines(counts: Counts) -> list[str]:
         *(f"{number:4d}  data/{name}" for name, number in counts.fitted.items()),
         f"{sum(counts.fitted.values()):4d}  in all",
     ]
+
+
+PEAK_FAMILIES = frozenset({"llama", "gpt", "diffusion"})
+"""Families whose peak lies in training; that of MLPerf's detectors lies in their evaluation."""
+
+
+def logged_peaks(
+    context: SizingContext, configurations: Mapping[str, Row], path: Path
+) -> tuple[LoggedPeak, ...]:
+    """Return the logged peaks of language models and diffusion, each group and value once."""
+    rows: dict[tuple[str, str], Row] = {}
+    for row in read_table(path):
+        stated = all(row[name] for name in ("dp", "tp", "pp", "micro_batch"))
+        if row["family"] in PEAK_FAMILIES and stated and row["id"] in configurations:
+            rows.setdefault((row["group"], row["peak_per_device"]), row)
+    return tuple(_logged_peak(row, configurations[row["id"]], context) for row in rows.values())
+
+
+def _logged_peak(row: Row, configuration: Row, context: SizingContext) -> LoggedPeak:
+    stated = {name: row[name] for name in ("dp", "tp", "pp", "micro_batch", "global_batch") if row[name]}
+    ranks = f"CP {row['cp'] or 1}"
+    case = read_case(without_answers({**configuration, **stated, "notes": ranks}), context.rules)
+    profile = context.software.profile(case.profile or MEMORY_SOFTWARE)
+    scenario, _, plans = build(case, context, profile)
+    parts = {name: float(np.ravel(size)[0]) for name, size in scenario.memory(plans).parts.items()}
+    degrees = (int(np.ravel(degree)[0]) for degree in (plans.tensor, plans.pipeline, plans.context))
+    return LoggedPeak(
+        id=row["id"],
+        group=row["group"],
+        model=row["model_name"],
+        system=row["system"],
+        devices=row["accelerators"],
+        layout=" × ".join(map(str, degrees)),
+        logged=float(row["peak_per_device"]),
+        # What a framework logs leaves out the driver, and what the allocator reserves beside.
+        computed=(sum(parts.values()) - parts["framework"]) / GIBIBYTE,
+    )
 
 
 def _memory_case(row: Row, context: SizingContext) -> MemoryCase:

@@ -40,6 +40,7 @@ TABLES = {
     "FOR_CUSTOMERS",
     "REASONS",
     "SENTENCES",
+    "DOUBTS",
     "AHEAD",
     "SECOND",
     "LEVEL",
@@ -65,7 +66,7 @@ PROPOSED = (
         "features/comparisons/compare",
         "features/comparisons/common_basis",
     ),
-    *(f"features/bills/{name}" for name in ("bill", "fabric", "model", "parts", "racks", "service")),
+    *(f"features/bills/{name}" for name in ("bill", "fabric", "model", "racks", "service")),
     *(
         f"features/proposals/{name}"
         for name in (

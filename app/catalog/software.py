@@ -33,6 +33,15 @@ SWITCHES = frozenset(
 OPTIONAL = frozenset({"optimizer_bytes"})
 """Figures that a profile may omit."""
 
+PLAN_KINDS = frozenset({"tensor", "pipeline", "interleave", "context", "expert", "sharding", "offload"})
+"""Fields of a plan that not every stack has: degrees, shards of more than the optimizer, offload."""
+NETWORKS = frozenset({"transformer", "convolutional", "recommendation"})
+"""Kinds of network that a stack may be made for."""
+LISTED = ("plans", "networks", "makers")
+"""Columns of data/software_profiles.csv that list several."""
+NONE = "none"
+"""Stands in data/software_profiles.csv for an empty list; a blank cell is as in the profile it extends."""
+
 NEEDED = {
     kind: frozenset(entry.name for entry in fields(record)) - OPTIONAL
     for kind, record in (("gpu", GpuSoftware), ("ipu", IpuSoftware))
@@ -126,6 +135,12 @@ class SoftwareProfile:
     extends: tuple[str, ...]
     """Profiles that it takes its other figures from, later ones winning."""
     figures: Mapping[str, ProfileFigure]
+    plans: frozenset[str] = PLAN_KINDS
+    """Kinds of plan that it can run (:data:`PLAN_KINDS`), beside copies and a sharded optimizer."""
+    networks: frozenset[str] = NETWORKS
+    """Kinds of network that it trains (:data:`NETWORKS`); others are nobody's in particular."""
+    makers: frozenset[str] = frozenset()
+    """Makers of the chips that it runs on; empty for any."""
     calibration: Calibration | None = None
     presumed: bool = False
     """True where no software was named and the usual one of the chip is used."""
@@ -302,6 +317,12 @@ def load_software(directory: Path) -> SoftwareCatalog:
     profiles: dict[str, SoftwareProfile] = {}
     for row in _rows(directory / "software_profiles.csv"):
         figures: dict[str, ProfileFigure] = {}
+        lists: dict[str, Any] = {
+            name: _listed(row, name, profiles) for name in ("plans", "networks", "makers")
+        }
+        unknown = (lists["plans"] - PLAN_KINDS) | (lists["networks"] - NETWORKS)
+        if unknown:
+            raise CatalogError(f"software_profiles.csv: {row['profile']}: unknown {sorted(unknown)}")
         for parent in filter(None, row["extends"].split(";")):
             if parent not in profiles:
                 raise CatalogError(
@@ -318,6 +339,7 @@ def load_software(directory: Path) -> SoftwareCatalog:
             source=row["source"],
             extends=tuple(filter(None, row["extends"].split(";"))),
             figures=figures,
+            **lists,
         )
     if own:
         raise CatalogError(f"software.csv: no such profile in software_profiles.csv: {sorted(own)}")
@@ -333,6 +355,16 @@ def load_software(directory: Path) -> SoftwareCatalog:
         ranges=ranges,
         defaults=_defaults(directory, profiles),
     )
+
+
+def _listed(row: Mapping[str, str], name: str, profiles: Mapping[str, SoftwareProfile]) -> frozenset[str]:
+    """Return a list of a profile; that of the last profile it extends where the cell is blank."""
+    if row[name]:
+        return frozenset(row[name].split(";")) - {NONE}
+    parents = [profiles[parent] for parent in row["extends"].split(";") if parent in profiles]
+    usual: dict[str, frozenset[str]] = {"plans": PLAN_KINDS, "networks": NETWORKS, "makers": frozenset()}
+    inherited: frozenset[str] = getattr(parents[-1], name) if parents else usual[name]
+    return inherited
 
 
 def _defaults(directory: Path, profiles: Mapping[str, SoftwareProfile]) -> tuple[DefaultSoftware, ...]:

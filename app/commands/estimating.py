@@ -12,7 +12,7 @@ import typer
 from app.catalog.check import check_directory
 from app.commands.asking import KeyFile, Lang, Question, Save, ServerUrl, indented, say, session
 from app.commands.inputs import AsJson, content, data_directory, decoded
-from app.commands.text import SUMMARY, estimate_text, profile_text, sizing_text, summary_cells
+from app.commands.text import SUMMARY, estimate_text, import_text, profile_text, sizing_text, summary_cells
 from app.estimating.context import SizingContext, load_context
 from app.estimating.documents import Estimate
 from app.estimating.estimate import estimate
@@ -21,10 +21,11 @@ from app.estimating.validation.run import read_rows, validate
 from app.features.estimates.document import summary_of, with_request
 from app.features.sizings.answering import size
 from app.features.sizings.model import Sizing, SizingRequest
-from app.features.uploads.model import KeptProfile
+from app.features.uploads.model import ImportDocument, KeptProfile
 from app.platform.wording.lines import table
 from app.platform.wording.voice import voice
-from app.profiles.readers import read_profile
+from app.profiles.readers.models import read_profile
+from app.profiles.readers.recognition import read_import
 
 cli = typer.Typer(rich_markup_mode=None)
 
@@ -78,6 +79,24 @@ def profile(
         typer.echo(indented({**document.model_dump(mode="json"), "assumptions": assumptions}))
     else:
         say(document, KeptProfile, profile_text, as_json, lang)
+
+
+@cli.command()
+def read(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Any file: a model, data or prices.")],
+    as_json: AsJson = False,
+    server: ServerUrl = None,
+    key_file: KeyFile = None,
+    lang: Lang = None,
+) -> None:
+    """Say what a file is and what it says of a model, data, a plan or prices."""
+    data = content(file)
+    if server is None:
+        answer = ImportDocument.of(read_import(file.name, data))
+    else:
+        with session(server, key_file, lang) as api:
+            answer = api.document(api.call("POST", "imports", files={"file": (file.name, data)}))
+    say(answer, ImportDocument, import_text, as_json, lang)
 
 
 @cli.command("validate")

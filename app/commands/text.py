@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from app.features.plans.model import Search
     from app.features.proposals.model import SaidWarning
     from app.features.sizings.model import Sizing
-    from app.features.uploads.model import KeptProfile
+    from app.features.uploads.model import ImportDocument, KeptProfile
 
 
 def estimate_text(answer: Estimate, speaker: Voice) -> list[str]:
@@ -145,6 +145,29 @@ def sizing_text(answer: Sizing, speaker: Voice) -> list[str]:
     counted = Message("{shown} of {considered} options shown; {searched} plan searches", counts)
     lines = [answer.name, "", *summary, "", *table([head, *rows]), "", speaker.say(counted)]
     return [*lines, *remarks(answer.warnings, answer.defaults, speaker), *id_lines(answer)]
+
+
+def import_text(answer: ImportDocument, speaker: Voice) -> list[str]:
+    _ = speaker.gettext
+    facts = [
+        *((f"workload.{name}", str(value)) for name, value in answer.read.workload.items()),
+        *((f"plan.{name}", str(value)) for name, value in answer.read.plan.items()),
+        *((line.item, f"{line.price:,.10g} {line.currency}") for line in answer.read.prices[:20]),
+    ]
+    remains = [
+        (title, ", ".join(names))
+        for title, names in (
+            (_("Missing for an estimate"), answer.missing),
+            (_("Not understood"), answer.not_understood),
+        )
+        if names
+    ]
+    return [
+        speaker.sentence(answer.recognised),
+        *table([*facts, *remains]),
+        *remarks(answer.warnings, [], speaker),
+        *(speaker.sentence(one) for one in answer.assumed),
+    ]
 
 
 def profile_text(answer: KeptProfile, speaker: Voice) -> list[str]:

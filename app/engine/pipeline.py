@@ -5,6 +5,7 @@ Step times use the closed forms; schedules, which add up to them, are there to b
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,45 @@ def bubble_slots(stages: float, chunks: float) -> float:
     Chunks of the model shorten them (Narayanan et al. 2021, section 2.2).
     """
     return (stages - 1.0) / chunks
+
+
+@formula
+def fullest_stage(layers: float, stages: float) -> float:
+    """Layers of the fullest pipeline stage.
+
+    Layers need not divide over stages: the others hold as many or one fewer.
+
+    >>> fullest_stage(96, 8), fullest_stage(126, 16)
+    (12.0, 8.0)
+    """
+    return float(math.ceil(layers / stages))
+
+
+@formula
+def even_chunks(layers: float, chunks: float) -> float:
+    """Chunks of a stage counted in its longest one, for which the others wait.
+
+    Three chunks of eight layers hold 3, 3 and 2:
+
+    >>> even_chunks(8, 4), round(even_chunks(8, 3), 3)
+    (4.0, 2.667)
+    """
+    return layers / math.ceil(layers / chunks)
+
+
+@formula
+def relieved_layers(layers: float, stages: float) -> float:
+    """Layers that the last stage holds fewer than the fullest, in place of the output layer and the loss.
+
+    Half of the layers that are missing for equal stages, the odd one included; the first stage, with the
+    embedding, lacks the others. Llama 3 405B has 126 layers on 16 stages, and the first and the last stage
+    hold seven of them (Dubey et al. 2024, section 3.3.2).
+
+    >>> relieved_layers(126, 16), relieved_layers(96, 8), relieved_layers(61, 16)
+    (1.0, 0.0, 2.0)
+    """
+    missing = stages * math.ceil(layers / stages) - layers
+    return float(min(math.ceil(missing / 2.0), math.ceil(layers / stages)))
 
 
 @formula

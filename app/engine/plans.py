@@ -24,6 +24,11 @@ class Recompute(IntEnum):
     FULL = 2
 
 
+MODULES = 0.5
+"""Between none and selective: the backward pass recomputes norms and activation functions, whose results the
+products after them then do not keep (Megatron-Core, ``recompute_modules``)."""
+
+
 class Sharding(IntEnum):
     """What data-parallel ranks shard instead of each holding a copy (ZeRO stages 0 to 3)."""
 
@@ -54,7 +59,8 @@ class Plans(_RowCache):
     interleave: Floats
     """Model chunks per pipeline stage. [-]"""
     recompute: Floats
-    """:class:`Recompute`; between selective and full it is full for that share of the layers. [-]"""
+    """:class:`Recompute` or :data:`MODULES`; between selective and full, full for that share of the layers.
+    [-]"""
     sequence_parallel: Floats
     """1 where tensor ranks also split tokens between tensor-parallel blocks. [-]"""
     sharding: Floats
@@ -71,6 +77,8 @@ class Plans(_RowCache):
     """Phases of one pipeline stage on an IPU; 1 keeps the whole stage resident. [-]"""
     expert: Floats
     """Data-parallel ranks over which the experts of a layer are spread; GPU only. [-]"""
+    context: Floats
+    """Ranks of ``data`` that share the tokens of each sample, so that a micro-batch is a part of it. [-]"""
 
     @classmethod
     def of(cls, **values: object) -> Plans:
@@ -88,7 +96,7 @@ class Plans(_RowCache):
 
     @classmethod
     def of_rows(cls, rows: Floats) -> Plans:
-        """Return the plans of a matrix, (N, 15), with fields in their order."""
+        """Return the plans of a matrix, (N, 16), with fields in their order."""
         rows = np.ascontiguousarray(rows)
         plans = cls(**dict(zip(PLAN_FIELDS, rows.T, strict=True)))
         object.__setattr__(plans, "_rows", rows)
@@ -104,7 +112,7 @@ class Plans(_RowCache):
 
     @property
     def rows(self) -> Floats:
-        """Plans as the rows of a matrix, (N, 15), whatever shape their fields broadcast to."""
+        """Plans as the rows of a matrix, (N, 16), whatever shape their fields broadcast to."""
         try:
             return self._rows
         except AttributeError:
@@ -153,6 +161,7 @@ class Plan(NamedTuple):
     rts_optimizer: float
     phases: float
     expert: float
+    context: float
 
 
 @dataclass(frozen=True, slots=True)

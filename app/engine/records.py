@@ -229,6 +229,16 @@ class GpuSoftware:
     """True where tensor ranks each send their share between stages."""
     gradient_bytes: float
     """Bytes of one gradient element in the data-parallel reduction. [B]"""
+    kept_gradient_bytes: float
+    """Bytes of one gradient element as it is kept between micro-batches. [B]"""
+    flat_copy_bytes: float
+    """Bytes per weight of the one array that gradients are sharded by, beside the weights themselves. [B]"""
+    logit_bytes: float
+    """Bytes that the loss keeps of one logit, all its copies together. [B]"""
+    adapter_input_bytes: float
+    """Bytes of the copy that each adapter keeps of its input; 0 where it reads that of the product. [B]"""
+    allocator_reserve: float
+    """Memory that the allocator reserves over what is live. [-]"""
     layout_passes: float
     """Memory passes that bring a convolution's input and output from the framework's layout into that of the
     matrix units and back, in half precision; 0 where the framework keeps channels last. [-]"""
@@ -323,8 +333,6 @@ class GpuKernels(NamedTuple):
     """Volume of tensor-parallel collectives with sequence parallelism over that without. [-]"""
     framework_memory: float
     """Memory of the driver, the libraries and their buffers on one device. [B]"""
-    fragmentation: float
-    """Allocated over live activations. [-]"""
     host_bandwidth: float
     """Between one device and the host's memory, one direction, as achieved. [B/s]"""
     memory_margin: float

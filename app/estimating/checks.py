@@ -43,12 +43,24 @@ def plan_checks(
             share=round(100.0 * filled),
         )
     elif choice.fits and (choice.borderline or 1.0 - filled < THIN):
-        yield caution(
-            "memory_margin_thin",
-            "plan",
-            "the plan fills {share} % of device memory; measure before relying on it",
-            share=round(100.0 * filled),
-        )
+        share, longer = round(100.0 * filled), choice.found.roomier
+        if longer is None:
+            yield caution(
+                "memory_margin_thin",
+                "plan",
+                "the plan fills {share} % of device memory, and no plan that was tried leaves 10 % more; "
+                "measure before relying on it",
+                share=share,
+            )
+        else:
+            yield caution(
+                "memory_margin_thin",
+                "plan",
+                "the plan fills {share} % of device memory; one that leaves 10 % more would take {more} % "
+                "longer; measure before relying on it",
+                share=share,
+                more=significant(100.0 * max(longer - 1.0, 0.0), 2),
+            )
     if plans.devices[0] < devices:
         yield _idle(choice, hardware, int(plans.devices[0]), devices)
     if plans.offload[0] > 0 and not scenario.is_ipu:
@@ -96,6 +108,14 @@ def _idle(choice: PlanChoice, hardware: Hardware, used: int, devices: int) -> Ch
             whole=-(-batch // copies) * copies,
         )
     fields = ("system.count", "plan")
+    if len(choice.space.allowed.get("data", ())) == 1:
+        return caution(
+            "devices_unused",
+            fields,
+            "the plan as given uses {used} of {devices} accelerators; leave its copies empty to use more",
+            used=used,
+            devices=devices,
+        )
     machines = hardware.machines - int(hardware.machines_used(plans)[0])
     if machines:
         return caution(

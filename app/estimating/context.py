@@ -19,6 +19,7 @@ from app.estimating.chips import chip_series
 from app.estimating.documents import CheckWarning, Default, caution
 from app.estimating.effects import Effects, load_effects
 from app.estimating.hardware import HardwareFinder
+from app.estimating.naming import finder
 from app.estimating.nearest import (
     FamilyErrors,
     MeasuredRows,
@@ -191,7 +192,8 @@ class SizingContext:
             # Random identifiers are close to anything, so suggest them only for identifiers like them.
             own = self.calibrations() if identifier.startswith(CALIBRATION_PREFIX) else ()
             profiles = [*self.software.profiles, *own]
-            raise NotFound.named("software profile", identifier, profiles, "software")
+            meant = finder("software profile").find(identifier)
+            raise NotFound.named("software profile", identifier, profiles, "software", meant)
         return calibration
 
     def priced(self, price_book_id: str | None, field: str = "price_book_id") -> SizingContext:
@@ -267,6 +269,37 @@ def default_software(
     return software.default(family, network, kind.value, chip, formats)
 
 
+RECOMMENDERS = frozenset({"dlrm", "ncf"})
+
+
+def _check_made_for(
+    profile: SoftwareProfile, family: str, convolutional: bool, chip: str, context: SizingContext
+) -> None:
+    """Refuse software that is made for other networks or other chips."""
+    network = "transformer"
+    if family in RECOMMENDERS or convolutional:
+        network = "recommendation" if family in RECOMMENDERS else "convolutional"
+    if network not in profile.networks:
+        raise BadInput.at(
+            "software",
+            "{software} trains {made} networks, and this model is of another kind ({network}); choose other "
+            "software, or leave it empty",
+            software=profile.id,
+            made=Message(" and ".join(sorted(profile.networks))),
+            network=Message(network),
+        )
+    maker = context.catalog.items[chip].maker if chip in context.catalog.items else ""
+    known = {name for other in context.software.profiles.values() for name in other.makers}
+    if profile.makers and maker in known - profile.makers:
+        raise BadInput.at(
+            "software",
+            "{software} runs on chips of {makers}; choose other software for {chip}, or leave it empty",
+            software=profile.id,
+            makers=", ".join(sorted(profile.makers)),
+            chip=chip,
+        )
+
+
 def choose_software(
     requested: str | None,
     family: str,
@@ -287,6 +320,7 @@ def choose_software(
                 kind=profile.kind.upper(),
                 chip=chip,
             )
+        _check_made_for(profile, family, convolutional, chip, context)
         return profile
     usual = default_software(family, convolutional, chip, kind, context.catalog, context.software)
     profile = context.software.profile(usual.profile)

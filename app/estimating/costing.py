@@ -35,7 +35,6 @@ from app.estimating.documents import CheckWarning, TraceStep
 from app.estimating.hardware import DECILES, Hardware, Reliability, log_deviation
 from app.estimating.money import Carbon, Cost, CostFigure, CostLine, Currency, quote, quote_line
 from app.estimating.prices import (
-    FOLLOWING,
     DollarPrices,
     cost_defaults_of,
     in_dollars,
@@ -292,17 +291,35 @@ class Charges:
     @property
     def shares(self) -> tuple[float, float]:
         """Shares of the purchase and of an hour that are proportional to the price of the system."""
+        follows, capital = self.follows, self.found.capital
+        moving = sum(price * follows.get(name, 0.0) for name, price in capital.items())
+        return moving / (sum(capital.values()) or 1.0), self.price_share(self._lines)
+
+    def price_share(self, lines: Mapping[str, Floats]) -> float:
+        """Return the share of lines, at factors 0 and 1 on prices, that is proportional to the system's."""
+        follows = self.follows
+        moved = sum(
+            (float(whole) - float(free)) * follows.get(name, 0.0) for name, (free, whole) in lines.items()
+        )
+        total = sum(float(ends[1]) for ends in lines.values())
+        return moved / total if total else 0.0
+
+    @property
+    def follows(self) -> dict[str, float]:
+        """Share of each line that is proportional to the price of the system; 0 of those left out."""
         proportional, capital = self.proportional, self.found.capital
-        # Installation, spare parts and support follow the whole of what is bought.
-        listed = {name: price for name, price in capital.items() if name not in FOLLOWING}
-        of_capital = sum(price for name, price in listed.items() if name in proportional) / (
-            sum(listed.values()) or 1.0
-        )
-        more = sum(
-            (whole - free) * (float(name in proportional) if name in (*listed, "instances") else of_capital)
-            for name, (free, whole) in self._lines.items()
-        )
-        return of_capital, float(more / sum(float(ends[1]) for ends in self._lines.values()))
+        equipment = sum(capital.get(name, 0.0) for name in SUPPORTED)
+        own = sum(price for name, price in capital.items() if name in proportional)
+        # What is rented has one price, which its support follows.
+        share = own / equipment if equipment else 1.0
+        # Spare parts, support and resale follow the equipment; freight and installation the racks as well.
+        kept = equipment + capital.get("spares", 0.0)
+        return dict.fromkeys(proportional, 1.0) | {
+            "spares": share,
+            "support": share,
+            "residual": share,
+            "install": share * kept / ((kept + capital.get("racks", 0.0)) or 1.0),
+        }
 
     @property
     def proportional(self) -> set[str]:

@@ -141,7 +141,6 @@ def question_of(
         precision=training.precision,
         optimizer=training.optimizer,
         overrides={},
-        context=request.plan.context or 1,
         expert_imbalance=request.workload.expert_imbalance or 1.0,
         effects=context.effects.of(hardware.entry.chip, software, profile.family, context.measured.series),
     )

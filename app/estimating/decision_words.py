@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from app.engine.units import YEAR
 from app.errors import Message
 from app.estimating.decision import Alternative, Decision, DecisionOption
 from app.estimating.documents import Text
-from app.estimating.ranges import chance, duration, money, significant
+from app.estimating.ranges import TIMES, chance, duration, money, significant
 
 MUCH_FASTER = 0.5
 """Share of the recommended option's time from which a faster option is named with its price."""
@@ -45,7 +46,7 @@ class _Writing:
         yield self._recommended(chosen)
         if chosen.probability is not None:
             yield Message(
-                "It keeps the limits with a probability of {chance}.", {"chance": chance(chosen.probability)}
+                "It meets the limits with a probability of {chance}.", {"chance": chance(chosen.probability)}
             )
         yield from self._tied(chosen)
         yield from self._next(chosen)
@@ -53,8 +54,8 @@ class _Writing:
         yield from self._doubted(chosen)
         if chosen.idle_share is not None and chosen.idle_share > MOSTLY_IDLE:
             yield Message(
-                "Bought for this work alone, it stands idle {share} % of the term.",
-                {"share": round(100.0 * chosen.idle_share)},
+                "Bought for this work alone, it stands idle for {share} of the term.",
+                {"share": chance(chosen.idle_share)},
             )
         yield from self._runs(chosen)
 
@@ -88,9 +89,10 @@ class _Writing:
                 values,
             )
         return Message(
-            "Buy {option}: {outlay} over {years} years in all for {runs} runs of {time} ({low} to {high})."
+            "Buy {option}: {outlay} over {years} years in all for {runs} runs of {time} each ({low} to "
+            "{high})."
             if owned
-            else "Rent {option}: {outlay} in all for {runs} runs of {time} ({low} to {high}).",
+            else "Rent {option}: {outlay} in all for {runs} runs of {time} each ({low} to {high}).",
             values,
         )
 
@@ -98,29 +100,33 @@ class _Writing:
         for identifier in self.decision.tied[:2]:
             other = self.options[identifier]
             values = {**self._values(other), "chosen": self._name(chosen.id)}
-            less = (chosen.purchase.value if chosen.purchase else 0.0) < (
-                other.purchase.value if other.purchase else 0.0
-            )
-            yield Message(
-                "{option} comes to about the same ({outlay}); {chosen} is preferred, because less is paid at "
-                "the start."
-                if less
-                else "{option} comes to about the same ({outlay}); {chosen} is preferred, because it is done "
-                "sooner.",
-                values,
-            )
+            if _at_start(chosen) < _at_start(other):
+                yield Message(
+                    "{option} comes to about the same ({outlay}); {chosen} is preferred, because less is "
+                    "paid at the start.",
+                    values,
+                )
+            else:
+                yield Message(
+                    "{option} comes to about the same ({outlay}); {chosen} is preferred, because it is done "
+                    "sooner.",
+                    values,
+                )
 
     def _next(self, chosen: DecisionOption) -> Iterator[Message]:
         margin = self.decision.margin
         if margin is None or margin.over in self.decision.tied:
             return
-        other = self.options[margin.over]
-        values = {**self._values(other), "chance": chance(margin.probability)}
+        values = self._values(self.options[margin.over])
         if margin.share.value < 1.0:
-            share = significant(100.0 * margin.share.value, 2)
             yield Message(
-                "The next best, {option}, costs {share} % more ({outlay}); that is {chance} sure.",
-                values | {"share": share},
+                "The next best, {option}, costs {share} % more ({outlay}); it does so with a probability of "
+                "{chance}.",
+                values
+                | {
+                    "share": significant(100.0 * margin.share.value, 2),
+                    "chance": chance(margin.probability),
+                },
             )
         else:
             yield Message(
@@ -164,9 +170,13 @@ class _Writing:
 
     def _runs(self, chosen: DecisionOption) -> Iterator[Message]:
         entry = next((entry for entry in self.decision.overturned_by if entry.input == "demand.runs"), None)
-        if entry is None:
-            return
         owned = self.alternatives[chosen.id].owned
+        others = any(
+            option.why_not in (None, "costs_more") and self.alternatives[option.id].owned != owned
+            for option in self.decision.options
+        )
+        if entry is None or not others:
+            return
         if entry.at is None or entry.then is None:
             yield Message(
                 "However few the runs, renting does not cost less."
@@ -174,20 +184,28 @@ class _Writing:
                 else "However many the runs, buying does not cost less."
             )
             return
-        yield Message(
-            "Up to {runs} runs in the term, renting {option} costs less."
-            if owned
-            else "From {runs} runs in the term on, buying {option} costs less.",
-            {"runs": round(entry.at.value), "option": self._name(entry.then)},
-        )
+        values = {"runs": round(entry.at.value), "option": self._name(entry.then)}
+        if entry.at.value < self.decision.runs:
+            yield Message(
+                "Up to {runs} runs in the term, renting {option} is the better choice."
+                if owned
+                else "Up to {runs} runs in the term, buying {option} is the better choice.",
+                values,
+            )
+        else:
+            yield Message(
+                "From {runs} runs in the term on, renting {option} is the better choice."
+                if owned
+                else "From {runs} runs in the term on, buying {option} is the better choice.",
+                values,
+            )
 
     def _none(self) -> Iterator[Message]:
         fitting = [option for option in self.decision.options if option.time is not None]
         if not fitting:
             yield Message("The model fits on none of the options.")
             return
-        meeting = [option for option in fitting if option.meets]
-        if meeting:
+        if any(option.meets for option in fitting):
             yield Message(
                 "Nothing can be recommended: no option that meets what is asked has a price and is for sale."
             )
@@ -196,17 +214,42 @@ class _Writing:
         nearest = self.decision.nearest
         if nearest is None:
             return
+        # Rounded up, so that what is read suffices when it is asked.
         if nearest.date is not None:
-            values = {"option": self._name(nearest.date.id), "time": duration(nearest.date.deadline_s)}
-            yield Message("With {time} of time, {option} would do.", values)
+            values = {"option": self._name(nearest.date.id), "time": _enough_time(nearest.date.deadline_s)}
+            yield Message("With a deadline of {time}, {option} would do.", values)
         if nearest.money is not None:
-            amount = money(nearest.money.budget, self.currency)
+            amount = money(rounded_up(nearest.money.budget), self.currency)
             yield Message(
                 "With a budget of {amount}, {option} would do.",
                 {"option": self._name(nearest.money.id), "amount": amount},
             )
         if nearest.work is not None:
             yield Message(
-                "For {runs} runs in the term, {option} would do.",
+                "{option} would do for a single run."
+                if nearest.work.runs == 1
+                else "{option} would do for at most {runs} runs in the term.",
                 {"option": self._name(nearest.work.id), "runs": nearest.work.runs},
             )
+        helps = nearest.date or nearest.money or nearest.work
+        if helps is None and self.decision.question.limited:
+            yield Message("No other deadline, budget or number of runs alone would change that.")
+
+
+def _at_start(option: DecisionOption) -> float:
+    return 0.0 if option.purchase is None else option.purchase.value
+
+
+def _enough_time(seconds: float) -> Message:
+    size, unit = next((size, unit) for limit, size, unit in TIMES if seconds < limit)
+    return duration(size * rounded_up(seconds / size, 2 if unit == "years" else 3))
+
+
+def rounded_up(value: float, digits: int = 3) -> float:
+    """Round up to significant digits.
+
+    >>> rounded_up(1234.5), rounded_up(0.42)
+    (1240.0, 0.42)
+    """
+    unit = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
+    return significant(math.ceil(value / unit * (1.0 - 1e-12)) * unit, digits)

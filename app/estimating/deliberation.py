@@ -240,7 +240,7 @@ class Weighing:
 
     def within_all(self, besides: Reason | None = None) -> Flags:
         """Return the samples that meet every limit, or every other."""
-        kept = np.broadcast_to(self.columns.fits[:, None], self.columns.time.shape)
+        kept: Flags = np.broadcast_to(self.columns.fits[:, None], self.columns.time.shape)
         for reason, samples in self.within.items():
             if reason != besides:
                 kept = kept & samples
@@ -249,7 +249,8 @@ class Weighing:
     @cached_property
     def share(self) -> Floats:
         """Share of samples that meet every limit."""
-        return np.asarray(self.within_all().mean(axis=1))
+        shares: Floats = self.within_all().mean(axis=1)
+        return shares
 
     @cached_property
     def often_enough(self) -> Flags:

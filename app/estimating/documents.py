@@ -356,7 +356,7 @@ class ModelSummary(Document):
     parameters: float
     """Parameter count, summed over the operators."""
     kind: str = "pretrain"
-    """Kind of training: pretrain, continue, finetune, lora or qlora."""
+    """Kind of training: pretrain, continue, finetune, lora, qlora, dpo, ppo or grpo."""
     trained_parameters: float | None = None
     """Number of trained parameters: those of the adapters for lora and qlora, otherwise all."""
     forward_flop_per_sample: float
@@ -478,7 +478,7 @@ class WorkloadSummary(Document):
     """Resolved training workload."""
 
     kind: str
-    """Kind of training: pretrain, continue, finetune, lora or qlora."""
+    """Kind of training: pretrain, continue, finetune, lora, qlora, dpo, ppo or grpo."""
     samples: float | None
     """Number of samples to train on."""
     tokens: float | None

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from app.engine.records import Floats
 from app.engine.units import YEAR
-from app.errors import AppError, Message
+from app.errors import AppError, BadInput, Message
 from app.estimating.basis import three_steps
 from app.estimating.capital import check_assumptions, spot_interruptions
 from app.estimating.checks import (
@@ -29,7 +29,8 @@ from app.estimating.defaults import assumption_defaults, plan_defaults, system_d
 from app.estimating.documents import CheckWarning, Default, Estimate, Text, ThreeSteps, Validation
 from app.estimating.hardware import Hardware, Reliability, reliability
 from app.estimating.nearest import Status, claimed, status_of
-from app.estimating.ranges import common_normals, quantity, residual_factors
+from app.estimating.plan_search import memory_of
+from app.estimating.ranges import NOT_UNDERSTOOD, common_normals, quantity, residual_factors, significant
 from app.estimating.regimes import regimes
 from app.estimating.request import AssumptionsInput, EstimateRequest, PlanInput
 from app.estimating.runtime import Run, runs_of, sensitivity_of
@@ -58,7 +59,7 @@ from app.estimating.validity import (
     validation_summary,
 )
 from app.estimating.version import engine_version
-from app.estimating.workload import resolve_model, summarise, trained
+from app.estimating.workload import GENERATING, resolve_model, summarise, trained
 from app.profiles.model import ModelProfile
 
 
@@ -98,9 +99,10 @@ def stated_samples(samples: Floats) -> list[float]:
 
 def hardware_of(request: EstimateRequest, context: SizingContext) -> Hardware:
     system = request.system
-    return context.hardware.system(
+    hardware = context.hardware.system(
         system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
     )
+    return hardware.using(system.accelerators)
 
 
 def reliability_of(request: EstimateRequest, hardware: Hardware, context: SizingContext) -> Reliability:
@@ -151,8 +153,14 @@ class TimedPlan:
     @cached_property
     def factors(self) -> Floats:
         """Residual samples of the plan's times."""
-        scenario, plans = self.plan.scenario, self.plan.choice.plans
-        return residual_factors(self.regimes, self.context.residuals, common_normals(), scenario, plans)
+        return residual_factors(
+            self.regimes,
+            self.context.residuals,
+            common_normals(),
+            self.plan.scenario,
+            self.plan.choice.plans,
+            understood=not self.plan.profile.doubts,
+        )
 
     @cached_property
     def run(self) -> Run:
@@ -252,6 +260,8 @@ class TimedPlan:
         )
         warnings += outside_checks(self.same)
         warnings += model_checks(scenario)
+        doubts = plan.profile.doubts
+        warnings += [CheckWarning.of(NOT_UNDERSTOOD, "serious", doubt, "model") for doubt in doubts]
         warnings += data_sheet_checks(hardware, own, self.regimes, time)
         return warnings
 
@@ -294,6 +304,18 @@ UNTIMED = dict.fromkeys(
 """Fields that are unknown for a plan that does not fit."""
 
 
+def _untimed(plan: Decision) -> BadInput:
+    """Return the refusal of training whose time is mostly generation, with the memory that it needs."""
+    return BadInput.at(
+        "workload.kind",
+        "the time of {kind} is mostly that of writing answers, which is not computed; its models need "
+        "{needed} of {capacity} GB on each device, and a search for plans says which fit",
+        kind=plan.training.kind,
+        needed=significant(float(plan.choice.memory.total[0]) / 1e9),
+        capacity=significant(memory_of(plan.scenario.chip) / 1e9),
+    )
+
+
 class Answer:
     """The answer to one request; parts without money are shared by requests that differ in money alone."""
 
@@ -322,9 +344,10 @@ class Answer:
         def make() -> Decision:
             return decide(self.request, self.profile, self.hardware, self.context)
 
-        if self._question is None:
-            return make()
-        plan: Decision = self.context.remember(("plan", self._question), make)
+        question = self._question
+        plan: Decision = make() if question is None else self.context.remember(("plan", question), make)
+        if plan.training.kind in GENERATING:
+            raise _untimed(plan)
         return plan
 
     @cached_property

@@ -18,6 +18,7 @@ from app.engine.plans import Plans
 from app.engine.records import Floats, GpuSystem, Intra, IpuChip, ScaleOutFabric
 from app.engine.units import DAY, GIGABYTE, MINUTE, TERABYTE
 from app.errors import BadInput, Conflict, NotFound
+from app.estimating.naming import finder
 from app.estimating.request import AssumptionsInput
 from app.estimating.validation.cases import Network as MeasuredNetwork
 
@@ -118,7 +119,8 @@ def known_id(catalog: Catalog, kind: str, name: str, field: str) -> str:
     """Return an identifier of the catalogue; else raise NotFound with close ones at ``field``."""
     item = catalog.items.get(name)
     if item is None or kind not in item.kinds:
-        raise NotFound.named(kind, name, catalog.names(kind), field)
+        meant = finder(kind).find(name) if kind in {"system", "fabric"} else ()
+        raise NotFound.named(kind, name, catalog.names(kind), field, meant)
     return name
 
 
@@ -131,6 +133,8 @@ class Hardware:
     engine: GpuSystem | IpuChip
     fabric: str
     ports_per_node: int
+    accelerators: int | None = None
+    """Those used, where they are fewer than the machines hold."""
 
     @property
     def devices_per_machine(self) -> int:
@@ -153,7 +157,24 @@ class Hardware:
 
     @property
     def devices(self) -> int:
-        return self.machines * self.devices_per_machine
+        return self.accelerators or self.machines * self.devices_per_machine
+
+    def using(self, accelerators: int | None) -> Hardware:
+        """Return the system with so many accelerators in use; refuse more than there are, or none."""
+        held = self.machines * self.devices_per_machine
+        if accelerators is None:
+            return self
+        if not held - self.entry.devices < accelerators <= held:
+            raise Conflict.at(
+                "system.accelerators",
+                "{count} × {system} holds {held} accelerators, not {given}; enter at most as many, and some "
+                "of every system",
+                count=self.count,
+                system=self.entry.name,
+                held=held,
+                given=accelerators,
+            )
+        return replace(self, accelerators=accelerators)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +202,11 @@ class HardwareFinder:
                 system=entry.name,
                 most=MOST_DEVICES,
             )
+        memory = None if streaming_memory_gb is None else streaming_memory_gb * GIGABYTE
+        if memory is not None and memory <= 0:
+            raise BadInput.at(
+                "system.streaming_memory_gb", "must be above 0 GB, not {value} GB", value=streaming_memory_gb
+            )
         if entry.chip_kind is ChipKind.IPU:
             if fabric not in (None, entry.fabric):
                 raise Conflict.at(
@@ -189,20 +215,7 @@ class HardwareFinder:
                     system=entry.name,
                     fabric=entry.fabric,
                 )
-            memory = None if streaming_memory_gb is None else streaming_memory_gb * GIGABYTE
-            if memory is not None and memory <= 0:
-                raise BadInput.at(
-                    "system.streaming_memory_gb",
-                    "must be above 0 GB, not {value} GB",
-                    value=streaming_memory_gb,
-                )
             return Hardware(entry, count, self._ipu(entry, memory), entry.fabric, entry.ports_per_node)
-        if streaming_memory_gb is not None:
-            raise BadInput.at(
-                "system.streaming_memory_gb",
-                "{system} has no streaming memory, which only IPU systems have; leave it empty",
-                system=entry.name,
-            )
         name = entry.fabric if fabric is None else known_id(self.catalog, "fabric", fabric, "system.fabric")
         if name == "ipu-fabric":
             raise Conflict.at("system.fabric", "{fabric} connects IPUs only", fabric=name)
@@ -220,6 +233,8 @@ class HardwareFinder:
             )
         nearby = self.catalog.domain_devices(entry.id)
         gpu = self._gpu(entry, nearby, self.network(entry, name, ports))
+        if memory is not None:
+            gpu = replace(gpu, host_memory=memory / entry.devices_per_machine)
         return Hardware(entry, count, gpu, name, ports)
 
     def measured(

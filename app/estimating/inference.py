@@ -143,7 +143,7 @@ def replicas_of(
             generation=Generation(shape, system, precision, ranks, request.cache_size),
             count=hardware.devices // nearby * (nearby // ranks),
             weights=weight_bytes(table, precision, ranks),
-            working=working_bytes(table, precision, ranks) * kernels.fragmentation,
+            working=working_bytes(table, precision, ranks),
             framework=kernels.framework_memory,
             sequence=request.cache_size * cached_elements(shape, request.tokens, ranks),
             usable=system.chip.memory_capacity * (1.0 - margin),

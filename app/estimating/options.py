@@ -40,22 +40,28 @@ def alternative_of(
     charges: Charges | None,
     time: Uncertain | None,
     *,
+    assumptions: AssumptionsInput,
     catalog: Catalog,
     family: str | None,
     named: bool,
-    assumptions: AssumptionsInput,
     doubts: Sequence[str] = (),
 ) -> Alternative:
-    """Return a system as an option of a decision; ``charges`` is None where no price is known."""
+    """Return a system as an option of a decision; ``charges`` is None where no price is known.
+
+    ``time`` is the time to train; a run begins with the start-up, which a deadline and a rent count too.
+    """
+    owned = terms_of(hardware, assumptions, catalog).owned
     sold_new = USED not in hardware.entry.availability
     purchase_share, run_share = (1.0, 1.0) if charges is None else charges.shares
-    owned, power = terms_of(hardware, assumptions, catalog).owned, None
+    power = run = None
     if owned:
         drawn = site_power_of(hardware, assumptions, catalog, family).training
         power = drawn.value, drawn.value * power_factors(drawn, common_normals())
-    run = None
     if charges is not None and time is not None:
         run = float(run_cost(charges.hourly, time[0])), run_cost(charges.hourly_samples, np.asarray(time[1]))
+    if time is not None:
+        startup = catalog.reliability_defaults(hardware.entry.chip_kind).startup.si
+        time = time[0] + startup, np.asarray(time[1]) + startup
     return Alternative(
         id=identifier,
         name=name,

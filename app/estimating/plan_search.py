@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from app.catalog.software import PLAN_KINDS
 from app.engine.arrays import first_seen
 from app.engine.gpu.evaluate import PlanFigures
 from app.engine.ipu.evaluate import evaluate_ipu_plans, phases_needed
@@ -24,21 +25,22 @@ from app.estimating.request import PlanInput
 from app.estimating.scenario import (
     GPU_ONLY,
     IPU_ONLY,
+    PLAIN,
     Scenario,
     nothing_legal,
     plan_errors,
     with_recomputed_layers,
 )
 
-NEVER_SEARCHED = ("sharding_ranks", "context")
+NEVER_SEARCHED = ("sharding_ranks",)
 """Fields of a plan that are as requested, else at their default."""
 PHASES_TRIED = (1.0, 1.25, 1.5, 2.0)
 """Multiples of the fewest phases that are tried."""
 CHOICES = tuple(name for name in Plans.__slots__ if name not in ("data", "micro_batch", "accumulation"))
 """Fields of a plan that stay fixed while its copies, micro-batch and batch are varied."""
-LAYOUT = ("tensor", "pipeline", "micro_batch")
+LAYOUT = ("tensor", "pipeline", "context", "micro_batch")
 """Fields in which layouts differ."""
-MATERIAL_DEGREES = ("tensor", "pipeline", "recompute", "offload", "phases")
+MATERIAL_DEGREES = ("tensor", "pipeline", "context", "recompute", "offload", "phases")
 """Fields by which plans are told apart when fewer devices are tried."""
 MOST_DEGREES = 96
 """Combinations of these fields that are tried on fewer devices."""
@@ -147,6 +149,19 @@ class PlanSearch:
         """Return the index of the plan with the least central time."""
         return int(np.argmin(np.concatenate([part.totals for part in self.parts])))
 
+    def roomier(self, best: int) -> float | None:
+        """Return the time of the fastest plan that leaves more room, over that of the chosen one."""
+        chosen = self.plan_at(best)
+        most = float(chosen.evaluated.memory[0]) - MARGIN * memory_of(self.scenario.chip)
+        least = min(
+            (
+                float(np.min(part.totals, where=part.evaluated.memory <= most, initial=np.inf))
+                for part in self.parts
+            ),
+            default=math.inf,
+        )
+        return least / float(chosen.totals[0]) if math.isfinite(least) else None
+
     def take(self, indices: Indices) -> Plans:
         if len(self.parts) == 1:
             return self.parts[0].plans.take(indices)
@@ -236,6 +251,8 @@ class PlanSearch:
             steps = evaluated.seconds[fits]
             totals[fits] = steps if self._totals is None else self._totals(feasible, steps)
             cost[fits] = totals[fits] * (1.0 if self._risk is None else self._risk(feasible))
+            if not self.space.ipu:
+                cost[fits] *= margin_price(evaluated.memory[fits], memory_of(self.scenario.chip))
         self.parts.append(PlanRanking(plans, evaluated, totals, cost))
 
     def _evaluated(self, plans: Plans) -> PlanFigures:
@@ -322,13 +339,15 @@ class PlanSearch:
 
     def _layout(self, layout: Plans) -> Space:
         """Return the space of all options of a layout, also with its micro-batch doubled."""
-        space, layout = self.space, grouped(layout, 1.0 / self.space.context)
+        space, context = self.space, layout.context
+        layout = grouped(layout, 1.0 / context)
         micro_batch = float(layout.micro_batch[0])
         most = space.global_batch / float(layout.data[0])
         larger = [2.0 * micro_batch] if 2.0 * micro_batch <= min(most, space.largest_micro_batch) else []
         sizes = space.choices("micro_batch", [micro_batch, *larger])
         degrees = {name: (float(getattr(layout, name)[0]),) for name in ("tensor", "pipeline", "data")}
-        return replace(space, allowed={**space.allowed, **degrees, "micro_batch": sizes}, lean=False)
+        allowed = {**space.allowed, **degrees, "micro_batch": sizes}
+        return replace(space, allowed=allowed, contexts=(int(context[0]),), lean=False)
 
     def _nearby(self) -> Plans:
         """Return plans on fewer devices and around the best."""
@@ -340,17 +359,37 @@ class PlanSearch:
         # Few large micro-batches or many small ones: which is better shows only when both are varied.
         best = np.union1d(best, self._best_that_differ("cost", LAYOUT, CLOSELY))
         seeds = np.concatenate([best, np.setdiff1d(materially, best)])
-        context = float(self.space.context)
-        groups = grouped(self.take(seeds), 1.0 / context)
-        return grouped(nearby_plans(self.space.of_groups(), groups, np.arange(best.size)), context)
+        plans, found = self.take(seeds), []
+        for context in np.unique(plans.context).tolist():
+            mine = np.flatnonzero(plans.context == context)
+            groups = grouped(plans.take(mine), np.array(1.0 / context))
+            near = nearby_plans(self.space.of_groups(int(context)), groups, np.flatnonzero(mine < best.size))
+            found.append(grouped(near, np.array(context)))
+        return Plans.joined(found)
 
 
-def grouped(plans: Plans, more: float) -> Plans:
+def grouped(plans: Plans, more: Floats) -> Plans:
     """Return plans with ``more`` times the copies, each with a micro-batch as much smaller."""
-    if more == 1.0:
+    if np.all(more == 1.0):
         return plans
     ranks, micro_batch = plans.sharding_ranks * more, plans.micro_batch / more
     return replace(plans, data=plans.data * more, sharding_ranks=ranks, micro_batch=micro_batch)
+
+
+MARGIN = 0.1
+"""Share of the memory that a plan had better leave free."""
+MARGIN_PRICE = 0.05
+"""Share of its time by which a plan ranks as slower that leaves none of this free; it is a price, not a
+limit: a plan that needs more than this to leave room is not taken for it."""
+
+
+def margin_price(memory: Floats, capacity: float) -> Floats:
+    """Return the factors by which plans rank as slower for the memory that they fill.
+
+    >>> margin_price(np.array([60e9, 75e9, 80e9]), 80e9).round(3).tolist()
+    [1.0, 1.019, 1.05]
+    """
+    return 1.0 + MARGIN_PRICE * np.clip((memory / capacity - 1.0 + MARGIN) / MARGIN, 0.0, 1.0)
 
 
 def fullness(evaluated: PlanFigures, limit: float, elsewhere_limit: float) -> Floats:
@@ -388,6 +427,9 @@ class SearchRanking(PlanRanking):
     """Index of the chosen plan, else of the one closest to fitting."""
     fastest: PlanRanking | None
     """The plan with the least central time, whatever its risk; None where none fits."""
+    roomier: float | None
+    """Time of the fastest plan that leaves :data:`MARGIN` more of a device free, over that of the chosen one;
+    None where none does. [-]"""
 
     @property
     def fullness(self) -> Floats:
@@ -420,6 +462,8 @@ class PlanChoice:
         """Fields that were not given."""
         space = self.space
         stated = {name for name, values in space.allowed.items() if len(values) == 1}
+        if len(space.contexts) == 1:
+            stated.add("context")
         fixed = {*stated, *(GPU_ONLY if space.ipu else IPU_ONLY), *NEVER_SEARCHED}
         if space.experts == 1:
             fixed.add("expert")
@@ -446,7 +490,7 @@ def space_of(
         # Whether an optimizer fits into a host of unknown memory is unknown.
         allowed = {"offload": (0.0,), **allowed}
     refuse(plan_errors(scenario, allowed, devices))
-    allowed = with_recomputed_layers(allowed, scenario.table.depth)
+    allowed = with_recomputed_layers(_supported(scenario, allowed), scenario.table.depth)
     return Space(
         devices=devices,
         devices_per_node=per_node,
@@ -456,7 +500,7 @@ def space_of(
         ipu=scenario.is_ipu,
         allowed=allowed,
         experts=scenario.table.experts,
-        context=scenario.context,
+        contexts=_contexts(scenario, allowed),
         fused_attention=not scenario.is_ipu and scenario.gpu_software().fused_attention,
         largest_micro_batch=_largest_micro_batch(scenario),
         spare=spare,
@@ -465,6 +509,31 @@ def space_of(
         batches=batches,
         lean=lean,
     )
+
+
+def _supported(scenario: Scenario, allowed: Mapping[str, Sequence[float]]) -> dict[str, Sequence[float]]:
+    """Return the allowed values of fields, without those of plans that the software does not have."""
+    supported = dict(allowed)
+    for name in () if scenario.is_ipu else PLAN_KINDS - scenario.software.plans:
+        plain = PLAIN.get(name, (1.0,))
+        supported[name] = tuple(value for value in allowed.get(name, plain) if value in plain)
+    return supported
+
+
+LEAST_TOKENS = 4096
+"""Tokens of a rank below which sharing those of a sample is not tried unless asked."""
+
+
+def _contexts(scenario: Scenario, allowed: Mapping[str, Sequence[float]]) -> tuple[int, ...]:
+    """Return the numbers of ranks that may share the tokens of each sample: as given, else powers of two."""
+    if "context" in allowed:
+        return tuple(map(int, allowed["context"]))
+    table = scenario.table
+    if scenario.is_ipu or not table.attention_heads or not scenario.gpu_software().fused_attention:
+        return (1,)
+    most = int(table.tokens / LEAST_TOKENS)
+    powers = (1 << power for power in range(max(most, 1).bit_length()))
+    return tuple(ranks for ranks in powers if table.tokens % ranks == 0)
 
 
 def _largest_micro_batch(scenario: Scenario) -> int:
@@ -510,6 +579,7 @@ def search_space(
         elsewhere_limit=scenario.memory_elsewhere,
         best=best if everything else 0,
         fastest=search.plan_at(search.fastest()) if search.feasible else None,
+        roomier=search.roomier(best) if search.feasible else None,
     )
 
 
@@ -532,10 +602,8 @@ def _limits(scenario: Scenario, margin: float | None) -> tuple[float, float]:
 
 
 def default_margin(scenario: Scenario) -> float:
-    """Return the share of the memory that is left free by default."""
-    if isinstance(scenario.hardware, IpuChip):
-        return 1.0 - FITS_BELOW
-    return scenario.hardware.kernels.memory_margin
+    """Return the share of the memory that is left free by default; on GPUs it has a price instead."""
+    return 1.0 - FITS_BELOW if scenario.is_ipu else 0.0
 
 
 def memory_of(chip: GpuChip | IpuChip) -> float:

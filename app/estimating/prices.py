@@ -65,6 +65,8 @@ class DollarPrices:
     """For it, where the tariff charges it apart. [USD/(W s)]"""
     power: float
     """Mean draw of the equipment over a year, idle hours included. [W]"""
+    beside: float
+    """Draw of what is bought beside machines and hosts, the same at any load. [W]"""
     staff: float
     """Full-time posts."""
     staff_pay: float
@@ -142,7 +144,7 @@ def prices(
     counted = STORAGE in terms.include
     utilisation = _or(assumptions.utilisation, defaults.utilisation.si)
     pue = _or(assumptions.pue, defaults.pue.si)
-    beside = Spread(0.0, 0.0, 0.0, "W") if capital is None else capital.purchase.power_beside(hardware.entry)
+    beside = 0.0 if capital is None else capital.purchase.power_beside(hardware.entry).value
     training = training_power(hardware, catalog, family).value
     rates = DollarPrices(
         terms=terms,
@@ -163,9 +165,10 @@ def prices(
             if assumptions.electricity_per_kwh is None
             else assumptions.electricity_per_kwh / exchange.value / KILOWATT_HOUR
         ),
-        demand_power=float(site_power(training, beside.value, pue)),
+        demand_power=float(site_power(training, beside, pue)),
         demand_price=_demand_price(assumptions, defaults, catalog),
-        power=mean_power(hardware, catalog, utilisation, family) + beside.value,
+        power=mean_power(hardware, catalog, utilisation, family) + beside,
+        beside=beside,
         staff=_or(
             assumptions.staff, staff_posts(hardware.entry, hardware.count, defaults) if terms.owned else 0.0
         ),

@@ -250,10 +250,22 @@ def own_column(chip: GpuChip | IpuChip, plans: Plans) -> str:
     return OWN[zlib.crc32(repr((identity, layout)).encode()) % len(OWN)]
 
 
+NOT_UNDERSTOOD = "model_not_understood"
+"""Row of data/residuals.csv: what an unknown type of model is off by where its fields alone are read."""
+
+
 def residual_factors(
-    names: list[str], residuals: Residuals, normals: Mapping[str, Floats], scenario: Scenario, plans: Plans
+    names: list[str],
+    residuals: Residuals,
+    normals: Mapping[str, Floats],
+    scenario: Scenario,
+    plans: Plans,
+    *,
+    understood: bool = True,
 ) -> Floats:
-    """Return the residual samples of one plan."""
+    """Return the residual samples of one plan; wider where the model is not understood."""
     calibration = scenario.software.calibration
     scatter = 0.0 if calibration is None else calibration.scatter
+    if not understood:
+        scatter = math.hypot(scatter, residuals[NOT_UNDERSTOOD])
     return residual_samples(names, residuals, normals, own_column(scenario.chip, plans), scatter)

@@ -25,6 +25,7 @@ from pydantic_core import PydanticKnownError
 
 from app.estimating.money import Currency
 from app.estimating.names import Name
+from app.estimating.naming import FabricName, ModelName, SoftwareName, SystemName
 from app.estimating.schema import DocumentedModel
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -161,7 +162,9 @@ class TransformerInput(Schema):
 class ModelInput(Schema):
     """The model; give exactly one of the fields."""
 
-    preset: str | None = Field(None, description="Identifier of a model preset.", examples=["gpt3-175b"])
+    preset: ModelName | None = Field(
+        None, description="Identifier of a model preset.", examples=["gpt3-175b"]
+    )
     profile_id: str | None = Field(None, description="Identifier of an uploaded profile.")
     config: dict[str, Sent] | None = Field(None, description="A Hugging Face config.json object.")
     transformer: TransformerInput | None = None
@@ -178,9 +181,18 @@ class ModelInput(Schema):
 class WorkloadInput(Schema):
     """Training workload."""
 
-    kind: Literal["pretrain", "continue", "finetune", "lora", "qlora"] = "pretrain"
+    kind: Literal["pretrain", "continue", "finetune", "lora", "qlora", "dpo", "ppo", "grpo"] = "pretrain"
     """Kind of training: from scratch, continued, fine-tuning of all weights, or of adapters only, next
-    to frozen weights, which qlora holds in 4 bit.
+    to frozen weights, which qlora holds in 4 bit; or from preferences beside frozen models: dpo on pairs of
+    answers, ppo and grpo on answers of the model itself.
+    """
+    base_format: Literal["int8", "nf4"] | None = None
+    """Format in which lora and qlora store the frozen weights of the layers; if omitted, that of the products
+    for lora and nf4 for qlora.
+    """
+    master_weights: bool | None = None
+    """Whether half-precision weights have a single-precision copy; if omitted, true. Without one, gradients
+    and optimizer state have the format of the weights too.
     """
     lora_rank: Whole | None = Field(
         None, description="Rank of the adapters of lora and qlora; if omitted, that of the method's paper."
@@ -216,22 +228,32 @@ class WorkloadInput(Schema):
     """
     precision: Literal["bf16", "fp16", "tf32", "fp32", "fp16.16", "fp8", "mxfp8", "nvfp4"] | None = None
     """Requested number format; each system uses the nearest one that it supports."""
-    optimizer: Literal["sgd", "momentum", "adam", "lamb", "adafactor", "distributed-shampoo"] | None = None
+    optimizer: (
+        Literal[
+            "sgd", "momentum", "adam", "adamw", "adam-bf16", "adam-8bit", "paged-adam", "paged-adam-8bit",
+            "lamb", "adafactor", "lion", "muon", "distributed-shampoo",
+        ]
+        | None
+    ) = None  # fmt: skip
     """Optimizer; if omitted, that of the target or of published recipes."""
 
 
 class SystemInput(Schema):
     """System to buy or rent, with its count and network."""
 
-    id: str = Field(description="Identifier of a system.", examples=["dgx-a100-640gb"])
+    id: SystemName = Field(description="Identifier of a system.", examples=["dgx-a100-640gb"])
     count: Whole = 1
     """Number of systems."""
-    fabric: str | None = None
+    accelerators: Whole | None = None
+    """Number of accelerators used, where they are fewer than the machines hold."""
+    fabric: FabricName | None = None
     """Identifier of a fabric; if omitted, the system's default."""
     ports_per_node: Whole | None = None
     """Number of fabric ports per node; if omitted, the default of the system."""
     streaming_memory_gb: Number | None = Field(
-        None, description="Streaming memory of each IPU machine, if not the default. [GB]"
+        None,
+        description="Streaming memory of each IPU machine, or host memory of each GPU machine, "
+        "if not the default. [GB]",
     )
 
 
@@ -250,8 +272,10 @@ class PlanInput(Schema):
     """Micro-batches per step and replica (gradient accumulation)."""
     interleave: Degree | None = None
     """Model chunks per pipeline stage (interleaving)."""
-    recompute: Literal["none", "selective", "full"] | None = None
-    """Activations that the backward pass recomputes."""
+    recompute: Literal["none", "modules", "selective", "full"] | None = None
+    """Activations that the backward pass recomputes: none, those of norms and activation functions
+    (modules), of attention (selective), or of whole layers (full).
+    """
     recompute_layers: Degree | None = None
     """Layers whose activations are recomputed whole; those of the others are kept, or attention alone is
     recomputed where no fused kernel does so. All of them if omitted; GPU only.
@@ -267,9 +291,7 @@ class PlanInput(Schema):
     expert: Degree | None = None
     """Expert-parallel degree: replicas over which the experts of a layer are distributed."""
     context: Degree | None = None
-    """Context-parallel degree: devices beside tensor, pipeline and data that share the tokens of each sample;
-    1 if omitted.
-    """
+    """Context-parallel degree: devices beside tensor, pipeline and data that share the tokens of a sample."""
     offload: bool | None = None
     """Whether the optimizer state is offloaded to host or streaming memory."""
     rts: Degree | None = None
@@ -414,7 +436,7 @@ class EstimateRequest(Schema):
     """System that the model is trained on."""
     plan: PlanInput = PlanInput()
     """How the model is mapped to devices. Omitted fields are searched."""
-    software: str | None = None
+    software: SoftwareName | None = None
     """Identifier of a software profile; if omitted, the usual one for the model and the chip."""
     assumptions: AssumptionsInput = AssumptionsInput()
     """Assumptions of the estimate."""

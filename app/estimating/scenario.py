@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from app.catalog.software import SoftwareProfile
+from app.catalog.software import PLAN_KINDS, SoftwareProfile
 from app.engine.gpu.case import GpuCase
 from app.engine.gpu.evaluate import (
     gpu_forward_share,
@@ -27,8 +27,8 @@ from app.engine.ipu.evaluate import (
 )
 from app.engine.ipu.layout import stage_list
 from app.engine.operators.table import OperatorTable
-from app.engine.pipeline import peak_bound_step_time
-from app.engine.plans import MemoryUse, OperatorTimes, Plans, Recompute, Sharding, StepTime
+from app.engine.pipeline import fullest_stage, peak_bound_step_time
+from app.engine.plans import MODULES, MemoryUse, OperatorTimes, Plans, Recompute, Sharding, StepTime
 from app.engine.records import (
     FloatLike,
     Floats,
@@ -39,8 +39,9 @@ from app.engine.records import (
     IpuSoftware,
     Precision,
 )
-from app.engine.search.space import Space
-from app.errors import AppError, BadInput, Conflict
+from app.engine.search.enumeration import plans_of, spread_of
+from app.engine.search.space import Space, layouts
+from app.errors import AppError, BadInput, Conflict, Message
 from app.estimating.effects import Effect
 from app.estimating.effects import time_factor as effects_factor
 from app.estimating.request import PlanInput
@@ -60,8 +61,6 @@ class Scenario:
     """Software figures the caller sets instead of the profile's."""
     stage_layers: tuple[float, ...] = ()
     """Layers of each stage where a configuration states them; IPUs only."""
-    context: int = 1
-    """Ranks that share the tokens of each sample."""
     expert_imbalance: float = 1.0
     """Tokens of the busiest rank over the mean, where experts are spread over ranks."""
     effects: tuple[Effect, ...] = ()
@@ -111,9 +110,7 @@ class Scenario:
         return self._cases["central"]
 
     def _case(self, system: GpuSystem, software: GpuSoftware) -> GpuCase:
-        return GpuCase.of(
-            self.table, system, software, self.precision, self.optimizer, self.context, self.expert_imbalance
-        )
+        return GpuCase.of(self.table, system, software, self.precision, self.optimizer, self.expert_imbalance)
 
     @property
     def evaluation_overhead(self) -> FloatLike:
@@ -205,15 +202,16 @@ class Scenario:
         return gpu_operator_times(self.table, plans, self.hardware, self.gpu_software(), self.precision)
 
 
-RECOMPUTE = {"none": 0.0, "selective": 1.0, "full": 2.0}
+RECOMPUTE = {"none": 0.0, "modules": MODULES, "selective": 1.0, "full": 2.0}
 SHARDING = {"none": 0.0, "optimizer": 1.0, "gradients": 2.0, "parameters": 3.0}
 
 
-def as_stated(plans: Plans, context: int) -> Plans:
+def as_stated(plans: Plans) -> Plans:
     """Return plans as people state them: copies of the model, and micro-batches shared by a context."""
-    if context == 1:
-        return plans
-    return replace(plans, data=plans.data / context, micro_batch=np.round(plans.micro_batch * context))
+    micro_batch = np.where(
+        plans.context > 1.0, np.round(plans.micro_batch * plans.context), plans.micro_batch
+    )
+    return replace(plans, data=plans.data / plans.context, micro_batch=micro_batch)
 
 
 def given_fields(plan: PlanInput) -> dict[str, float]:
@@ -232,7 +230,7 @@ def plan_number(name: str, value: object) -> float:
 
 
 def recompute_name(value: float) -> str:
-    return Recompute(math.ceil(value)).name.lower()
+    return "modules" if value == MODULES else Recompute(math.ceil(value)).name.lower()
 
 
 def recomputed_layers(value: float, depth: int) -> int | None:
@@ -284,18 +282,32 @@ def plan_errors(
                 f"plan.{name}", "{name} applies to {kind} systems only; leave it empty", name=name, kind=kind
             )
     yield from layer_errors(allowed, scenario.table.depth)
-    yield from device_errors(orders, scenario.context, devices)
+    if not scenario.is_ipu:
+        yield from kind_errors(scenario, allowed)
+    yield from device_errors(orders, devices)
     if orders.get("pipeline", 1) > scenario.table.depth:
         yield BadInput.at(
             "plan.pipeline", "{value} stages: the model has only {depth} layers to split",
             value=int(orders["pipeline"]), depth=scenario.table.depth,
         )  # fmt: skip
-    if orders.get("interleave", 1) > 1 and orders.get("pipeline") == 1:
+    chunks, layers = (
+        orders.get("interleave", 1),
+        fullest_stage(scenario.table.depth, orders.get("pipeline", 1)),
+    )
+    if orders.get("pipeline", 1) > 1 and chunks > layers:
+        yield BadInput.at(
+            "plan.interleave",
+            "{value} chunks: the fullest of {stages} stages has only {layers} layers; choose at most as many",
+            value=int(chunks),
+            stages=int(orders["pipeline"]),
+            layers=int(layers),
+        )
+    if chunks > 1 and orders.get("pipeline") == 1:
         yield BadInput.at(
             "plan.interleave",
             "one pipeline stage has nothing to interleave; leave it empty, or give more stages",
         )
-    yield from share_errors(scenario, int(orders.get("tensor", 1)))
+    yield from share_errors(scenario, orders)
     if scenario.is_ipu:
         for name in ("tensor", "pipeline", "data"):
             value = int(orders.get(name, 1))
@@ -307,8 +319,35 @@ def plan_errors(
                 )
 
 
-def device_errors(orders: Mapping[str, float], context: int, devices: int) -> Iterator[AppError]:
+def kind_errors(scenario: Scenario, allowed: Mapping[str, Sequence[float]]) -> Iterator[AppError]:
+    """Yield the faults of kinds of plan that the software does not have."""
+    for name in sorted(PLAN_KINDS - scenario.software.plans):
+        if name in allowed and not set(allowed[name]) & set(PLAIN.get(name, (1.0,))):
+            yield BadInput.at(
+                f"plan.{name}",
+                "{software} has no {kind}; leave the field empty for the nearest plan that it runs, or "
+                "choose other software",
+                software=scenario.software.id,
+                kind=Message(KIND_NAMES[name]),
+            )
+
+
+PLAIN = {"offload": (0.0,), "sharding": (float(Sharding.NONE), float(Sharding.OPTIMIZER))}
+"""Values of fields that every software has, where these are others than 1."""
+KIND_NAMES = {
+    "tensor": "tensor parallelism",
+    "pipeline": "pipeline parallelism",
+    "interleave": "interleaved pipeline",
+    "context": "context parallelism",
+    "expert": "expert parallelism",
+    "sharding": "sharding of gradients or parameters",
+    "offload": "offload to the host",
+}
+
+
+def device_errors(orders: Mapping[str, float], devices: int) -> Iterator[AppError]:
     """Yield the fault of degrees whose product exceeds the devices."""
+    context = int(orders.get("context", 1))
     tensor, pipeline, data = (int(orders.get(name, 1)) for name in ("tensor", "pipeline", "data"))
     needed = tensor * pipeline * data
     if needed > devices:
@@ -332,9 +371,10 @@ def device_errors(orders: Mapping[str, float], context: int, devices: int) -> It
         )
 
 
-def share_errors(scenario: Scenario, tensor: int) -> Iterator[AppError]:
+def share_errors(scenario: Scenario, orders: Mapping[str, float]) -> Iterator[AppError]:
     """Yield the faults of the ranks that share the heads of a layer or the tokens of a sample."""
-    heads, context, tokens = int(scenario.table.attention_heads), scenario.context, int(scenario.table.tokens)
+    tensor, context = (int(orders.get(name, 1)) for name in ("tensor", "context"))
+    heads, tokens = int(scenario.table.attention_heads), int(scenario.table.tokens)
     if tensor > 1 and not heads:
         yield BadInput.at("plan.tensor", "tensor parallelism does not apply to this model; leave it empty")
     elif tensor > 1 and heads % tensor and not scenario.is_ipu:
@@ -355,7 +395,37 @@ def share_errors(scenario: Scenario, tensor: int) -> Iterator[AppError]:
         )
 
 
+RELAXED = ("interleave", "micro_batch", "accumulation", "data", "context", "expert", "pipeline", "tensor")
+"""Fields of which one is changed to find the nearest plan to one that is refused, the least first."""
+
+
 def nothing_legal(space: Space) -> BadInput:
+    """Return the refusal of a plan: the field that refuses, with the nearest value that would do."""
+    for name in RELAXED if not space.ipu else ():
+        if len(space.allowed.get(name, ())) != 1:
+            continue
+        asked = space.allowed[name][0]
+        others = {field: values for field, values in space.allowed.items() if field != name}
+        contexts = (1, 2, 4, 8, 16) if name == "context" else space.contexts
+        freed = replace(space, allowed=others, contexts=contexts)
+        plans = as_stated(plans_of(spread_of(freed, layouts(freed))))
+        if plans.tensor.size:
+            values = np.unique(getattr(plans, name))
+            nearest = values[np.argmin(np.abs(np.log(values / asked)))]
+            return BadInput.at(
+                f"plan.{name}",
+                "{field} {value} leaves no plan on {devices} devices at a global batch of {batch} with the "
+                "other fields as given; the nearest that does is {nearest}",
+                field=name,
+                value=asked,
+                devices=space.devices,
+                batch=space.global_batch,
+                nearest=float(nearest),
+            )
+    return _divides_nothing(space)
+
+
+def _divides_nothing(space: Space) -> BadInput:
     requested = [
         f"{name} {' | '.join(f'{value:g}' for value in values)}" for name, values in space.allowed.items()
     ]

@@ -62,7 +62,7 @@ def plan_summary(decision: Decision, plans: Plans) -> PlanSummary:
 def plan_summaries(decision: Decision, plans: Plans) -> list[PlanSummary]:
     """Return the fields of each plan, with those that were searched."""
     scenario, depth = decision.scenario, decision.scenario.table.depth
-    stated = as_stated(plans, scenario.context)
+    stated = as_stated(plans)
     idle = decision.hardware.machines - decision.hardware.machines_used(plans)
     searched = list(decision.choice.searched) + (["global_batch"] if decision.batch_searched else [])
     stage_layers = (
@@ -76,7 +76,7 @@ def plan_summaries(decision: Decision, plans: Plans) -> list[PlanSummary]:
         rows.append(
             PlanSummary(
                 **whole,
-                context=scenario.context,
+                context=round(float(plans.context[index])),
                 recompute=recompute_name(float(plans.recompute[index])),
                 recompute_layers=recomputed_layers(float(plans.recompute[index]), depth),
                 sequence_parallel=bool(plans.sequence_parallel[index] > 0),

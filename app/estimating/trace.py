@@ -11,7 +11,6 @@ from pydantic import JsonValue
 
 from app.catalog.catalog import Catalog
 from app.catalog.figures import Figure, Source
-from app.engine.gpu.operators import QUANTISED_BYTES
 from app.engine.operators.table import Pointwise
 from app.engine.plans import Plans, Recompute
 from app.engine.records import IpuChip
@@ -277,18 +276,18 @@ def _adapters(scenario: Scenario, plans: Plans, training: Training) -> Iterator[
         "parameters",
         HU,
     )
-    if not adapters.quantised or isinstance(scenario.hardware, IpuChip):
+    if not adapters.stored_bytes or isinstance(scenario.hardware, IpuChip):
         return
     unpacked = table.pointwise == Pointwise.DEQUANTISE
     times = scenario.operator_times(plans)
     passes = 2.0 if plans.recompute[0] == Recompute.FULL else 1.0
     yield _step(
         "dequantisation",
-        "passes × weights in 4 bit × (bytes stored + bytes of the products) × factor / memory "
+        "passes × stored weights × (bytes stored + bytes of the products) × factor / memory "
         "bandwidth, for one micro-batch over all stages; part of memory_bound",
         {
             "weights": float(np.sum(table.weights * table.count * table.quantised)),
-            "stored_bytes": QUANTISED_BYTES,
+            "stored_bytes": scenario.table.quantised_bytes,
             "factor": scenario.hardware.kernels.dequantise_factor,
             "passes": passes + 1.0,
         },
@@ -311,6 +310,10 @@ FORMULAS = {
     "tensor_comm": (
         "tensor parallel: all-reduces of the activations of every layer, not hidden",
         "Shoeybi et al. 2019",
+    ),
+    "expert_comm": (
+        "experts: all-to-alls of the tokens of every layer with experts, forward and backward",
+        "Lepikhin et al. 2021",
     ),
     "pipeline_bubble": ("bubble: (p − 1)/v slots of one micro-batch", NARAYANAN),
     "pipeline_comm": ("stage to stage: activations / bandwidth of one rank", NARAYANAN),
@@ -340,6 +343,7 @@ USED = {
     "fixed": ("kernel_overhead", "host_return", "update_overhead"),
     "data_comm": ("allreduce_bandwidth", "gateway_bandwidth"),
     "tensor_comm": ("allreduce_bandwidth",),
+    "expert_comm": ("allreduce_bandwidth",),
     "pipeline_comm": ("link_bandwidth",),
     "input": ("host_bandwidth",),
 }
@@ -365,7 +369,7 @@ def _parts(
         if name in {"gemm", "attention"}:
             used = (f"matrix_peak.{scenario.precision.value}", *used)
         figures = [of_chip[key] for key in used if key in of_chip]
-        if name in {"data_comm", "tensor_comm", "pipeline_comm"}:
+        if name in {"data_comm", "tensor_comm", "expert_comm", "pipeline_comm"}:
             figures += between
         formula, reference = FORMULAS[name]
         inputs: dict[str, JsonValue] = {

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
 from app.catalog.catalog import Catalog
 from app.catalog.defaults import ConvergenceTarget
 from app.engine.gpu.case import NARROW_BYTES
+from app.engine.ipu.case import STATE_BYTES as IPU_OPTIMIZERS
 from app.engine.operators.adapters import ATTENTION_MODULES, adaptable_modules, adapted
-from app.engine.operators.table import Kind, OperatorTable, Section
+from app.engine.operators.table import QUANTISED_BYTES, Kind, OperatorTable, Section
 from app.engine.records import GpuChip, IpuChip, Precision, Tokens
 from app.errors import BadInput, Message, Unprocessable, check_between
 from app.estimating.context import LANGUAGE, SizingContext, batch_limit, critical_batch
@@ -56,8 +57,10 @@ class Adapters:
 
     rank: int
     modules: tuple[str, ...]
-    quantised: bool
-    """True where the frozen weights are stored in 4 bit."""
+    stored_bytes: float
+    """Bytes of a frozen weight of the layers where it is stored in fewer bits than the products have, else 0.
+    [B]
+    """
 
 
 ADAPTER_PAPERS = {
@@ -67,6 +70,14 @@ ADAPTER_PAPERS = {
 """Rank and modules of adapters by kind of workload, and the paper they are from."""
 
 HIGHEST_RANK = 4096
+STORED_BYTES = {"int8": 1.0, "nf4": QUANTISED_BYTES}
+"""Bytes of a frozen weight by the format it is stored in."""
+HELD_MODELS = {"dpo": (1.0, 1.0), "ppo": (2.0, 2.0), "grpo": (1.0, 1.0)}
+"""Frozen and trained models of the same size that training from preferences holds: a reference; for PPO also
+a reward model, and a critic beside the policy (Rafailov et al. 2023, section 4; Ouyang et al. 2022, section
+3.5; Shao et al. 2024, section 4.1)."""
+GENERATING = frozenset({"ppo", "grpo"})
+"""Kinds whose time is mostly that of writing answers."""
 
 
 @dataclass(slots=True)
@@ -87,17 +98,26 @@ class Training:
     """Kind of the workload."""
     adapters: Adapters | None = None
     """None where all weights are trained."""
+    master_weights: bool = True
+    """Whether half-precision weights have a single-precision copy."""
     defaults: list[Default] = field(default_factory=list)
     warnings: list[CheckWarning] = field(default_factory=list)
 
     def operators(self) -> OperatorTable:
         """Return the operators of one sample, with adapters where the model's weights are frozen."""
-        table = self.profile.operators(self.tokens, self.image_size)
+        tokens = self.tokens
+        if tokens is not None and self.kind == "dpo":
+            # A sample is a pair of answers, which do not attend to each other.
+            tokens = Tokens(*(2.0 * getattr(tokens, entry.name) for entry in fields(Tokens)))
+        table = self.profile.operators(tokens, self.image_size)
+        frozen, trained_models = HELD_MODELS.get(self.kind, (0.0, 1.0))
+        master = table.master_weights if self.master_weights else 0.0
         if self.adapters is None:
-            return table
-        return adapted(
-            table, self.adapters.modules, float(self.adapters.rank), quantised=self.adapters.quantised
-        )
+            return replace(table, frozen_models=frozen, trained_models=trained_models, master_weights=master)
+        stored, rank = self.adapters.stored_bytes, float(self.adapters.rank)
+        if not stored:
+            return adapted(table, self.adapters.modules, rank)
+        return adapted(table, self.adapters.modules, rank, quantised=True, stored_bytes=stored)
 
 
 def resolve_training(
@@ -130,6 +150,8 @@ def resolve_training(
         workload.precision, profile, table, chip, context.catalog, "workload.precision", defaults, warnings
     )
     optimizer: str | None = workload.optimizer
+    if isinstance(chip, IpuChip):
+        _only_on_gpus(workload)
     if optimizer is None:
         convolutional = is_convolutional(table)
         optimizer = OPTIMIZERS.get(profile.family, "momentum" if convolutional else "adam")
@@ -147,9 +169,29 @@ def resolve_training(
         optimizer=optimizer,
         kind=workload.kind,
         adapters=adapters,
+        master_weights=workload.master_weights is not False,
         defaults=defaults,
         warnings=warnings,
     )
+
+
+def _only_on_gpus(workload: WorkloadInput) -> None:
+    """Refuse kinds of training and optimizers that are computed on GPUs only."""
+    if workload.kind in HELD_MODELS or workload.master_weights is False:
+        name = "kind" if workload.kind in HELD_MODELS else "master_weights"
+        raise BadInput.at(
+            f"workload.{name}",
+            "{name} {value} is computed on GPUs only; choose a GPU system, or leave the field empty",
+            name=name,
+            value=str(getattr(workload, name)).lower(),
+        )
+    if workload.optimizer is not None and workload.optimizer not in IPU_OPTIMIZERS:
+        raise BadInput.at(
+            "workload.optimizer",
+            "{optimizer} is computed on GPUs only; choose one of {known}",
+            optimizer=workload.optimizer,
+            known=", ".join(IPU_OPTIMIZERS),
+        )
 
 
 FROM_SCRATCH = frozenset({"pretrain", "continue"})
@@ -161,7 +203,7 @@ def _adapters(
 ) -> Adapters | None:
     """Return the requested adapters; rank and modules default to those of the method's paper."""
     if workload.kind not in ADAPTER_PAPERS:
-        for name in ("lora_rank", "lora_modules"):
+        for name in ("lora_rank", "lora_modules", "base_format"):
             if getattr(workload, name) is not None:
                 raise BadInput.at(
                     f"workload.{name}",
@@ -201,7 +243,8 @@ def _adapters(
         defaults.append(Default.of("workload.lora_modules", ", ".join(chosen), why))
     else:
         chosen = _chosen_modules(workload.lora_modules, adaptable)
-    return Adapters(rank, chosen, quantised=workload.kind == "qlora")
+    base = workload.base_format or ("nf4" if workload.kind == "qlora" else None)
+    return Adapters(rank, chosen, stored_bytes=0.0 if base is None else STORED_BYTES[base])
 
 
 def _chosen_modules(requested: str | list[str], adaptable: tuple[str, ...]) -> tuple[str, ...]:

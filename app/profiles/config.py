@@ -7,14 +7,16 @@ reference implementations in huggingface/transformers.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
 from app.engine.operators.transformer import Stack, TransformerShape
-from app.errors import Message, Unprocessable
+from app.errors import AppError, Message, Unprocessable
 from app.profiles.architectures.hybrid import ATTENTION, EXPERTS, FEED_FORWARD, LETTERS, STATE_SPACE
 from app.profiles.bodies import ArchitectureBody, TransformerBody
+from app.profiles.classes import EXACT, SUSPICIOUS, USUAL_CLASSES, Reading, class_profile, read_class
 from app.profiles.documents import as_text, flag, printable, whole
 from app.profiles.model import LONGEST_TAKEN, ModelProfile, ScoredTokens
 from app.profiles.transformer import MASKED, TARGET_SHARE, must_divide
@@ -138,8 +140,8 @@ MODEL_TYPES: dict[str, Traits] = {
     "deit": VIT,
 }
 
-SHARED_LAYERS = frozenset({"albert"})
-"""Model types that run one layer's weights many times, which a table of layers cannot say."""
+GATES = frozenset({"silu", "swish", "swiglu", "geglu", "reglu", "gelu_pytorch_tanh", "xielu"})
+"""Activations of gated feed-forward blocks."""
 
 ALIASES: dict[str, tuple[str, ...]] = {
     "hidden": ("hidden_size", "n_embd", "d_model", "dim", "model_dim"),
@@ -168,8 +170,25 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "max_seq_len",
     ),
     "decoder_layers": ("decoder_layers", "num_decoder_layers"),
-    "experts": ("num_local_experts", "num_experts", "n_routed_experts"),
-    "experts_per_token": ("num_experts_per_tok", "num_experts_per_token", "moe_top_k"),
+    "experts": (
+        "num_local_experts",
+        "num_experts",
+        "n_routed_experts",
+        "moe_num_experts",
+        "num_routed_experts",
+        "n_experts",
+    ),
+    "experts_per_token": (
+        "num_experts_per_tok",
+        "num_experts_per_token",
+        "moe_top_k",
+        "top_k_experts",
+        "moe_topk",
+        "moe_k",
+        "num_selected_experts",
+        "experts_per_token",
+        "num_active_experts",
+    ),
     "window": ("sliding_window",),
     "dense_layers": ("first_k_dense_replace",),
     "dense_feed_forward": ("intermediate_size_mlp", "intermediate_size"),
@@ -214,6 +233,7 @@ class Reader:
         self.document = document
         self.where = where
         self.assumptions: list[Message] = []
+        self.doubts: list[Message] = []
 
     def get(self, dimension: str) -> int | None:
         """Return a dimension, or None where no field of it is given."""
@@ -237,8 +257,31 @@ class Reader:
             )
         return value
 
+    def doubt(self, template: str, **values: object) -> None:
+        self.doubts.append(Message(template, values))
+
     def assume(self, template: str, **values: object) -> None:
         self.assumptions.append(Message(template, values))
+
+
+LANGUAGE_PARTS = ("text_config", "llm_config", "language_config", "llm_cfg", "thinker_config", "lm_config")
+"""Fields under which composed models keep the configuration of their language model."""
+OTHER_PARTS = re.compile(
+    r"(vision|visual|audio|image|speech|encoder|tower|vit|talker|code2wav).*(config|cfg)$"
+)
+SHAPES = (
+    LLAMA,
+    QWEN3,
+    GEMMA,
+    replace(QWEN3, tied=True),
+    replace(LLAMA, rms_norm=False),
+    NEMOTRON,
+    NEOX,
+    GPT2,
+)
+"""Forms of ordinary decoders that a type without an entry of its own is held against."""
+SAME_WORK = 0.03
+"""Difference in compute up to which an ordinary form stands for the tensors of a class."""
 
 
 def config_profile(document: object, *, name: str = "config.json", where: str = WHERE) -> ModelProfile:
@@ -246,31 +289,159 @@ def config_profile(document: object, *, name: str = "config.json", where: str = 
         raise Unprocessable.at(
             where, "a configuration must be a JSON object, not {value}", value=as_text(document)
         )
-    inner = document.get("text_config")
-    if isinstance(inner, Mapping) and not any(field in document for field in ALIASES["hidden"]):
-        profile = config_profile(inner, name=name, where=f"{where}.text_config")
-        note = Message("only the language model (text_config) is counted, no image or audio encoder")
-        return replace(profile, assumptions=(*profile.assumptions, note))
-    model_type = document.get("model_type")
-    if model_type is not None and not isinstance(model_type, str):
+    kind = document.get("model_type")
+    if kind is not None and not isinstance(kind, str):
         raise Unprocessable.at(
-            f"{where}.model_type", "model_type must be text, not {value}", value=as_text(model_type)
+            f"{where}.model_type", "model_type must be text, not {value}", value=as_text(kind)
         )
-    if model_type in SHARED_LAYERS:
+    title = printable(str(document.get("_name_or_path") or kind or name), 80)
+    if kind == "swin":
+        return _swin(Reader(document, where), title)
+    if kind == "nemotron_h":
+        return _hybrid(Reader(document, where), title)
+    if kind == "megatron":
+        reader = Reader(document, where)
+        return replace(_profile(reader, _stated_traits(document), title), doubts=tuple(reader.doubts))
+    if "_class_name" in document:
         raise Unprocessable.at(
-            f"{where}.model_type",
-            "{model} runs the weights of one layer many times, which cannot be expressed; use "
-            "a layer table instead",
-            model=model_type,
+            f"{where}._class_name",
+            "{value} of diffusers is not read by its fields; choose a diffusion preset, or send the model "
+            "as ONNX or its safetensors header",
+            value=as_text(document["_class_name"]),
         )
-    title = document.get("_name_or_path") or model_type or name
+    if kind in MODEL_TYPES:
+        _check_fields(document, MODEL_TYPES[kind], title, where)
+    reading = read_class(document, where)
+    if reading is not None:
+        return _ordinary(reading, document, title, where) or class_profile(reading, title)
+    if kind not in MODEL_TYPES:
+        composed = _language_part(document, name, where)
+        if composed is not None:
+            return composed
     reader = Reader(document, where)
-    if model_type == "swin":
-        return _swin(reader, printable(str(title), 80))
-    if model_type == "nemotron_h":
-        return _hybrid(reader, printable(str(title), 80))
-    traits = MODEL_TYPES.get(model_type or "") or _by_fields(reader, model_type)
-    return _profile(reader, traits, printable(str(title), 80))
+    if (blocks := document.get("block_configs")) is not None:
+        raise Unprocessable.at(
+            f"{where}.block_configs",
+            "block_configs ({value}) gives every layer a form of its own, which is not read here; send the "
+            "model as ONNX, a layer table or its safetensors header",
+            value=as_text(blocks),
+        )
+    listed = MODEL_TYPES.get(kind or "")
+    profile = _profile(reader, listed or _by_fields(reader, kind), title)
+    return replace(
+        profile, doubts=(*profile.doubts, *reader.doubts, *([] if listed else _suspects(document)))
+    )
+
+
+def _check_fields(document: Mapping[str, object], form: Traits, title: str, where: str) -> None:
+    """Refuse a field of a listed type that is given and wrong; those left out have defaults."""
+    try:
+        _profile(Reader(document, where), form, title)
+    except AppError as error:
+        if any(wrong.field.rpartition(".")[2] in document for wrong in error.errors):
+            raise
+
+
+def _stated_traits(document: Mapping[str, object]) -> Traits:
+    """Return the traits that arguments of a training program state themselves."""
+    gated = bool(document.get("gated"))
+    return Traits(
+        family="llama" if gated else "gpt",
+        gated=gated,
+        rotary=bool(document.get("rotary")),
+        positions=bool(document.get("learned")),
+        rms_norm=bool(document.get("rms_norm")),
+    )
+
+
+def _language_part(document: Mapping[str, object], name: str, where: str) -> ModelProfile | None:
+    """Return the language model inside an unknown composed model, with what is not counted."""
+    part = next((field for field in LANGUAGE_PARTS if isinstance(document.get(field), Mapping)), None)
+    if part is None:
+        return None
+    inner = cast("Mapping[str, object]", document[part])
+    profile = config_profile(inner, name=name, where=f"{where}.{part}")
+    others = [
+        field for field in document if OTHER_PARTS.search(field) and isinstance(document[field], Mapping)
+    ]
+    note = Message("only the language model ({field}) is counted", {"field": part})
+    missing = tuple(
+        Message(
+            "{field} is not counted: how it is joined to the language model is not known", {"field": field}
+        )
+        for field in others
+    )
+    return replace(profile, assumptions=(*profile.assumptions, note), doubts=(*profile.doubts, *missing))
+
+
+def _ordinary(
+    reading: Reading, document: Mapping[str, object], title: str, where: str
+) -> ModelProfile | None:
+    """Return a class as an ordinary transformer where its parameters and compute are those of one."""
+    kind = str(document.get("model_type"))
+    filled = {**{path: value for path, value in reading.scope.values.items() if "." not in path}, **document}
+    listed = MODEL_TYPES.get(kind)
+    forms = (listed,) if listed is not None else SHAPES
+    whole_class: ModelProfile | None = None
+    for form in forms:
+        reader = Reader(filled, where)
+        try:
+            profile = _profile(reader, form, title)
+        except AppError:
+            continue
+        if not isinstance(profile.body, TransformerBody):
+            continue
+        plain = replace(
+            profile, body=replace(profile.body, shape=replace(profile.body.shape, prediction_layers=0))
+        )
+        if listed is not None and not reading.followed:
+            # A listed form follows these fields itself.
+            return profile
+        shape = profile.body.shape
+        # Checkpoints of a listed type may hold an output layer that the class ties.
+        untied = shape.vocabulary * shape.hidden if listed is not None and not shape.tied else 0
+        if (
+            min(abs(plain.parameters - more - reading.parameters) for more in (0, untied))
+            > EXACT * reading.parameters
+        ):
+            continue
+        if listed is not None:
+            return replace(profile, doubts=reading.doubts)
+        whole_class = whole_class or class_profile(reading, title)
+        at = plain.tokens(128)
+        ours, theirs = (float(entry.operators(at).forward_flop.sum()) for entry in (plain, whole_class))
+        if abs(ours - theirs) <= SAME_WORK * theirs:
+            return replace(profile, doubts=reading.doubts)
+    return None
+
+
+def _suspects(document: Mapping[str, object]) -> list[Message]:
+    """Return fields of an unlisted type that suggest layers of another kind and are not read."""
+    read = {name for names in ALIASES.values() for name in names} | READ_BESIDE
+    towers = [
+        Message(
+            "{field} is not counted: how it is joined to the language model is not known", {"field": name}
+        )
+        for name, value in document.items()
+        if OTHER_PARTS.search(name) and isinstance(value, Mapping)
+    ]
+    return towers + [
+        Message(
+            "the field {field} is not understood; what it describes is not counted",
+            {"field": printable(name)},
+        )
+        for name, value in document.items()
+        if SUSPICIOUS.search(name)
+        and name not in read
+        and value not in (None, 0, False)
+        and not isinstance(value, str)
+        and name not in ("router_aux_loss_coef",)
+    ]
+
+
+READ_BESIDE = frozenset(
+    ("kv_lora_rank", "q_lora_rank", "n_shared_experts", "num_shared_experts", "norm_topk_prob")
+)
 
 
 def _profile(reader: Reader, traits: Traits, title: str) -> ModelProfile:
@@ -368,8 +539,15 @@ def _experts(reader: Reader, feed_forward: int) -> dict[str, int]:
     experts = reader.get("experts") or 1
     if experts == 1:
         return {}
-    every = reader.get("expert_every") or 1
-    dense = reader.get("dense_layers") or 0
+    frequency = reader.document.get("moe_layer_freq")
+    if isinstance(frequency, list):
+        every, dense = 1, _leading_dense(reader, frequency)
+    else:
+        every, dense = reader.get("expert_every") or 1, reader.get("dense_layers") or 0
+    if reader.get("experts_per_token") is None:
+        reader.doubt(
+            "how many of the {experts} experts a token visits is not given; 2 are assumed", experts=experts
+        )
     shared = reader.get("shared_feed_forward") or feed_forward * (
         whole(reader.document, "n_shared_experts", where=reader.where, least=0, most=1000) or 0
     )
@@ -383,6 +561,18 @@ def _experts(reader: Reader, feed_forward: int) -> dict[str, int]:
         "dense_feed_forward": (reader.get("dense_feed_forward") or 0) if every > 1 or dense else 0,
         "shared_feed_forward": shared,
     }
+
+
+def _leading_dense(reader: Reader, frequency: list[object]) -> int:
+    """Return how many first layers have no experts; refuse any other order."""
+    dense = frequency.index(1) if 1 in frequency else -1
+    if dense < 0 or any(entry != 1 for entry in frequency[dense:]) or any(frequency[:dense]):
+        raise Unprocessable.at(
+            f"{reader.where}.moe_layer_freq",
+            "{field} must be a number, or 0 for the first layers and 1 for all others",
+            field="moe_layer_freq",
+        )
+    return dense
 
 
 def _latent(reader: Reader) -> dict[str, int]:
@@ -406,6 +596,9 @@ def _latent(reader: Reader) -> dict[str, int]:
 
 def _full_every(reader: Reader, layers: int) -> int:
     """Return the period of layers that attend without the window; 0 where all have it."""
+    letters = reader.document.get("sliding_window_pattern")
+    if isinstance(letters, str) and 0 < len(letters) <= layers and set(letters) <= {"L", "G"}:
+        return len(letters) if letters.count("G") == 1 and letters.endswith("G") else 0
     pattern = whole(reader.document, "sliding_window_pattern", where=reader.where, most=1e4)
     kinds = reader.document.get("layer_types")
     if isinstance(kinds, list) and kinds:
@@ -457,7 +650,7 @@ def _classes(reader: Reader) -> int:
     if classes is None and isinstance(labels, Mapping) and labels:
         classes = len(labels)
     if classes is None:
-        classes = 1000
+        classes = USUAL_CLASSES
         reader.assume("the number of classes is not given; {value} is assumed", value=classes)
     return classes
 
@@ -580,12 +773,20 @@ def _by_fields(reader: Reader, model_type: str | None) -> Traits:
     """Return the traits of an unlisted model type, inferred from its fields."""
     document = reader.document
     architectures = str(document.get("architectures", ""))
-    activation = str(document.get("hidden_act") or document.get("activation_function") or "")
+    activation = str(
+        document.get("hidden_act")
+        or document.get("hidden_activation")
+        or document.get("activation_function")
+        or ""
+    )
     both = flag(document, "is_encoder_decoder", False, where=reader.where)
     masked = "MaskedLM" in architectures and not both
-    gated = activation in {"silu", "swish"} or "moe_intermediate_size" in document
-    rotary = any(str(field).startswith("rope") for field in document)
-    reader.assume(
+    rms_norm = "rms_norm_eps" in document or "norm_eps" in document
+    # A smooth activation behind a norm without shift is gated in every published decoder.
+    gated = (rms_norm and activation not in {"relu", "relu2", "gelu"}) or activation in GATES
+    rotary = rms_norm or any(str(field).startswith("rope") for field in document)
+    masked = masked or (not both and "type_vocab_size" in document)
+    reader.doubt(
         "model type {model} is unknown; based on its fields it is treated as {stack}, {form}, {positions}",
         model=as_text(model_type),
         stack=Message("an encoder-decoder" if both else "an encoder" if masked else "a decoder"),
@@ -600,9 +801,10 @@ def _by_fields(reader: Reader, model_type: str | None) -> Traits:
         gated=gated,
         rotary=rotary,
         biases=not gated,
-        rms_norm="rms_norm_eps" in document,
+        rms_norm=rms_norm,
         tied=not gated,
         positions=not rotary,
+        segments=masked,
         masked=masked,
         embedding_norm=masked,
         final_norm=not masked,

@@ -173,14 +173,17 @@ def decode(name: str, data: bytes) -> str:
     return text
 
 
-def parse_json(name: str, text: str, *, line: int | None = None) -> object:
-    """Return the value of a JSON text; ``line`` is its position in a file of many."""
+def parse_json(name: str, text: str, *, line: int | None = None, infinite: bool = False) -> object:
+    """Return the value of a JSON text; ``line`` is its position in a file of many.
+
+    Infinities are taken where a configuration may have them, as Python writes them.
+    """
     try:
         value: object = json.loads(
             text,
             parse_int=_parse_int,
             parse_float=_parse_float,
-            parse_constant=_refuse_constant,
+            parse_constant=_constant if infinite else _refuse_constant,
             object_pairs_hook=_unique,
         )
     except _Refusal as error:
@@ -197,7 +200,7 @@ def parse_json(name: str, text: str, *, line: int | None = None) -> object:
         ) from error
     except RecursionError as error:
         raise _too_deep(name) from error
-    _check_depth(name, value)
+    check_depth(name, value)
     return value
 
 
@@ -220,6 +223,10 @@ def _parse_float(text: str) -> float:
     return value
 
 
+def _constant(text: str) -> float:
+    return _refuse_constant(text) if text == "NaN" else float(text)
+
+
 def _refuse_constant(text: str) -> float:
     raise _Refusal(Message("{constant} is not a number; leave the field out", {"constant": text}))
 
@@ -237,7 +244,7 @@ def _too_deep(name: str) -> Unprocessable:
     return unreadable("{file} is nested deeper than {depth} levels", file=name, depth=DEPTH)
 
 
-def _check_depth(name: str, value: object) -> None:
+def check_depth(name: str, value: object) -> None:
     level: list[object] = [value]
     for _ in range(DEPTH):
         level = [child for parent in level for child in _children(parent)]

@@ -13,7 +13,7 @@ import json
 import shutil
 import sys
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from app.errors import need
@@ -48,9 +48,9 @@ def parquet_samples(name: str, stream: io.BufferedReader) -> Iterator[Sample]:
                 texts=", ".join(TEXT_COLUMNS),
                 columns=printable(", ".join(map(str, columns)), 200),
             )
-        case {"lengths": list(lengths)}:
+        case {"lengths": list(lengths), "fields": list(fields)}:
             for length, count, low, high in lengths:
-                yield Sample(0, length=length, count=count, low=low, high=high)
+                yield Sample(0, length=length, count=count, low=low, high=high, fields=tuple(fields))
 
 
 def _measure(name: str, path: str, seconds: float) -> object:
@@ -73,39 +73,54 @@ def measure(path: str) -> dict[str, object]:
     """Return samples by length, or the columns of the file if none can be measured."""
     import polars
 
+    # Text files name this module, so that it is known only now.
+    from app.profiles.sample_files import row_samples
+
     frame = polars.scan_parquet(path)
     schema = frame.collect_schema()
     columns = {name.lower(): name for name in schema.names()}
-    column = next(
-        (columns[name] for name in (*LENGTH_COLUMNS, *LIST_COLUMNS, *TEXT_COLUMNS) if name in columns), None
-    )
-    if column is None:
+    column = next((columns[name] for name in (*LENGTH_COLUMNS, *LIST_COLUMNS) if name in columns), None)
+    if column is None and not any(name in columns for name in TEXT_COLUMNS):
         return {"columns": schema.names()[:50]}
-    kind = schema[column]
+    texts = [
+        name
+        for name, kind in schema.items()
+        if kind == polars.String or isinstance(kind, polars.List | polars.Struct | polars.Array)
+    ]
     counts: defaultdict[int, list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
+    fields: Counter[tuple[str, ...]] = Counter()
+
+    def note(length: int, low: float, high: float) -> None:
+        entry = counts[length]
+        entry[0] += 1
+        entry[1] += low
+        entry[2] += high
+
     offset = 0
     while True:
-        part = frame.select(column).slice(offset, SLICE).collect().get_column(column)
-        for value in part.list.len() if isinstance(kind, polars.List) else part:
-            if value is None:
-                continue
-            if isinstance(value, str):
-                estimated = estimated_tokens(value)
-                length, low, high = estimated.tokens, estimated.low, estimated.high
-            else:
-                length = max(int(value), 1)
-                low = high = float(length)
-            entry = counts[length]
-            entry[0] += 1
-            entry[1] += low
-            entry[2] += high
+        part = frame.select(column or texts).slice(offset, SLICE).collect()
+        if column is not None:
+            values = part.get_column(column)
+            for value in values.list.len() if isinstance(schema[column], polars.List) else values:
+                if value is not None:
+                    length = max(int(value), 1)
+                    note(length, length, length)
+        else:
+            for row in part.iter_rows(named=True):
+                if not any(row.values()):
+                    continue
+                for sample in row_samples("", 0, row):
+                    estimated = estimated_tokens(sample.text)
+                    fields[sample.fields] += 1
+                    note(estimated.tokens, estimated.low, estimated.high)
         offset += SLICE
         if len(part) < SLICE:
             break
     return {
         "lengths": [
             [length, int(count), low / count, high / count] for length, (count, low, high) in counts.items()
-        ]
+        ],
+        "fields": max(fields, key=fields.__getitem__, default=()),
     }
 
 

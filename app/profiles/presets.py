@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from app.catalog.catalog import load_training
+from app.catalog.naming import Finder, read_aliases
 from app.errors import CatalogError, Message, NotFound
 from app.profiles.model import ModelProfile
 
@@ -48,9 +49,16 @@ def presets() -> dict[str, ModelProfile]:
     return profiles
 
 
+@lru_cache(maxsize=1)
+def preset_finder() -> Finder:
+    texts = {profile.id: (profile.name, *profile.hugging_face) for profile in presets().values()}
+    return Finder("model preset", texts, read_aliases(models_directory().parent))
+
+
 def preset(identifier: str) -> ModelProfile:
-    """Return a preset; raise NotFound with close identifiers."""
+    """Return a preset; raise NotFound with those that the name can mean, or with close identifiers."""
     profiles = presets()
     if identifier not in profiles:
-        raise NotFound.named("model preset", identifier, profiles, "model.preset")
+        found = preset_finder().find(identifier)
+        raise NotFound.named("model preset", identifier, profiles, "model.preset", found)
     return profiles[identifier]

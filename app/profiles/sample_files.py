@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
+import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
-from app.errors import Message
-from app.profiles.documents import DEPTH, parse_json, printable, unreadable
+from app.errors import Message, Unprocessable
+from app.profiles.documents import DEPTH, decode, parse_json, printable, unreadable
 from app.profiles.parquet import parquet_samples
-from app.profiles.sample_lengths import LENGTH_COLUMNS, LIST_COLUMNS, TEXT_COLUMNS, Sample
+from app.profiles.sample_lengths import (
+    ALONE,
+    BESIDE,
+    LENGTH_COLUMNS,
+    LIST_COLUMNS,
+    PAIRS,
+    TEXT_COLUMNS,
+    Sample,
+)
 
 MOST_LINE = 4_000_000
 """Longest line read. [B]"""
-ACCEPTED = Message("JSON lines, CSV, plain text with one sample per line, or Parquet")
+MOST_DOCUMENT = 50_000_000
+"""Largest JSON document read whole. [B]"""
+MOST_PEEK = 1 << 16
+ACCEPTED = Message("JSON lines, JSON arrays, CSV, plain text with one sample per line, or Parquet")
 
 
 def open_samples(name: str, stream: io.RawIOBase) -> Iterator[Sample]:
     """Return the samples of a file, whose format follows from its content, then from its name."""
-    buffered: io.BufferedReader = io.BufferedReader(stream, 1 << 16)
-    start = buffered.peek(1 << 16)[: 1 << 16]
+    buffered: io.BufferedReader = io.BufferedReader(stream, MOST_PEEK)
+    start = buffered.peek(MOST_PEEK)[:MOST_PEEK]
     if not start:
         raise unreadable("{file} is empty; accepted: {accepted}", file=name, accepted=ACCEPTED)
     if start.startswith(b"PAR1"):
@@ -30,7 +44,17 @@ def open_samples(name: str, stream: io.RawIOBase) -> Iterator[Sample]:
         raise unreadable(
             "{file} is compressed; unpack it first; accepted: {accepted}", file=name, accepted=ACCEPTED
         )
-    lines = text_lines(name, buffered)
+    encoding = encoding_of(name, start)
+    if start.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] == b"[" or is_document(start):
+        whole = buffered.read(MOST_DOCUMENT + 1)
+        if len(whole) > MOST_DOCUMENT:
+            raise unreadable(
+                "{file}: one JSON document of more than {most} MB; send JSON lines",
+                file=name,
+                most=MOST_DOCUMENT / 1e6,
+            )
+        return document_samples(name, decode(name, whole))
+    lines = text_lines(name, buffered, encoding)
     first = next(lines, (1, ""))
     lines = chain([first], lines)
     suffix = name.rpartition(".")[2].lower()
@@ -38,7 +62,12 @@ def open_samples(name: str, stream: io.RawIOBase) -> Iterator[Sample]:
         return json_samples(name, lines)
     header = first[1].lower()
     if suffix in {"csv", "tsv"} or any(
-        cell.strip().strip('"') in {*LENGTH_COLUMNS, *LIST_COLUMNS}
+        cell.strip().strip('"')
+        in {
+            *LENGTH_COLUMNS,
+            *LIST_COLUMNS,
+            *(TEXT_COLUMNS if "," in header or "\t" in header or ";" in header else ()),
+        }
         for separator in ",;\t"
         for cell in header.split(separator)
     ):
@@ -46,34 +75,88 @@ def open_samples(name: str, stream: io.RawIOBase) -> Iterator[Sample]:
     return (Sample(line, text=text) for line, text in lines if text.strip())
 
 
-def text_lines(name: str, stream: io.BufferedReader) -> Iterator[tuple[int, str]]:
+def is_document(start: bytes) -> bool:
+    """Tell whether a file is one JSON object over many lines, not an object on each line."""
+    head, _, rest = start.lstrip(b"\xef\xbb\xbf \r\n\t").partition(b"\n")
+    if head[:1] != b"{":
+        return False
+    try:
+        json.loads(head)
+    except (ValueError, RecursionError):
+        return bool(rest.strip()) or len(start) < MOST_PEEK
+    # A whole object on the only line that holds a list of rows is a document as well.
+    return (
+        not rest.strip()
+        and re.search(rb":\s*\[\s*\{", head) is not None
+        and b'"role"' not in head
+        and b'"from"' not in head
+    )
+
+
+def encoding_of(name: str, start: bytes) -> str:
+    """Return the encoding of a text: UTF-8, UTF-16 with its mark, or CP949 as Excel writes it in Korea."""
+    if start[:2] in {b"\xff\xfe", b"\xfe\xff"}:
+        return "utf-16"
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    try:
+        decoder.decode(start)
+    except UnicodeDecodeError:
+        korean = codecs.getincrementaldecoder("cp949")()
+        try:
+            text = korean.decode(start)
+        except UnicodeDecodeError:
+            return "utf-8-sig"
+        hangul = sum("\uac00" <= character <= "\ud7a3" for character in text)
+        wide = sum(character > "\x7f" for character in text)
+        return "cp949" if wide and hangul >= 0.8 * wide else "utf-8-sig"
+    return "utf-8-sig"
+
+
+def text_lines(name: str, stream: io.BufferedReader, encoding: str) -> Iterator[tuple[int, str]]:
     """Yield the lines of a text with their numbers; refuse those that are too long."""
-    marked = stream.peek(4)[:2] in {b"\xff\xfe", b"\xfe\xff"}
-    if marked:
-        raise unreadable("{file} is UTF-16; save it as UTF-8", file=name)
+    if encoding == "utf-16":
+        yield from _wide_lines(name, stream)
+        return
     number = 0
     while raw := stream.readline(MOST_LINE + 1):
         number += 1
         if len(raw) > MOST_LINE:
-            raise unreadable(
-                "{file}, line {line}: longer than {most} MB; one sample per line is expected",
-                file=name,
-                line=number,
-                most=MOST_LINE / 1e6,
-            )
-        yield number, _text(name, raw, number)
+            raise _long_line(name, number)
+        yield number, _text(name, raw, number, encoding)
 
 
-def _text(name: str, raw: bytes, line: int) -> str:
+def _wide_lines(name: str, stream: io.BufferedReader) -> Iterator[tuple[int, str]]:
+    reader = io.TextIOWrapper(stream, encoding="utf-16")
+    number = 0
     try:
-        text = raw.decode("utf-8-sig" if line == 1 else "utf-8")
+        while text := reader.readline(MOST_LINE + 1):
+            number += 1
+            if len(text) > MOST_LINE:
+                raise _long_line(name, number)
+            yield number, text
+    except UnicodeError as error:
+        raise unreadable("{file}, line {line}: not text in UTF-16", file=name, line=number + 1) from error
+
+
+def _long_line(name: str, number: int) -> Unprocessable:
+    return unreadable(
+        "{file}, line {line}: longer than {most} MB; one sample per line is expected",
+        file=name,
+        line=number,
+        most=MOST_LINE / 1e6,
+    )
+
+
+def _text(name: str, raw: bytes, line: int, encoding: str) -> str:
+    try:
+        text = raw.decode(encoding)
     except UnicodeDecodeError as error:
         raise unreadable(
             "{file}, line {line}: not text in UTF-8; save it as UTF-8", file=name, line=line
         ) from error
     if "\0" in text:
         raise unreadable("{file}, line {line}: contains a NUL character", file=name, line=line)
-    return text
+    return text.removeprefix("\ufeff")
 
 
 def json_samples(name: str, lines: Iterable[tuple[int, str]]) -> Iterator[Sample]:
@@ -85,7 +168,7 @@ def json_samples(name: str, lines: Iterable[tuple[int, str]]) -> Iterator[Sample
             raise unreadable(
                 "{file}, line {line}: each line must contain one JSON object", file=name, line=number
             )
-        yield object_sample(name, number, value)
+        yield from row_samples(name, number, value)
 
 
 def object_sample(name: str, line: int, value: Mapping[str, object]) -> Sample:
@@ -99,12 +182,9 @@ def object_sample(name: str, line: int, value: Mapping[str, object]) -> Sample:
             return Sample(line, length=max(len(tokens), 1))
         if isinstance(tokens, int | float) and not isinstance(tokens, bool):
             return Sample(line, length=_length(name, line, column, tokens))
-    for column in TEXT_COLUMNS:
-        text = value.get(column)
-        if isinstance(text, str):
-            return Sample(line, text=text)
-    parts = list(_strings(value))
-    if not parts:
+    fields = counted_fields(value)
+    parts = [text for field in fields for text in _strings(value[field])]
+    if not any(parts):
         raise unreadable(
             "{file}, line {line}: no length ({lengths}), no list of tokens ({lists}) and no text ({texts})",
             file=name,
@@ -113,16 +193,99 @@ def object_sample(name: str, line: int, value: Mapping[str, object]) -> Sample:
             lists=LIST_COLUMNS[0],
             texts=", ".join(TEXT_COLUMNS[:3]),
         )
-    return Sample(line, text=" ".join(parts))
+    return Sample(line, text=" ".join(parts), fields=fields)
+
+
+def row_samples(name: str, line: int, value: Mapping[str, object]) -> Iterator[Sample]:
+    """Yield the samples of a row: two for a preference, each with what both answer."""
+    for one, other in PAIRS:
+        if value.get(one) and value.get(other):
+            for left_out in (other, one):
+                yield object_sample(name, line, {key: text for key, text in value.items() if key != left_out})
+            return
+    yield object_sample(name, line, value)
+
+
+def counted_fields(value: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the fields of a row that a model reads.
+
+    >>> counted_fields({"id": "7", "instruction": "Add", "input": "1 2", "output": "3", "category": "sums"})
+    ('instruction', 'input', 'output')
+    >>> counted_fields({"text": "A page.", "url": "https://example.org"})
+    ('text',)
+    """
+    texts = [name for name, entry in value.items() if isinstance(entry, str | list | Mapping) and entry]
+    alone = [name for name in texts if name.lower() in ALONE]
+    if alone:
+        return (alone[0],)
+    translated = "target" in value or "tgt" in value
+    counted = [
+        name for name in texts if not BESIDE.match(name.lower()) or (translated and name.lower() == "source")
+    ]
+    return tuple(counted or texts)
 
 
 def _strings(value: object, depth: int = 0) -> Iterator[str]:
-    """Yield the texts of nested messages, as conversations store them."""
+    """Yield the texts of nested messages, as conversations store them, without who speaks."""
     if isinstance(value, str):
         yield value
-    elif depth < DEPTH and isinstance(value, Mapping | list):
-        for child in value.values() if isinstance(value, Mapping) else value:
+    elif depth < DEPTH and isinstance(value, Mapping):
+        for name, child in value.items():
+            if depth == 0 or not BESIDE.match(str(name).lower()):
+                yield from _strings(child, depth + 1)
+    elif depth < DEPTH and isinstance(value, list):
+        for child in value:
             yield from _strings(child, depth + 1)
+
+
+def document_samples(name: str, text: str) -> Iterator[Sample]:
+    """Yield the samples of one JSON document: a list of rows, or an object that holds one."""
+    for number, row in enumerate(rows_of(name, parse_json(name, text)), start=1):
+        if isinstance(row, str):
+            yield Sample(number, text=row)
+        elif isinstance(row, Mapping):
+            inner = row.get("row")
+            yield from row_samples(name, number, inner if isinstance(inner, Mapping) else row)
+        elif isinstance(row, list):
+            yield Sample(number, text=" ".join(_strings(row)))
+        else:
+            raise unreadable("{file}, entry {number}: neither an object nor text", file=name, number=number)
+
+
+def rows_of(name: str, document: object) -> list[object]:
+    """Return the rows of a document; questions of a reading test come with the passage each is about."""
+    if isinstance(document, list):
+        return document
+    assert isinstance(document, Mapping)
+    if "images" in document and "annotations" in document:
+        images = document["images"]
+        raise unreadable(
+            "{file} describes {count} images (COCO), which have no tokens; state them as samples with "
+            "image_size",
+            file=name,
+            count=len(images) if isinstance(images, list) else 0,
+        )
+    lists = [entry for entry in document.values() if isinstance(entry, list) and entry]
+    rows = max(lists, key=len, default=[])
+    passages = [
+        passage
+        for article in rows
+        if isinstance(article, Mapping) and isinstance(article.get("paragraphs"), list)
+        for passage in article["paragraphs"]
+        if isinstance(passage, Mapping)
+    ]
+    if passages:
+        return [
+            {"context": passage.get("context"), "question": question.get("question"),
+             "answers": (question.get("answers") or [""])[:1]}
+            for passage in passages
+            for question in passage.get("qas", ())
+            if isinstance(question, Mapping) and isinstance(question.get("answers") or [], list)
+        ]  # fmt: skip
+    if not rows:
+        # One object alone is one sample.
+        return [document]
+    return rows
 
 
 def _length(name: str, line: int, column: str, value: object) -> int:
@@ -176,7 +339,9 @@ def csv_samples(name: str, lines: Iterable[tuple[int, str]]) -> Iterator[Sample]
                 count = len(cell.replace(",", " ").split())
                 yield Sample(line, length=max(count, 1))
             elif text is not None:
-                yield Sample(line, text=_cell(name, line, cells, text))
+                _cell(name, line, cells, text)
+                row = {column: cell for column, cell in zip(names, cells, strict=False) if not _number(cell)}
+                yield from row_samples(name, line, row)
     except csv.Error as error:
         raise unreadable(
             "{file}, line {line}: the CSV cannot be read: {reason}",
@@ -184,6 +349,14 @@ def csv_samples(name: str, lines: Iterable[tuple[int, str]]) -> Iterator[Sample]
             line=reader.line_num,
             reason=str(error),
         ) from error
+
+
+def _number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def _cell(name: str, line: int, cells: list[str], index: int) -> str:

@@ -75,8 +75,20 @@ LENGTH_COLUMNS = ("length", "num_tokens", "n_tokens", "token_count", "tokens_cou
 """Columns that give the length of a sample in tokens."""
 LIST_COLUMNS = ("input_ids", "token_ids", "tokens", "ids")
 """Columns that list the tokens of a sample, or give their number."""
-TEXT_COLUMNS = ("text", "content", "document", "body", "sentence", "article", "prompt", "question", "input")
-"""Columns that hold the text of a sample, the usual one first."""
+TEXT_COLUMNS = ("text", "content", "document", "body", "sentence", "article", "prompt", "question",
+                "input", "instruction", "messages", "conversations", "query", "source",
+                "premise", "sentence1")  # fmt: skip
+"""Columns that hold text of a sample, the usual one first."""
+ALONE = frozenset(("text", "messages", "conversations", "conversation"))
+"""Columns that hold a whole sample: nothing is counted beside them."""
+BESIDE = re.compile(
+    r"^(_.*|(.*_)?ids?|url|uri|timestamp|date|time|lang(uage)?|categor(y|ies)|role|from|type|kind|labels?|licen[sc]e|"
+    r"split|title|index|idx|score|rating|model|dataset|source|domain|topic|tags?|metadata|meta|created.*|"
+    r"answer_start|is_impossible|weight|difficulty|name|file(_?name)?|path)$"
+)
+"""Columns about a sample, which no model reads."""
+PAIRS = (("chosen", "rejected"),)
+"""Columns of which each makes a sequence of its own with the rest of the row (preferences)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,3 +103,5 @@ class Sample:
     low: float | None = None
     """Least and most tokens of one sample where the length is an estimate."""
     high: float | None = None
+    fields: tuple[str, ...] = ()
+    """Fields of the row that were counted together."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import BinaryIO, cast
 
 from app.errors import Message, check_between
-from app.profiles.documents import Deadline, too_large, unreadable
+from app.profiles.documents import Deadline, printable, too_large, unreadable
 from app.profiles.model import message_from_json, message_to_json
 from app.profiles.sample_files import open_samples
 from app.profiles.sample_lengths import RULE, Sample, estimated_tokens
@@ -21,6 +21,8 @@ SECONDS = 60.0
 BINS = 40
 MOST_DISTINCT = 2_000
 """Distinct lengths that are packed as they are."""
+MOST_FORMS = 100
+"""Different sets of fields of rows that are told."""
 PRECISION = 512
 """Beyond them, lengths are rounded up by less than one part in so many."""
 
@@ -113,6 +115,7 @@ class Tally:
         self._lengths: Counter[int] = Counter()
         self._low = self._high = 0.0
         self._estimated = False
+        self._fields: Counter[tuple[str, ...]] = Counter()
         self.samples = 0
 
     def add(self, sample: Sample) -> None:
@@ -121,6 +124,8 @@ class Tally:
                 "{file} has more than {most} samples; send part of it", file=self._name, most=MOST_SAMPLES
             )
         self.samples += sample.count
+        if sample.fields and len(self._fields) < MOST_FORMS:
+            self._fields[sample.fields] += sample.count
         if sample.length is not None:
             length = sample.length
             low = length if sample.low is None else sample.low
@@ -154,6 +159,12 @@ class Tally:
         rows = packed_rows(cut, row)
         over = sum(count for length, count in lengths if length > row)
         assumptions = [RULE] if self._estimated else []
+        if self._fields:
+            counted = dict.fromkeys(name for fields, _ in self._fields.most_common() for name in fields)
+            assumptions.insert(
+                0,
+                Message("fields counted in a row: {fields}", {"fields": printable(", ".join(counted), 200)}),
+            )
         if over:
             assumptions.append(
                 Message(

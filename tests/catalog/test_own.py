@@ -20,7 +20,8 @@ def test_a_data_sheet_of_a_known_chip_gives_nearly_its_records(catalog: Catalog)
     own, known = laid.gpu_chip(H200.id), laid.gpu_chip("h200-sxm-141gb")
     for precision in (Precision.BF16, Precision.TF32, Precision.FP8):
         assert own.matrix_peak[precision] == known.matrix_peak[precision]
-    assert own.memory_capacity == known.memory_capacity
+    # A data sheet names gigabytes, the driver shows more.
+    assert own.memory_capacity == pytest.approx(known.memory_capacity, rel=0.08)
     assert own.multiprocessors == known.multiprocessors
     # What is not stated is what is usual of the maker and of machines with such links, within its range.
     assert own.sustained_clock == pytest.approx(known.sustained_clock, rel=0.1)
@@ -60,7 +61,7 @@ def test_peaks_with_sparsity_count_half(catalog: Catalog) -> None:
 def test_the_sparse_peaks_of_known_chips_are_asked_about(catalog: Catalog, chip: str) -> None:
     peak, memory = catalog.figure(chip, "peak_bf16_dense").si, catalog.figure(chip, "memory_bandwidth").si
     (doubt,) = doubts(catalog, {"bf16_tflops": 2.0 * peak / 1e12}, memory / 1e9)
-    assert "dense or with structured sparsity" in str(doubt)
+    assert "sparsity" in str(doubt)
 
 
 @pytest.mark.parametrize("chip", ["a100-sxm-80gb", "h200-sxm-141gb", "b200-sxm-180gb", "mi300x", "gb300"])

@@ -158,9 +158,9 @@ def test_a_chip_without_what_the_engine_needs_is_named(copied: Path) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()
     gone = ("mi350x,multiprocessors,", "mi350x,peak_bf16_dense,", "mi350x,peak_fp16_dense,")
     path.write_text("\n".join(line for line in lines if not line.startswith(gone)) + "\n", encoding="utf-8")
-    said = {problem.message for problem in check_directory(copied)}
-    assert "chip “mi350x” has no accepted multiprocessors" in said
-    assert "chip “mi350x” has no accepted peak_bf16_dense or peak_fp16_dense" in said
+    said = [problem.message for problem in check_directory(copied) if "mi350x" in problem.message]
+    for name in ("multiprocessors", "peak_bf16_dense"):
+        assert any(name in one for one in said), said
 
 
 def test_the_example_of_the_guide_makes_a_chip_and_a_server(copied: Path) -> None:
@@ -176,4 +176,4 @@ def test_the_example_of_the_guide_makes_a_chip_and_a_server(copied: Path) -> Non
     assert shown == []
     catalog = load_catalog(copied)
     assert catalog.system("mi350x").name == "MI350X server (8 GPUs)"
-    assert catalog.gpu_chip(catalog.system("mi350x").chip).memory_capacity == 288e9
+    assert catalog.gpu_chip(catalog.system("mi350x").chip).memory_capacity == 294896 * 2**20

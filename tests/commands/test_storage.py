@@ -25,8 +25,8 @@ from app.platform.web.examples import GPT3
 from app.platform.workspace import LOCAL_WORKSPACE
 from app.settings import Settings
 from tests.conftest import ROOT
+from tests.support.objects import moved_clock, step
 from tests.support.serving import serving
-from tests.support.stores import moved_clock, step
 
 LAYERS = b"name,kind,count,rows,inner,columns\nproject,gemm,12,128,1024,1024\n"
 

@@ -18,9 +18,9 @@ from distributed import Client, LocalCluster
 
 from tests.conftest import ROOT
 from tests.support.buckets import bucket_server
+from tests.support.objects import LAYERS
 from tests.support.postgres import DURABLE, own_cluster
 from tests.support.serving import all_rows, serving, wait_for
-from tests.support.stores import LAYERS
 
 pytestmark = [pytest.mark.endurance, pytest.mark.filterwarnings("ignore")]
 

@@ -12,6 +12,7 @@ from app.engine.plans import Plans
 from app.engine.records import Floats, GpuSystem
 from app.errors import BadInput, Conflict
 from app.estimating.plan_search import (
+    MARGIN_PRICE,
     PlanChoice,
     SearchRanking,
     choose_plan,
@@ -80,7 +81,9 @@ def test_memory_and_time_of_a_search_are_those_of_every_plan_anew(
     assert found.feasible == kept.size > 0
     step = scenario.step(found.plans.take(kept)).total
     np.testing.assert_allclose(found.evaluated.seconds[kept], step, rtol=1e-12)
-    assert found.evaluated.seconds[found.best] == step.min()
+    # What fills a device ranks as slower for it.
+    assert found.best == np.argmin(found.cost)
+    assert found.evaluated.seconds[found.best] <= (1.0 + MARGIN_PRICE) * step.min()
 
 
 @settings(max_examples=25)
@@ -98,7 +101,7 @@ def host_room(found: SearchRanking) -> Floats:
     return found.evaluated.elsewhere <= found.elsewhere_limit
 
 
-def test_a_plan_that_fits_only_into_the_default_margin_is_borderline() -> None:
+def test_a_plan_that_leaves_nothing_free_ranks_as_slower_and_is_no_less_a_plan() -> None:
     scenario = scenario_of("llama-7b")
     one = {"tensor": (1.0,), "pipeline": (1.0,), "sharding": (1.0,), "offload": (0.0,), "recompute": (2.0,)}
     usual = searched(scenario, **one)
@@ -106,9 +109,11 @@ def test_a_plan_that_fits_only_into_the_default_margin_is_borderline() -> None:
     assert isinstance(scenario.hardware, GpuSystem)
     chip = replace(scenario.hardware.chip, memory_capacity=least / 0.97)
     tight = replace(scenario, hardware=replace(scenario.hardware, chip=chip))
-    assert searched(tight, **one).borderline
+    found = searched(tight, **one)
+    assert found.feasible and not found.borderline
+    ranked = found.cost[found.best] / found.totals[found.best]
+    assert ranked * (1.0 + 1e-12) >= 1.0 + 0.7 * MARGIN_PRICE and ranked <= 1.0 + MARGIN_PRICE
     assert not searched(tight, margin=0.06, **one).feasible
-    assert not usual.borderline
 
 
 def test_where_nothing_fits_the_plan_that_comes_closest_is_shown() -> None:
@@ -121,10 +126,10 @@ def test_where_nothing_fits_the_plan_that_comes_closest_is_shown() -> None:
 
 
 def test_the_memory_of_the_hosts_limits_what_is_put_there() -> None:
-    """Adam keeps 12 bytes a weight there; less than that for the 7 billion on one device is no plan."""
+    """Adam keeps 16 bytes a weight there; less than that for the 7 billion on one device is no plan."""
     scenario = scenario_of("llama-7b")
     alone = {"tensor": (1.0,), "pipeline": (1.0,), "sharding": (0.0,), "offload": (1.0,)}
-    needed = 12.0 * scenario.table.parameters
+    needed = 16.0 * scenario.table.parameters
     assert searched(with_host_memory(scenario, 1.01 * needed), **alone).feasible
     short = searched(with_host_memory(scenario, 0.99 * needed), **alone)
     assert not short.feasible
@@ -157,8 +162,8 @@ def test_what_is_given_is_kept_and_the_rest_is_said_to_be_searched() -> None:
         ("bow-pod16", {"data": 3.0}, BadInput, "plan.data"),
         ("dgx-a100-640gb", {"tensor": 8.0, "data": 4.0}, Conflict, "plan.data"),
         ("dgx-a100-640gb", {"pipeline": 16.0, "tensor": 4.0}, Conflict, "plan.pipeline"),
-        ("dgx-a100-640gb", {"micro_batch": 5.0}, BadInput, "plan"),
-        ("dgx-a100-640gb", {"expert": 2.0}, BadInput, "plan"),
+        ("dgx-a100-640gb", {"micro_batch": 5.0}, BadInput, "plan.micro_batch"),
+        ("dgx-a100-640gb", {"expert": 2.0}, BadInput, "plan.expert"),
     ],
 )
 def test_plans_that_cannot_be_are_refused_by_name(

@@ -16,7 +16,7 @@ from app.estimating.request import EstimateRequest
 from app.features.plans.mapping import map_model
 from app.features.plans.model import MappingRequest
 from app.profiles.model import ModelProfile
-from app.profiles.readers import read_profile
+from app.profiles.readers.models import read_profile
 from tests.conftest import answer, codes, seconds, sizing_context, warning
 from tests.estimating.conftest import numbers, quantities
 from tests.support.graphs import resnet50

@@ -9,6 +9,7 @@ import pytest
 from app.main import create_app
 from app.settings import Settings
 from tests.conftest import run
+from tests.support.windows import Seat
 
 Ask = Callable[..., httpx.Response]
 
@@ -58,3 +59,9 @@ TEAMS = [{"team": f"team {at}", "devices": size} for at, size in enumerate((16, 
 
 
 POD = {"system": "bow-pod64", "isolation": "strict", "orchestrator": "backend.ai", "requests": TEAMS}
+
+
+@pytest.fixture(params=["window", "korean_window"])
+def seat(request: pytest.FixtureRequest) -> Seat:
+    found: Seat = request.getfixturevalue(request.param)
+    return found

@@ -14,12 +14,6 @@ pytestmark = pytest.mark.browser
 BILL = "cloud bill per month"
 
 
-@pytest.fixture(params=["window", "korean_window"])
-def seat(request: pytest.FixtureRequest) -> Seat:
-    found: Seat = request.getfixturevalue(request.param)
-    return found
-
-
 def spoken(page: Page) -> Voice:
     """The language a page is in."""
     return voice(page.locator("html").get_attribute("lang") or "")

@@ -20,12 +20,6 @@ PUBLISHED = [
 ]
 
 
-@pytest.fixture(params=["window", "korean_window"])
-def seat(request: pytest.FixtureRequest) -> Seat:
-    found: Seat = request.getfixturevalue(request.param)
-    return found
-
-
 @pytest.fixture
 def spoken(seat: Seat) -> Voice:
     """The language the window is in."""

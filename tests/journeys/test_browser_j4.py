@@ -10,12 +10,6 @@ from tests.support.windows import Seat
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(params=["window", "korean_window"])
-def seat(request: pytest.FixtureRequest) -> Seat:
-    found: Seat = request.getfixturevalue(request.param)
-    return found
-
-
 def test_a_reseller_looks_behind_the_claim(seat: Seat) -> None:
     page = seat.open("/claims")
     hours = page.locator("#hours")

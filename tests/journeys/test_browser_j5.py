@@ -11,12 +11,6 @@ from tests.support.windows import Seat
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(params=["window", "korean_window"])
-def seat(request: pytest.FixtureRequest) -> Seat:
-    found: Seat = request.getfixturevalue(request.param)
-    return found
-
-
 def fill(page: Page, spoken: Voice, sizes: list[int]) -> None:
     for at, size in enumerate(sizes, 1):
         page.get_by_label(f"{spoken.gettext('Team')} {at}", exact=True).fill(f"team {at}")

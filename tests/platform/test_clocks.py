@@ -26,8 +26,8 @@ from app.platform.store.queries import now
 from app.platform.store.tables import ProposalRecord, ProposalShare
 from app.platform.workspace import Installation
 from app.profiles.presets import models_directory
+from tests.support.objects import Moved, moved_clock
 from tests.support.receiving import Pen, deliver_due
-from tests.support.stores import Moved, moved_clock
 
 
 def shared(installation: Installation, clock: Moved) -> str:

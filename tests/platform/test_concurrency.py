@@ -28,8 +28,8 @@ from app.platform.store.trail import Actor, acting
 from app.platform.web.examples import ACCELERATOR
 from app.platform.workspace import Workspace
 from tests.platform.conftest import moment_before_saving
+from tests.support.objects import LAYERS, at_once, study_of
 from tests.support.receiving import Pen, deliver_due
-from tests.support.stores import LAYERS, at_once, study_of
 from tests.support.sweeping import wide
 
 

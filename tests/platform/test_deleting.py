@@ -46,7 +46,7 @@ from app.platform.store.upload_queries import UploadQueries
 from app.platform.web.examples import ACCELERATOR, BOOK, RESNET, STUDY
 from app.platform.workspace import Workspace
 from tests.platform.conftest import moment_before_saving
-from tests.support.stores import LAYERS, ONE, comparison_of, proposal_of
+from tests.support.objects import LAYERS, ONE, comparison_of, proposal_of
 from tests.support.sweeping import wide
 
 Step = Callable[[], object]

@@ -23,9 +23,9 @@ from app.platform.store.tables import EstimateRow
 from app.platform.web.examples import GPT3, STUDY
 from app.settings import Settings
 from tests.conftest import run
+from tests.support.objects import only_read
 from tests.support.postgres import DURABLE, OwnCluster, own_cluster
 from tests.support.serving import serving, spoken
-from tests.support.stores import only_read
 
 ESTIMATES = "/api/v1/estimates"
 

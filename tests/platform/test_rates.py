@@ -12,8 +12,8 @@ from app.errors import TooMany
 from app.platform.rates import WINDOW, ClientKind, CostClass, Rates
 from app.platform.store.database import Store
 from app.platform.store.queries import now
+from tests.support.objects import only_read
 from tests.support.postgres import Cluster
-from tests.support.stores import only_read
 
 QUOTAS = {CostClass.READ: 10, CostClass.ESTIMATE: 4, CostClass.SEARCH: 2}
 

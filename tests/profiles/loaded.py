@@ -3,7 +3,7 @@
 import json
 import sys
 
-import app.profiles.readers  # noqa: F401
+import app.profiles.readers.models  # noqa: F401
 
 if __name__ == "__main__":
     print(json.dumps({"onnx": "onnx" in sys.modules}))

@@ -4,7 +4,7 @@ import re
 
 from app.profiles.config import MODEL_TYPES
 from app.profiles.layer_table import KINDS, POINTWISE
-from app.profiles.readers import read_profile
+from app.profiles.readers.models import read_profile
 from app.profiles.sample_lengths import LENGTH_COLUMNS, LIST_COLUMNS, TEXT_COLUMNS
 from tests.conftest import ROOT
 

@@ -8,7 +8,7 @@ import pytest
 from app.errors import BadInput, Unprocessable
 from app.profiles.layer_table import layers_profile
 from app.profiles.model import ModelProfile
-from app.profiles.readers import read_profile
+from app.profiles.readers.models import read_profile
 from tests.profiles.conftest import FVCORE, TABLE, TORCHINFO
 
 

@@ -21,6 +21,64 @@ def test_parameters_are_those_published(identifier: str) -> None:
     assert profile.parameters == pytest.approx(profile.published.parameters, rel=allowed)
 
 
+@pytest.mark.parametrize(
+    ("identifier", "published"),
+    [
+        ("llama3.1-8b", 8.03e9),
+        ("llama3.1-70b", 70.6e9),
+        ("llama3-405b", 405e9),
+        ("llama3.2-1b", 1.23e9),
+        ("llama3.2-3b", 3.21e9),
+        ("llama3.3-70b", 70.6e9),
+        ("gemma2-2b", 2.61e9),
+        ("gemma2-9b", 9.24e9),
+        ("gemma2-27b", 27.2e9),
+        ("gemma3-1b", 1.0e9),
+        ("gemma3-4b", 3.88e9),  # of the language model, as the next two
+        ("gemma3-12b", 11.8e9),
+        ("gemma3-27b", 27.0e9),
+        ("qwen2.5-0.5b", 0.49e9),
+        ("qwen2.5-1.5b", 1.54e9),
+        ("qwen2.5-3b", 3.09e9),
+        ("qwen2.5-7b", 7.61e9),
+        ("qwen2.5-14b", 14.7e9),
+        ("qwen2.5-32b", 32.5e9),
+        ("qwen2.5-72b", 72.7e9),
+        ("qwen3-0.6b", 0.6e9),
+        ("qwen3-1.7b", 1.72e9),
+        ("qwen3-4b", 4.02e9),
+        ("qwen3-8b", 8.2e9),
+        ("qwen3-14b", 14.8e9),
+        ("qwen3-32b", 32.8e9),
+        ("qwen3-30b-a3b", 30.5e9),
+        ("qwen3-235b-a22b", 235e9),
+        ("exaone3.5-2.4b", 2.4e9),
+        ("exaone3.5-7.8b", 7.8e9),
+        ("exaone3.5-32b", 32.0e9),
+        ("exaone4.0-1.2b", 1.28e9),
+        ("exaone4.0-32b", 32.0e9),
+        ("solar-10.7b", 10.7e9),
+        ("solar-pro-22b", 22.1e9),
+        ("kanana-nano-2.1b", 2.1e9),
+        ("mistral-7b", 7.24e9),
+        ("mistral-nemo-12b", 12.2e9),
+        ("mistral-small-3-24b", 23.6e9),
+        ("mixtral-8x7b", 46.7e9),
+        ("mixtral-8x22b", 141e9),
+        ("gpt-oss-20b", 20.9e9),
+        ("gpt-oss-120b", 116.8e9),
+        ("phi-4", 14.7e9),
+    ],
+)
+def test_models_people_look_for_have_their_published_size(identifier: str, published: float) -> None:
+    assert preset(identifier).parameters == pytest.approx(published, rel=0.01)
+
+
+@pytest.mark.parametrize("identifier", ["mixtral-8x7b", "mixtral-8x22b"])
+def test_the_longest_context_of_a_mixture_is_not_its_training_length(identifier: str) -> None:
+    assert preset(identifier).default_seq_len == 4096
+
+
 @pytest.mark.parametrize("identifier", list(presets()))
 def test_every_preset_names_its_source_and_survives_storage(identifier: str) -> None:
     profile = preset(identifier)
@@ -74,6 +132,8 @@ def test_image_models_cost_what_is_published(identifier: str, multiplications: f
         ("deepseek-v3", 37e9 + 1.2e9),  # DeepSeek-AI 2024, with the layer of a further prediction
         ("qwen3-235b-a22b", 22e9),  # Yang et al. 2025
         ("llama4-maverick", 17e9),  # model card
+        ("mixtral-8x22b", 39e9),  # model card
+        ("gpt-oss-20b", 3.61e9 + 201_088 * 2880),  # OpenAI 2025, table 1, without the input embedding
         ("nemotron-3-nano", 3.6e9),  # technical report, with embeddings
         ("nemotron-3-super", 12_770_216_960 + 0.245e9),  # count of the released weights, with predictions
     ],

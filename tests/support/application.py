@@ -1,4 +1,7 @@
-"""A server in this process, and a reader who asks it for pages."""
+"""A server in this process, asked through its API, and a reader who asks it for pages.
+
+What they need is imported when a test asks for them: most tests do without.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,20 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 from bs4 import BeautifulSoup, NavigableString
-from fastapi import FastAPI
 
-from app.main import create_app
-from app.platform.rates import ClientKind, CostClass, Rates
-from app.settings import Settings
 from tests.conftest import run
 from tests.support.views import comparison_of, view_of
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from app.platform.rates import ClientKind, CostClass
 
 
 @dataclass(frozen=True)
@@ -100,9 +105,16 @@ class Reader:
         return f"/comparisons/{response.json()['id']}"
 
 
+def application_at(directory: Path, **settings: Any) -> FastAPI:
+    from app.main import create_app
+    from app.settings import Settings
+
+    return create_app(Settings.at(directory, **settings))
+
+
 @pytest.fixture(scope="session")
 def app(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
-    return create_app(Settings.at(tmp_path_factory.mktemp("data")))
+    return application_at(tmp_path_factory.mktemp("data"))
 
 
 @pytest.fixture(scope="session")
@@ -131,6 +143,8 @@ def claimed(reader: Reader) -> str:
 def allowed(app: FastAPI, quotas: Mapping[ClientKind, Mapping[CostClass, int]]) -> Iterator[None]:
     """Let an application grant so many requests a minute, counted anew."""
     before = app.state.rates
+    from app.platform.rates import Rates
+
     app.state.rates = Rates(quotas)
     try:
         yield
@@ -143,9 +157,7 @@ Ask = Callable[..., httpx.Response]
 
 @pytest.fixture(scope="session")
 def application(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
-    return create_app(
-        Settings.at(tmp_path_factory.mktemp("api"), max_body_bytes=200_000, max_upload_bytes=400_000)
-    )
+    return application_at(tmp_path_factory.mktemp("api"), max_body_bytes=200_000, max_upload_bytes=400_000)
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from app.features.proposals.lines import ProposalLine, lines_of
 from app.features.proposals.model import Proposal
 from app.platform.wording.voice import voice
 
-UNPRINTED = {"cheapest", "fastest", "kind", "fits", "memory.capacity"}
+UNPRINTED = {"kind", "fits", "memory.capacity"}
 """Lines that are words for programs, which documents say in sentences, and memory that no plan may fill."""
 
 

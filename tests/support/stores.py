@@ -1,40 +1,36 @@
+"""Stores with every table, on each database.
+
+What they need is imported when a test asks for them: most tests do without.
+"""
+
 from __future__ import annotations
 
-import contextlib
 import shutil
-import sqlite3
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from alembic import command
-from sqlalchemy import Connection, event
 
-from app.errors import AppError
-from app.features.comparisons import service as comparisons
-from app.features.comparisons.model import ComparisonRequest
-from app.features.proposals import service as proposals
-from app.features.proposals.model import ProposalRequest
-from app.features.studies.model import StudyContent
-from app.platform.store import migrate
-from app.platform.store.database import Store
-from app.platform.store.migrate import configuration
-from app.platform.store.queries import CLOCK
-from app.platform.web.examples import HEAD_TO_HEAD, STUDY
-from app.platform.workspace import LOCAL_WORKSPACE, Installation, Workspace
 from tests.conftest import sizing_context
 from tests.support.postgres import Cluster
+
+if TYPE_CHECKING:
+    from app.platform.store.database import Store
+    from app.platform.workspace import Workspace
+
+
+def store_at(url: str) -> Store:
+    from app.platform.store.database import Store
+
+    return Store(url)
 
 
 @pytest.fixture(scope="session")
 def migrated(postgres: Cluster) -> str:
     """Name of a database with every table, to be copied."""
     url = postgres.make()
-    made = Store(url)
+    made = store_at(url)
     made.migrate()
     name = made.engine.url.database
     made.close()
@@ -46,7 +42,7 @@ def migrated(postgres: Cluster) -> str:
 def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """SQLite's file of a database with every table, to be copied."""
     file = tmp_path_factory.mktemp("migrated") / "store.sqlite3"
-    made = Store(f"sqlite:///{file}")
+    made = store_at(f"sqlite:///{file}")
     made.migrate()
     made.close()
     return file
@@ -57,10 +53,10 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """A store with two workspaces, on each database."""
     if request.param == "sqlite":
         file = shutil.copy(request.getfixturevalue("migrated_file"), tmp_path / "store.sqlite3")
-        made = Store(f"sqlite:///{file}")
+        made = store_at(f"sqlite:///{file}")
     else:
         server: Cluster = request.getfixturevalue("postgres")
-        made = Store(server.make(request.getfixturevalue("migrated")))
+        made = store_at(server.make(request.getfixturevalue("migrated")))
     for workspace in ("ws_one", "ws_two"):
         with made.transaction(workspace) as repository:
             repository.ensure_workspace(workspace)
@@ -70,108 +66,10 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
         server.drop(made.engine.url.render_as_string(hide_password=False))
 
 
-def damage(file: Path, table: str) -> None:
-    """Overwrite the first page of a table."""
-    connection = sqlite3.connect(file)
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    query = "SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_master WHERE name = ?"
-    page, size = connection.execute(query, (table,)).fetchone()
-    connection.close()
-    with file.open("r+b") as content:
-        content.seek((page - 1) * size)
-        content.write(b"\xff" * size)
-
-
-class Moved:
-    """The machine's clock with something added."""
-
-    def __init__(self) -> None:
-        self.by = timedelta(0)
-
-    def read(self) -> datetime:
-        return datetime.now(UTC) + self.by
-
-
-@contextlib.contextmanager
-def moved_clock() -> Iterator[Moved]:
-    """Give a clock whose ``by`` can be set; the machine's own stands again afterwards."""
-    clock, own = Moved(), CLOCK.read
-    CLOCK.read = clock.read
-    try:
-        yield clock
-    finally:
-        CLOCK.read = own
-
-
-READ_ONLY = {"sqlite": "PRAGMA query_only=ON", "postgresql": "SET TRANSACTION READ ONLY"}
-
-
-@contextmanager
-def only_read(store: Store) -> Iterator[None]:
-    """Let a database refuse whatever writes, as on a disk that was mounted anew after an error."""
-
-    def hinder(connection: Connection) -> None:
-        connection.exec_driver_sql(READ_ONLY[connection.dialect.name])
-
-    event.listen(store.engine, "begin", hinder)
-    try:
-        yield
-    finally:
-        event.remove(store.engine, "begin", hinder)
-        # SQLite keeps to it as long as the connection lasts.
-        store.engine.dispose()
-
-
-ONE = "ws_one"
-
-
 @pytest.fixture
 def workspace(store: Store) -> Workspace:
+    from app.platform.workspace import LOCAL_WORKSPACE, Installation
+
     with store.transaction(LOCAL_WORKSPACE) as repository:
         repository.ensure_workspace("Local")
-    return Installation(sizing_context(), store).workspace(ONE)
-
-
-def at_once(asked: Callable[[int], object], times: int) -> list[AppError]:
-    """Ask so many times at the same time; return what was refused."""
-    together = threading.Barrier(times)
-
-    def ask(number: int) -> AppError | None:
-        together.wait(30)
-        try:
-            asked(number)
-        except AppError as error:
-            return error
-        return None
-
-    with ThreadPoolExecutor(times) as threads:
-        return [found for found in threads.map(ask, range(times)) if found is not None]
-
-
-def comparison_of(workspace: Workspace) -> str:
-    request = ComparisonRequest.model_validate(HEAD_TO_HEAD)
-    return comparisons.create_comparison(workspace, request).id
-
-
-def proposal_of(workspace: Workspace, comparison: str, **named: str) -> str:
-    asked = {"comparison_id": comparison, "customer": "A", "locale": "en", **named}
-    return proposals.create_proposal(workspace, ProposalRequest.model_validate(asked)).id
-
-
-LAYERS = b"name,kind,count,rows,inner,columns\nproject,gemm,12,128,1024,1024\n"
-
-
-def study_of(profile: str, **workload: object) -> StudyContent:
-    """Return a study that asks for an uploaded model."""
-    base = {**STUDY["base"], "model": {"profile_id": profile}}
-    base["workload"] = {"samples": 1e6, "global_batch": 256, **workload}
-    return StudyContent.model_validate({**STUDY, "base": base, "options": [STUDY["options"][0]]})
-
-
-def step(store: Store, revision: str) -> None:
-    """Bring the tables up to a revision."""
-    with store.engine.begin() as connection:
-        migrate.shut_others_out(connection)
-        config = configuration()
-        config.attributes["connection"] = connection
-        command.upgrade(config, revision)
+    return Installation(sizing_context(), store).workspace("ws_one")

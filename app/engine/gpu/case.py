@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from app.engine.collectives import IntraLinks, Network, node_bandwidth
 from app.engine.compiled import Matrix, flat, inner, record
 from app.engine.gpu.gemm import mixed_rate, narrowing_bytes
 from app.engine.gpu.passes import EMBEDDING_PASSES, NORMS, STATISTICS_BYTES, halo_elements, pointwise_passes
+from app.engine.operators.adapters import FIRST_OF_ADAPTER
 from app.engine.operators.table import Kind, OperatorTable, Pointwise, Section, Split
 from app.engine.plans import Plan
 from app.engine.records import (
@@ -28,6 +29,13 @@ from app.engine.records import (
 
 OPTIMIZER_TRAFFIC = {
     "adam": 34.0,
+    "adamw": 34.0,
+    "adam-bf16": 26.0,
+    "adam-8bit": 22.0,
+    "paged-adam": 34.0,
+    "paged-adam-8bit": 22.0,
+    "lion": 26.0,
+    "muon": 26.0,
     "lamb": 60.0,
     "sgd": 14.0,
     "momentum": 30.0,
@@ -39,6 +47,13 @@ moments read and written, half-precision weights written; LAMB passes twice for 
 
 STATE_BYTES = {
     "adam": 8.0,
+    "adamw": 8.0,
+    "adam-bf16": 4.0,
+    "adam-8bit": 2.0 + 2.0 * 4.0 / 256.0,
+    "paged-adam": 8.0,
+    "paged-adam-8bit": 2.0 + 2.0 * 4.0 / 256.0,
+    "lion": 4.0,
+    "muon": 4.0,
     "lamb": 8.0,
     "momentum": 4.0,
     "sgd": 0.0,
@@ -47,12 +62,19 @@ STATE_BYTES = {
 }
 """Single-precision optimizer state per parameter beside the master weights. Adam and LAMB keep two
 moments, momentum one; Adafactor keeps rows and columns of the second moment, and a first moment;
-Shampoo keeps a moment, a grafting moment and two preconditioners of about the weights' size."""
+Shampoo keeps a moment, a grafting moment and two preconditioners of about the weights' size. In 8 bit each
+moment has a constant of 32 bit for a block of 256 (Dettmers et al. 2022, section 2); Lion (Chen et al. 2023)
+and Muon (Jordan et al. 2024) keep one moment."""
+PAGED = frozenset({"paged-adam", "paged-adam-8bit"})
+"""Optimizers whose state lies in host memory and comes page by page."""
 
 MASTER_BYTES = 4.0
 """Single-precision copy of a half-precision weight. Micikevicius et al. 2018."""
 GRADIENT_BYTES = 4.0
 """Gradients are summed over micro-batches in single precision. Narayanan et al. 2021, appendix."""
+LOSS_BYTES = 4.0
+"""Bytes of a logit that the table of a model counts as kept: one copy in single precision (Korthikanti et
+al. 2023, section 4.3)."""
 
 
 @inner
@@ -70,6 +92,7 @@ class MicroBatch(NamedTuple):
     recompute: float
     sequence_parallel: float
     expert: float
+    context: float
 
 
 @inner
@@ -80,6 +103,7 @@ def micro_batch_of(plan: Plan) -> MicroBatch:
         recompute=plan.recompute,
         sequence_parallel=plan.sequence_parallel,
         expert=plan.expert,
+        context=plan.context,
     )
 
 
@@ -128,6 +152,8 @@ class GpuOperator(NamedTuple):
     causal: float
     elements: float
     saved: float
+    recomputable: float
+    """Elements of these that norms or activation functions give. [-]"""
     masks: float
     saved_split: float
     input_gradient: float
@@ -193,6 +219,8 @@ class Case(NamedTuple):
     """Devices that one host feeds. [-]"""
     size: float
     """Bytes of one activation or weight in the products. [B]"""
+    stored_size: float
+    """Bytes of one weight between the products. [B]"""
     narrow_peak: float
     """Matrix rate of the layers' products in 8 or 4 bit; 0 where they are not. [FLOP/s]"""
     narrow_size: float
@@ -207,6 +235,17 @@ class Case(NamedTuple):
     """Gradient of a trained weight, as it is summed. [B]"""
     sent_gradient_bytes: float
     """The same as it travels. [B]"""
+    paged_bytes: float
+    """Optimizer state of a trained weight that lies in host memory until it is needed. [B]"""
+    quantised_size: float
+    """Bytes of a frozen weight that is stored in fewer bits. [B]"""
+    frozen_models: float
+    """Models of the same size that run forward beside the trained one. [-]"""
+    trained_models: float
+    flat_copy_bytes: float
+    """Copy of a weight in the one array that gradients are sharded by. [B]"""
+    allocator_reserve: float
+    """Memory that the allocator reserves over what is live. [-]"""
     fused_attention: float
     balanced_head: float
     blocking_pipeline: float
@@ -237,8 +276,6 @@ class Case(NamedTuple):
     """Elements of keys and values of one sample, over all layers. [-]"""
     attentions: float
     """Layers with attention. [-]"""
-    context: float
-    """Ranks that share the tokens of each sample. [-]"""
     cut_convolutions: float
     """Convolutions that need neighbours where a sample is cut. [-]"""
     halo: float
@@ -252,10 +289,13 @@ class Case(NamedTuple):
     """:class:`WeightSums` of all, of trained and of 4-bit operators: rows :data:`ALL`, :data:`TRAINED` and
     :data:`QUANTISED`."""
     operators: Matrix
-    """:class:`GpuOperator` in every row, (O, 26)."""
+    """:class:`GpuOperator` in every row, (O, 27)."""
 
 
-OF_SOFTWARE = [field.name for field in fields(GpuSoftware) if field.name in Case._fields]
+OF_SOFTWARE = (
+    *("flat_copy_bytes", "allocator_reserve", "fused_attention"),
+    *("balanced_head", "blocking_pipeline", "scattered_pipeline"),
+)
 """Fields of a case that are fields of software."""
 
 
@@ -281,17 +321,21 @@ def element_bytes(precision: Precision) -> float:
     return 4.0 if precision in (Precision.TF32, Precision.FP32) else 2.0
 
 
-def trained_bytes(optimizer: str, size: float, master_weights: float = 1.0) -> tuple[float, float]:
+def trained_bytes(
+    optimizer: str, size: float, master_weights: float = 1.0, gradient: float = GRADIENT_BYTES
+) -> tuple[float, float]:
     """Optimizer state and gradient that a device keeps per trained weight. [B]
 
-    Half-precision weights have a master copy and a gradient in single precision unless they are adapters,
-    which are kept in one format (Micikevicius et al. 2018; Dettmers et al. 2023, equation 5).
+    Half-precision weights have a master copy, and a gradient of as many bytes as the stack keeps, unless they
+    are adapters, which are kept in one format (Micikevicius et al. 2018; Dettmers et al. 2023, equation 5).
 
     >>> trained_bytes("adam", 2.0), trained_bytes("adam", 2.0, master_weights=0.0)
     ((12.0, 4.0), (8.0, 2.0))
     """
     master = MASTER_BYTES * master_weights if size < MASTER_BYTES else 0.0
-    return STATE_BYTES[optimizer] + master, GRADIENT_BYTES * master_weights + size * (1.0 - master_weights)
+    state = 0.0 if optimizer in PAGED else STATE_BYTES[optimizer]
+    kept = max(gradient, size) * master_weights + size * (1.0 - master_weights)
+    return state + master, kept
 
 
 @lru_cache(maxsize=256)
@@ -343,7 +387,10 @@ def _operators(table: OperatorTable) -> Matrix:
     forward = np.where(lookup, EMBEDDING_PASSES.forward, passes.forward)
     backward = np.where(lookup, EMBEDDING_PASSES.backward * table.trained, passes.backward)
     loss, packed = (table.pointwise == kind for kind in (Pointwise.CROSS_ENTROPY, Pointwise.DEQUANTISE))
+    outputs = np.array([name.endswith("attention_out") for name in table.names])
+    after = (table.kind == Kind.MATMUL) & (table.section == Section.LAYER) & ~outputs
     own = {
+        "recomputable": np.where(after, table.saved, 0.0),
         "repeats": table.count,
         "image": table.input_elements + table.output_elements,
         "forward_passes": forward,
@@ -408,12 +455,11 @@ class GpuCase:
         software: GpuSoftware,
         precision: Precision,
         optimizer: str,
-        context: float = 1.0,
         expert_imbalance: float = 1.0,
     ) -> GpuCase:
-        """Return a model on a system with a software stack, ``context`` ranks to the tokens of a sample."""
+        """Return a model on a system with a software stack."""
         stacks, shape = software_rows(software, system.fabric, precision)
-        case = _case(table, system, software, precision, optimizer, context, expert_imbalance)
+        case = _case(table, system, software, precision, optimizer, expert_imbalance)
         return cls(case, stacks, shape, system.host_memory, system.chip.memory_capacity)
 
     @property
@@ -428,7 +474,6 @@ def _case(
     software: GpuSoftware,
     precision: Precision,
     optimizer: str,
-    context: float,
     expert_imbalance: float,
 ) -> Case:
     chip = system.chip
@@ -439,11 +484,21 @@ def _case(
         peak = min(peak, chip.matrix_peak[Precision.FP32])
     size = element_bytes(precision)
     traffic = OPTIMIZER_TRAFFIC[optimizer] if software.optimizer_bytes is None else software.optimizer_bytes
-    state, gradient = trained_bytes(optimizer, size, table.master_weights)
+    state, gradient = trained_bytes(optimizer, size, table.master_weights, software.kept_gradient_bytes)
+    if not table.master_weights and np.all(table.trained > 0):
+        # Without single-precision weights the state has the format of the weights.
+        state *= size / MASTER_BYTES
     of_software: dict[str, Any] = {name: float(getattr(software, name)) for name in OF_SOFTWARE}
+    narrowed = _narrow_figures(chip, precision, size, bool(np.any(table.trained > 0)))
+    stored = size
+    if narrow and np.any(table.trained == 0):
+        # Frozen weights need no wider format than that of the products.
+        stored = narrowed["narrow_size"]
+    of_model = model_figures(table)
+    of_model |= {"operators": _as_kept(table, of_model["operators"], software, size, narrowed["narrow_size"])}
     return Case(
         **of_software,
-        **model_figures(table),
+        **of_model,
         peak=peak * chip.sustained_clock,
         bandwidth=chip.memory_bandwidth * chip.achieved_bandwidth,
         attention_peak=peak
@@ -454,16 +509,44 @@ def _case(
         host_memory_bandwidth=system.host_memory_bandwidth,
         host_devices=system.host_devices,
         size=size,
-        **_narrow_figures(chip, precision, size, bool(np.any(table.trained > 0))),
+        stored_size=stored,
+        **narrowed,
         update_traffic=traffic,
         state_bytes=state,
         kept_gradient_bytes=gradient,
+        paged_bytes=STATE_BYTES[optimizer] if optimizer in PAGED else 0.0,
+        quantised_size=table.quantised_bytes,
+        frozen_models=table.frozen_models,
+        trained_models=table.trained_models,
         sent_gradient_bytes=software.gradient_bytes,
-        context=context,
         expert_imbalance=expert_imbalance,
         kernels=system.kernels,
         links=IntraLinks.of(system.machine),
     )
+
+
+SAVED, RECOMPUTABLE, MASKS = (GpuOperator._fields.index(name) for name in ("saved", "recomputable", "masks"))
+
+
+def _as_kept(
+    table: OperatorTable, operators: Matrix, software: GpuSoftware, size: float, narrow_size: float
+) -> Matrix:
+    """Return operators with what a stack keeps for the backward pass beside, or in place of, the usual.
+
+    Copies of logits; of the inputs of adapters, in their own format; and the inputs of products in 8 or 4 bit
+    in that format, but for those that attention keeps as its output (NVIDIA, Transformer Engine).
+    """
+    operators = operators.copy()
+    logits = table.pointwise == Pointwise.CROSS_ENTROPY
+    operators[logits, MASKS] += (software.logit_bytes - LOSS_BYTES) * table.elements[logits]
+    adapters = np.array([name.endswith(FIRST_OF_ADAPTER) for name in table.names])
+    inputs = table.rows * table.batch * table.inner
+    operators[adapters, MASKS] += software.adapter_input_bytes * inputs[adapters]
+    if narrow_size:
+        outputs = np.array([name.endswith("attention_out") for name in table.names])
+        narrow = (table.kind == Kind.MATMUL) & (table.section == Section.LAYER) & ~outputs
+        operators[np.ix_(narrow, [SAVED, RECOMPUTABLE])] *= narrow_size / size
+    return operators
 
 
 def _narrow_figures(chip: GpuChip, precision: Precision, size: float, training: bool) -> dict[str, Any]:

@@ -8,13 +8,17 @@ from typing import NamedTuple
 from app.engine.collectives import IntraLinks, Network, collective_time
 from app.engine.compiled import formula, inner, record
 from app.engine.gpu.case import ALL, QUANTISED, TRAINED, Case, SectionSums, WeightSums
-from app.engine.gpu.operators import QUANTISED_BYTES
+from app.engine.pipeline import fullest_stage, relieved_layers
 from app.engine.plans import Plan
 
 
 class Weights(NamedTuple):
     share: float
     """Share of the layers on the fullest stage. [-]"""
+    stage_layers: float
+    """Layers of that stage. [-]"""
+    relieved: float
+    """Layers that the last stage holds fewer. [-]"""
     layers: float
     """Weights of its layers. [-]"""
     outside: float
@@ -34,13 +38,13 @@ class Weights(NamedTuple):
 
 
 @formula
-def stage_share(depth: float, pipeline: float, interleave: float) -> float:
+def stage_share(depth: float, pipeline: float) -> float:
     """Share of the layers that the fullest pipeline stage holds (Narayanan et al. 2021, section 2.2).
 
-    >>> stage_share(24, 4, 1), stage_share(26, 4, 1)
+    >>> stage_share(24, 4), stage_share(26, 4)
     (0.25, 0.2692307692307692)
     """
-    return math.ceil(depth / (pipeline * interleave)) * interleave / depth
+    return fullest_stage(depth, pipeline) / depth
 
 
 @inner
@@ -69,11 +73,17 @@ def rank_weights(case: Case, plan: Plan, counted: int) -> RankWeights:
     et al. 2020, section 5; Lepikhin et al. 2021, section 3).
     """
     sums = record(WeightSums, case.weights, counted)
-    share = stage_share(case.depth, plan.pipeline, plan.interleave)
+    share = stage_share(case.depth, plan.pipeline)
     layers = _section(sums.layers, plan.tensor, plan.expert) * share
     first = _section(sums.embedding, plan.tensor, plan.expert)
     last = _section(sums.head, plan.tensor, plan.expert)
-    outside = max(first, last) if plan.pipeline > 1.0 else first + last
+    outside = first + last
+    if plan.pipeline > 1.0:
+        # First and last stage hold a layer fewer where layers do not divide.
+        layer = layers / (case.depth * share)
+        fewer = relieved_layers(case.depth, plan.pipeline)
+        missing = plan.pipeline * share * case.depth - case.depth
+        outside = max(first - (missing - fewer) * layer, last - fewer * layer, 0.0)
     experts = (sums.split_experts / plan.tensor + sums.whole_experts) / plan.expert * share
     copies = min(plan.sharding_ranks, plan.data / plan.expert)
     sharded = (layers + outside - experts) / plan.sharding_ranks + experts / copies
@@ -87,7 +97,9 @@ def device_weights(case: Case, plan: Plan) -> Weights:
     trained = rank_weights(case, plan, TRAINED)
     quantised = rank_weights(case, plan, QUANTISED)
     return Weights(
-        share=stage_share(case.depth, plan.pipeline, plan.interleave),
+        share=stage_share(case.depth, plan.pipeline),
+        stage_layers=fullest_stage(case.depth, plan.pipeline),
+        relieved=relieved_layers(case.depth, plan.pipeline),
         layers=every.layers,
         outside=every.outside,
         experts=every.experts,
@@ -157,7 +169,7 @@ def message_group(case: Case, plan: Plan, weights: Weights, of_experts: bool) ->
         quantised = weights.quantised - (quantised if spread else 0.0)
     gradients = trained * max(case.size, case.sent_gradient_bytes)
     buckets = min(max(math.ceil(gradients / case.kernels.bucket_bytes), 1.0), case.kernels.most_buckets)
-    stored = (whole - quantised) * case.size + quantised * QUANTISED_BYTES
+    stored = (whole - quantised) * case.size + quantised * case.quantised_size
     return MessageGroup(
         gradients=gradients,
         copied=trained * case.size,

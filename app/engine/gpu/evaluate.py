@@ -40,16 +40,19 @@ class CostKey(NamedTuple):
     expert: float
 
 
-KEYS = len(MicroBatch._fields)
-"""Numbers of a key, which is a :class:`MicroBatch` or :class:`Copies`."""
-ACTIVATIONS = KEYS + len(Work._fields)
+WORK = len(MicroBatch._fields)
+"""Column of the cached work of a micro-batch, behind its key."""
+ACTIVATIONS = WORK + len(Work._fields)
 """Column of the cached activations of a micro-batch, behind its work."""
-COLLECTIVES = KEYS + len(Weights._fields)
+WEIGHTS = len(Copies._fields)
+"""Column of the cached weights of copies, behind their key."""
+COLLECTIVES = WEIGHTS + len(Weights._fields)
 """Column of the cached collectives of copies, behind their weights."""
 CACHED_WORKS, CACHED_COLLECTIVES = 1024, 256
 """Slots of the caches of micro-batches and of copies of weights."""
 SHARED = [
-    PLAN_FIELDS.index(name) for name in ("sequence_parallel", "recompute", "expert", "micro_batch", "tensor")
+    PLAN_FIELDS.index(name)
+    for name in ("context", "sequence_parallel", "recompute", "expert", "micro_batch", "tensor")
 ]
 """Fields that the work of a micro-batch depends on."""
 
@@ -101,7 +104,7 @@ def _holds(cache: Matrix, slot: int, key: Key) -> bool:
 
 
 class PlanCache(NamedTuple):
-    """Results that many plans share, each behind its key of five numbers; valid for one case."""
+    """Results that many plans share, each behind its key; valid for one case."""
 
     works: Matrix
     collectives: Matrix
@@ -156,7 +159,7 @@ def put_work(
         store(costs, last, 0, key)
         operator_costs(case, micro, costs)
     store(works, slot, 0, micro)
-    store(works, slot, KEYS, micro_batch_work(case, software, micro, costs))
+    store(works, slot, WORK, micro_batch_work(case, software, micro, costs))
 
 
 def room_for_costs(case: Case) -> Matrix:
@@ -199,15 +202,15 @@ def evaluate_rows(
             if not _holds(collectives, copies_slot, copies):
                 device = device_weights(case, plan)
                 store(collectives, copies_slot, 0, copies)
-                store(collectives, copies_slot, KEYS, device)
+                store(collectives, copies_slot, WEIGHTS, device)
                 sent = gradient_collectives(case, plan, device, software.network)
                 store(collectives, copies_slot, COLLECTIVES, sent)
-        weights = record(Weights, collectives, copies_slot, KEYS)
+        weights = record(Weights, collectives, copies_slot, WEIGHTS)
         use = device_memory(case, plan, weights, record(Activations, works, work_slot, ACTIVATIONS))
         total = use.weights + use.gradients + use.optimizer + use.activations + use.buffers + use.framework
         memory[index], elsewhere[index], seconds[index] = total, use.elsewhere, np.inf
         if total <= limit and (host_memory == 0.0 or use.elsewhere <= host_memory):
-            work = record(Work, works, work_slot, KEYS)
+            work = record(Work, works, work_slot, WORK)
             sent = record(CopyCollectives, collectives, copies_slot, COLLECTIVES)
             seconds[index] = step_total(step_time(case, plan, software, weights, work, sent))
 
@@ -247,7 +250,7 @@ def sampled_steps(
         micro = micro_batch_of(plan)
         if not _holds(works, sample, micro):
             put_work(case, software, micro, works, sample, costs)
-        weights, work = device_weights(case, plan), record(Work, works, sample, KEYS)
+        weights, work = device_weights(case, plan), record(Work, works, sample, WORK)
         sent = gradient_collectives(case, plan, weights, software.network)
         store(parts, pair, 0, step_time(case, plan, software, weights, work, sent))
 

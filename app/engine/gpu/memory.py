@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from app.engine.compiled import inner, record
-from app.engine.gpu.case import Case, GpuOperator, MicroBatch, devices_of
+from app.engine.gpu.case import GRADIENT_BYTES, Case, GpuOperator, MicroBatch, devices_of
 from app.engine.gpu.collectives import Weights
-from app.engine.gpu.operators import ATTENTION, BATCH, COLUMNS, INNER, QUANTISED_BYTES, busiest_share
+from app.engine.gpu.operators import ATTENTION, BATCH, COLUMNS, INNER, busiest_share
 from app.engine.gpu.work import FULL, HEAD, LAYER, SELECTIVE, SEQUENCE, full_share
-from app.engine.plans import Plan, Sharding
+from app.engine.plans import MODULES, Plan, Sharding
 
 OPTIMIZER, GRADIENTS, PARAMETERS = (
     float(Sharding.OPTIMIZER),
@@ -48,6 +48,8 @@ def micro_batch_activations(case: Case, micro: MicroBatch) -> Activations:
         divided = by_tensor or (row.saved_split == SEQUENCE and micro.sequence_parallel > 0.0)
         ranks = micro.tensor if divided else 1.0
         saved, masks = size * row.saved, row.masks
+        if micro.recompute == MODULES:
+            saved -= size * row.recomputable
         if row.kind == ATTENTION:
             matrix = row.batch * row.squared
             if fused or selective:
@@ -91,9 +93,7 @@ def activation_bytes(case: Case, plan: Plan, share: float, activations: Activati
     transient = activations.outside
     if plan.pipeline > 1.0:
         transient = max(activations.layers * share + activations.head - in_flight, 0.0)
-    return in_flight * case.kernels.fragmentation, (
-        activations.recomputed + transient
-    ) * case.kernels.fragmentation
+    return in_flight, activations.recomputed + transient
 
 
 class DeviceMemory(NamedTuple):
@@ -116,20 +116,34 @@ def device_memory(case: Case, plan: Plan, weights: Weights, activations: Activat
     stream = plan.sharding >= PARAMETERS
     packed = weights.quantised_sharded if stream else weights.quantised
     on_device = weights.sharded if stream else weights.layers + weights.outside
-    stored = (on_device - packed) * size + packed * QUANTISED_BYTES
+    stored = (on_device - packed) * case.stored_size + packed * case.quantised_size
+    stored *= case.frozen_models + case.trained_models
     buffers = transient + case.unpacked * size / plan.tensor
     if stream:
         # Two layers at a time are gathered whole, each with what lies outside the layers.
-        layers = (weights.layers - weights.quantised) * size + weights.quantised * QUANTISED_BYTES
+        layers = (weights.layers - weights.quantised) * size + weights.quantised * case.quantised_size
         buffers += 2.0 * (layers / (max(case.depth, 1.0) * weights.share) + weights.outside * size)
-    trained, sharded = weights.trained, weights.trained_sharded
-    optimizer = (sharded if plan.sharding >= OPTIMIZER else trained) * case.state_bytes
+    elif plan.sharding >= GRADIENTS:
+        buffers += weights.trained * case.flat_copy_bytes
+    trained = weights.trained * case.trained_models
+    sharded = weights.trained_sharded * case.trained_models
+    stored += case.spread / devices_of(plan) * size
+    updated = sharded if plan.sharding >= OPTIMIZER else trained
+    gradients = (sharded if plan.sharding >= GRADIENTS else trained) * case.kept_gradient_bytes
+    optimizer, elsewhere = updated * case.state_bytes, updated * case.paged_bytes
+    if plan.offload > 0.0:
+        # The host keeps the gradients it updates with beside the state (Ren et al. 2021, section 4).
+        elsewhere += optimizer + updated * GRADIENT_BYTES
+        optimizer = 0.0
+        if plan.sharding >= GRADIENTS:
+            gradients = 0.0
+    live = stored + gradients + optimizer + in_flight + buffers
     return DeviceMemory(
-        weights=stored + case.spread / devices_of(plan) * size,
-        gradients=(sharded if plan.sharding >= GRADIENTS else trained) * case.kept_gradient_bytes,
-        optimizer=0.0 if plan.offload > 0.0 else optimizer,
+        weights=stored,
+        gradients=gradients,
+        optimizer=optimizer,
         activations=in_flight,
         buffers=buffers,
-        framework=case.kernels.framework_memory,
-        elsewhere=optimizer if plan.offload > 0.0 else 0.0,
+        framework=case.kernels.framework_memory + (case.allocator_reserve - 1.0) * live,
+        elsewhere=elsewhere,
     )

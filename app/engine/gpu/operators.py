@@ -24,9 +24,6 @@ ROW_PADDING = 8.0
 TF32_ROW_PADDING = 4.0
 ROW_BYTES = 4.0
 """Bytes of an element of a looked-up row, which keeps single precision."""
-QUANTISED_BYTES = (4.0 + 8.0 / 64.0 + 32.0 / (64.0 * 256.0)) / 8.0
-"""Bytes of a weight stored in 4 bit with doubly quantised constants: one of 8 bit for 64 weights, one of
-32 bit for 256 of those. Dettmers et al. 2023, section 3."""
 LOOP_KERNELS = 2.0
 """Kernels of one step of a recurrent layer in one direction: product and gates."""
 GROUP_WIDTH = 16.0
@@ -245,7 +242,8 @@ def _pointwise_cost(case: Case, row: GpuOperator, micro: MicroBatch) -> Operator
     if row.special == UNPACKING:
         # Weights in 4 bit are turned into the format of the products before each of them, whatever the batch.
         weights = of_rank / _spread_over(row, micro.expert)
-        unpacked = weights * (QUANTISED_BYTES + case.size) * case.kernels.dequantise_factor / case.bandwidth
+        moved = weights * (case.quantised_size + case.size)
+        unpacked = moved * case.kernels.dequantise_factor / case.bandwidth
         return _passes_cost(unpacked, unpacked)
     if row.sparse > 0.0:
         # Rows of tables stay in single precision; a sample reads them, and its gradient updates them.

@@ -12,7 +12,7 @@ from app.engine.gpu.gemm import narrowing_time
 from app.engine.gpu.memory import GRADIENTS, OPTIMIZER, PARAMETERS
 from app.engine.gpu.work import Work
 from app.engine.host import host_wait_time, input_sharers
-from app.engine.pipeline import bubble_slots, stage_transfer_time
+from app.engine.pipeline import bubble_slots, even_chunks, stage_transfer_time
 from app.engine.plans import Plan
 
 
@@ -24,6 +24,7 @@ class GpuStep(NamedTuple):
     memory_bound: float
     fixed: float
     tensor_comm: float
+    expert_comm: float
     pipeline_comm: float
     pipeline_bubble: float
     data_comm: float
@@ -96,16 +97,29 @@ def step_time(
         fixed += software.micro_batch_overhead
         between = between_stages_time(case, plan, software)
     computed = (work.layers_gemm + work.layers_attention + work.layers_memory) * share
-    tensor = exposed_time(work.layer_comm * share, software.layer_overlap, computed) + work.sample_comm
-    stage_time = gemm + attention + memory + fixed + tensor + between
-    alone = 1.0 if deep and case.balanced_head == 0.0 else 0.0
-    after = alone * (work.head_gemm + work.head_attention + work.head_memory)
+    exchanged = (work.tensor_comm + work.expert_comm) * share
+    bare = share
+    if exchanged > 0.0 and software.layer_overlap > 0.0:
+        bare *= exposed_time(exchanged, software.layer_overlap, computed) / exchanged
+    tensor, experts = work.tensor_comm * bare + work.sample_comm, work.expert_comm * bare
+    stage_time = gemm + attention + memory + fixed + tensor + experts + between
+    alone, head = 0.0, work.head_gemm + work.head_attention + work.head_memory
+    if deep and case.balanced_head == 0.0:
+        alone = 1.0
+        if weights.relieved > 0.0 and head > 0.0:
+            # The last stage is slower by its head, less the layers it lacks where these do not divide.
+            fewer = weights.relieved * stage_time / weights.stage_layers
+            alone = max(head - fewer, 0.0) / head
+    after = alone * head
     data = exposed_collective_time(case, plan, software, collectives, stage_time, after)
     update = update_time(case, plan, software, weights)
     if case.narrow_peak > 0.0:
         update += narrowing_time(weights.layers, case.narrowing, case.bandwidth)
     updates = update_kernels(case, plan, software)
     waiting = exposed_dispatch_time(updates, software.dispatch_interval, update)
+    chunks = plan.interleave
+    if chunks > 1.0:
+        chunks = even_chunks(weights.stage_layers, chunks)
     several = software.multi_device_overhead if devices_of(plan) > 1.0 else 0.0
     sharers = input_sharers(plan.tensor, plan.pipeline, plan.data, case.host_devices)
     per_sample = max(software.host_time_per_sample, software.input_time_per_sample * sharers)
@@ -115,8 +129,9 @@ def step_time(
         memory_bound=(memory + alone * work.head_memory) * accumulation,
         fixed=fixed * accumulation + waiting + software.step_overhead + several,
         tensor_comm=tensor * accumulation,
+        expert_comm=experts * accumulation,
         pipeline_comm=between * accumulation,
-        pipeline_bubble=bubble_slots(plan.pipeline, plan.interleave) * stage_time,
+        pipeline_bubble=bubble_slots(plan.pipeline, chunks) * stage_time,
         data_comm=data + row_exchange_time(case, plan, software),
         optimizer=update,
         input=accumulation * host_wait_time(plan.micro_batch, per_sample, stage_time),
@@ -127,6 +142,7 @@ def step_time(
 def step_total(step: GpuStep) -> float:
     """Time of one step. [s]"""
     device = step.gemm + step.attention + step.memory_bound + step.fixed + step.tensor_comm
+    device += step.expert_comm
     return device + step.pipeline_comm + step.pipeline_bubble + step.data_comm + step.optimizer + step.input
 
 

@@ -20,7 +20,7 @@ from app.engine.compiled import Matrix, inner, record
 from app.engine.gpu.case import COUNTS, ELEMENTS, STATISTICS, Case, GpuOperator, MicroBatch, SoftwareFigures
 from app.engine.gpu.operators import ATTENTION, EMBEDDING, POINTWISE, OperatorCost, operator_time
 from app.engine.operators.table import Section, Split
-from app.engine.plans import Recompute
+from app.engine.plans import MODULES, Recompute
 
 EXCHANGES_OF_EXPERTS = 2.0
 """Tokens travel to their experts and back."""
@@ -46,8 +46,10 @@ class Work(NamedTuple):
     head_memory: float
     kernels: float
     """Kernels that are launched. [-]"""
-    layer_comm: float
-    """What tensor ranks and experts exchange in all layers. [s]"""
+    tensor_comm: float
+    """What tensor ranks exchange in all layers. [s]"""
+    expert_comm: float
+    """What experts that are spread over ranks exchange in all layers. [s]"""
     sample_comm: float
     """What the parts of a sample exchange. [s]"""
 
@@ -66,6 +68,8 @@ def full_share(recompute: float) -> float:
 def repeated(case: Case, row: GpuOperator, recompute: float) -> float:
     """Return the share of a forward pass that runs again for the backward pass (Korthikanti et al. 2023)."""
     share = full_share(recompute) if row.section == LAYER else 0.0
+    if recompute == MODULES and row.section == LAYER and row.kind == POINTWISE:
+        return 1.0
     if recompute >= SELECTIVE and row.kind == ATTENTION and case.fused_attention == 0.0:
         return 1.0
     return share
@@ -87,7 +91,7 @@ def micro_batch_work(case: Case, software: SoftwareFigures, micro: MicroBatch, c
         row = record(GpuOperator, case.operators, index)
         forward, backward = operator_time(case, software, row, record(OperatorCost, costs, index))
         seconds = forward + backward
-        seconds += forward * repeated(case, row, micro.recompute)
+        seconds += forward * (repeated(case, row, micro.recompute) + case.frozen_models)
         seconds *= row.repeats
         if micro.sequence_parallel > 0.0 and row.split == SEQUENCE:
             seconds /= micro.tensor
@@ -125,7 +129,8 @@ def micro_batch_work(case: Case, software: SoftwareFigures, micro: MicroBatch, c
         head_attention=head_attention,
         head_memory=head_memory,
         kernels=kernel_count(case, micro.recompute, software),
-        layer_comm=layer_exchange_time(case, software, micro),
+        tensor_comm=tensor_parallel_time(case, software, micro),
+        expert_comm=expert_exchange_time(case, software, micro),
         sample_comm=within_sample,
     )
 
@@ -139,12 +144,6 @@ def kernel_count(case: Case, recompute: float, software: SoftwareFigures) -> flo
     extra = case.kernels.recompute_kernels * full_share(recompute)
     layers = case.layers_launched * (software.kernels_per_layer + extra)
     return layers + case.convolutions_launched * software.kernels_per_convolution + case.own_kernels
-
-
-@inner
-def layer_exchange_time(case: Case, software: SoftwareFigures, micro: MicroBatch) -> float:
-    """Time of exchanges between tensor ranks and experts for one micro-batch, in both directions. [s]"""
-    return tensor_parallel_time(case, software, micro) + expert_exchange_time(case, software, micro)
 
 
 @inner
@@ -162,7 +161,7 @@ def tensor_parallel_time(case: Case, software: SoftwareFigures, micro: MicroBatc
             once = collective_time(size, micro.tensor, case.links.devices, case.links, software.network, 2.0)
         else:
             once = intra_node_allreduce_time(size, micro.tensor, case.links)
-        total += once * case.messages[COUNTS, index] * passes_of(micro.recompute)
+        total += once * case.messages[COUNTS, index] * (passes_of(micro.recompute) + case.frozen_models)
     return total * case.kernels.sequence_parallel_volume if micro.sequence_parallel > 0.0 else total
 
 
@@ -181,7 +180,8 @@ def expert_exchange_time(case: Case, software: SoftwareFigures, micro: MicroBatc
     machines = max(micro.expert / local, 1.0)
     copies = distinct_share(case.experts_visited, machines)
     once = all_to_all_time(message, micro.expert, local, case.links, software.network, copies)
-    return case.expert_layers * EXCHANGES_OF_EXPERTS * passes_of(micro.recompute) * once
+    passes = passes_of(micro.recompute) + case.frozen_models
+    return case.expert_layers * EXCHANGES_OF_EXPERTS * passes * once
 
 
 GRADIENT_EXCHANGES = 1.0
@@ -194,15 +194,15 @@ def context_exchange_time(case: Case, software: SoftwareFigures, micro: MicroBat
 
     Attention to one part hides the transfer of the next. Ranks of a context lie next to those of a tensor.
     """
-    if case.context == 1.0 or case.attentions == 0.0:
+    if micro.context == 1.0 or case.attentions == 0.0:
         return 0.0
     links, network = case.links, software.network
     size = case.size * micro.samples * case.keys_values / case.attentions / micro.tensor
-    if micro.tensor * case.context <= links.devices:
-        once = ring_pass_time(size, case.context, links.bus_bandwidth, links.latency)
+    if micro.tensor * micro.context <= links.devices:
+        once = ring_pass_time(size, micro.context, links.bus_bandwidth, links.latency)
     else:
         port = network.bandwidth / links.devices
-        once = ring_pass_time(size, case.context, port, network.message_latency)
+        once = ring_pass_time(size, micro.context, port, network.message_latency)
     return case.attentions * (passes_of(micro.recompute) + GRADIENT_EXCHANGES) * once
 
 
@@ -309,6 +309,6 @@ def forward_share(case: Case, software: SoftwareFigures, micro: MicroBatch, cost
             share /= micro.tensor
         ahead += forward * share
         behind += (forward * repeated(case, row, micro.recompute) + backward) * share
-    exchanged = layer_exchange_time(case, software, micro)
+    exchanged = tensor_parallel_time(case, software, micro) + expert_exchange_time(case, software, micro)
     whole = ahead + behind + exchanged
     return (ahead + exchanged / passes_of(micro.recompute)) / (whole if whole > 0.0 else 1.0)

@@ -13,7 +13,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.engine.operators.layers import pointwise_layer
-from app.engine.operators.table import COLUMNS, Kind, Operator, OperatorTable, Pointwise, Section, Split
+from app.engine.operators.table import (
+    COLUMNS,
+    QUANTISED_BYTES,
+    Kind,
+    Operator,
+    OperatorTable,
+    Pointwise,
+    Section,
+    Split,
+)
 
 ATTENTION_MODULES = ("q_proj", "k_proj", "v_proj", "o_proj")
 """Products of an attention block: queries, keys, values, output."""
@@ -23,6 +32,8 @@ PRODUCT_KERNELS = 3.0
 """Kernels of an adapter's product: forward, and the gradients of its input and of its weights."""
 SUM_KERNELS = 4.0
 """Kernels that scale an adapter's output and add it, forward, and its input's gradient, backward."""
+FIRST_OF_ADAPTER = ".lora_a"
+"""How the names of the first products of adapters end."""
 DEQUANTISE_KERNELS = 2.0
 """Kernels that turn the weights of a product from 4 bit, forward and backward."""
 
@@ -89,7 +100,12 @@ def adaptable_modules(table: OperatorTable) -> tuple[str, ...]:
 
 
 def adapted(
-    table: OperatorTable, modules: Collection[str], rank: float, *, quantised: bool = False
+    table: OperatorTable,
+    modules: Collection[str],
+    rank: float,
+    *,
+    quantised: bool = False,
+    stored_bytes: float = QUANTISED_BYTES,
 ) -> OperatorTable:
     r"""Return a model with all weights frozen and adapters beside some of its products.
 
@@ -109,8 +125,10 @@ def adapted(
     rank : float
         Rank of every adapter, :math:`r`. [-]
     quantised : bool
-        True where the frozen products of the layers are stored in 4 bit, and adapters are updated in the
-        format of the products. [-]
+        True where the frozen products of the layers are stored in fewer bits, and adapters are updated in
+        the format of the products. [-]
+    stored_bytes : float
+        Bytes of one of those weights: 4 bit with their constants, or 1 in 8 bit. [B]
 
     Returns
     -------
@@ -166,6 +184,7 @@ def adapted(
         tokens=table.tokens,
         heads=table.attention_heads,
         master_weights=0.0 if quantised else 1.0,
+        quantised_bytes=stored_bytes,
     )
 
 
@@ -191,7 +210,7 @@ def _adapter(operator: Operator, target: _Target, rank: float) -> list[Operator]
     )
     first = replace(
         product,
-        name=f"{name}.lora_a",
+        name=f"{name}{FIRST_OF_ADAPTER}",
         columns=rank,
         split=Split.INNER if divided == Split.INNER else Split.REPLICATED,
         weights=products * inner * rank,

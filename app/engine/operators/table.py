@@ -145,6 +145,10 @@ class Operator:
     """Elements that it keeps for a later block; negative where it takes those that one before has kept."""
 
 
+QUANTISED_BYTES = (4.0 + 8.0 / 64.0 + 32.0 / (64.0 * 256.0)) / 8.0
+"""Bytes of a weight stored in 4 bit with doubly quantised constants: one of 8 bit for 64 weights, one of
+32 bit for 256 of those. Dettmers et al. 2023, section 3."""
+
 COLUMNS = tuple(entry.name for entry in fields(Operator) if entry.name != "name")
 """Fields of an operator that are numbers."""
 
@@ -200,6 +204,12 @@ class OperatorTable:
     """Heads that tensor parallelism divides; 0 where it does not apply."""
     master_weights: float = 1.0
     """1 where trained half-precision weights have a single-precision copy and gradients, else 0."""
+    quantised_bytes: float = QUANTISED_BYTES
+    """Bytes of a frozen weight that is stored in fewer bits. [B]"""
+    frozen_models: float = 0.0
+    """Models of the same size that run forward beside the trained one, as the reference of DPO. [-]"""
+    trained_models: float = 1.0
+    """Models of the same size that are trained, as policy and critic of PPO. [-]"""
 
     @classmethod
     def of(
@@ -211,6 +221,7 @@ class OperatorTable:
         tokens: float,
         heads: float = 0.0,
         master_weights: float = 1.0,
+        quantised_bytes: float = QUANTISED_BYTES,
     ) -> OperatorTable:
         rows = tuple(operators)
         columns = {name: np.array([float(getattr(row, name)) for row in rows]) for name in COLUMNS}
@@ -221,6 +232,9 @@ class OperatorTable:
             tokens=tokens,
             attention_heads=heads,
             master_weights=master_weights,
+            quantised_bytes=quantised_bytes,
+            frozen_models=0.0,
+            trained_models=1.0,
             **columns,
         )
 
@@ -265,8 +279,10 @@ class OperatorTable:
     def training_flop(self) -> float:
         """Model FLOP of a training step for one sample. [FLOP]
 
-        Three times those of the forward pass; twice where weights are frozen, which have no gradients.
+        Three times those of the forward pass; twice where weights are frozen, which have no gradients; once
+        for a frozen model.
         """
         forward = self.forward_flop
         both = (self.trained > 0) | (self.kind == Kind.ATTENTION)
-        return 2.0 * float(np.sum(forward)) + float(np.sum(np.where(both, forward, 0.0)))
+        passes = 2.0 + self.frozen_models
+        return passes * float(np.sum(forward)) + float(np.sum(np.where(both, forward, 0.0)))

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.engine.errors import TooManyPlans
-from app.engine.plans import Plans, Recompute, Sharding
+from app.engine.pipeline import fullest_stage
+from app.engine.plans import MODULES, Plans, Recompute, Sharding
 from app.engine.records import Floats
 from app.engine.search.shares import (
     OF_ALL,
@@ -89,15 +90,19 @@ def spread_of(space: Space, degrees: Floats) -> Options:
 
 
 def _chunks(space: Space, pipeline: int) -> list[int]:
-    """Return the numbers of equal chunks a stage can be cut into."""
-    natural = divisors(space.depth // pipeline) if pipeline > 1 and space.depth % pipeline == 0 else [1]
+    """Return the numbers of chunks of equal length that the fullest stage can be cut into.
+
+    Where layers do not divide over the stages, the first and the last hold fewer in some chunk.
+    """
+    layers = int(fullest_stage(space.depth, pipeline))
+    natural = divisors(layers) if pipeline > 1 else [1]
     if space.lean:
         # None, the two shallowest and the deepest.
         natural = sorted({*natural[:3], natural[-1]})
     return [
         int(chunks)
         for chunks in space.effective("interleave", natural)
-        if chunks == 1 or (pipeline > 1 and space.depth % (pipeline * chunks) == 0)
+        if chunks == 1 or (pipeline > 1 and chunks <= layers)
     ]
 
 
@@ -112,6 +117,8 @@ def _ranks(space: Space, degrees: Floats) -> Floats:
         ranks = np.array([np.where(data % value == 0, value, 0.0) for value in requested])
         order = np.argsort(np.where(ranks == 0, 2, np.where(ranks == data, 0, 1)), axis=0, kind="stable")
         return np.ascontiguousarray(np.take_along_axis(ranks, order, axis=0))
+    if space.shards_everywhere:
+        return np.ascontiguousarray(data[np.newaxis])
     machine_copies = np.maximum(min(space.devices_per_node, space.devices) // tensor, 1.0)
     inside = (machine_copies > 1) & (machine_copies < data) & (data % machine_copies == 0)
     return np.stack([data, np.where(inside, machine_copies, 0.0)])
@@ -121,6 +128,9 @@ def _choices(space: Space, ranks: int, tensor: bool, pipeline: bool, data: bool)
     """Return the choices of layouts of a trait."""
     transformer = space.heads > 0
     modes = MODES if transformer and not space.fused_attention else [Recompute.NONE, Recompute.FULL]
+    if space.experts > 1:
+        # Activations of experts are the largest; elsewhere it is tried where asked for.
+        modes = [MODULES, *modes]
     stages = STAGES if not pipeline else STAGES[: Sharding.OPTIMIZER + 1]
     splits = SWITCH if tensor and transformer else SWITCH[:1]
     if space.lean:
@@ -150,9 +160,10 @@ def _choices(space: Space, ranks: int, tensor: bool, pipeline: bool, data: bool)
 def combinations(space: Space, layout_count: int) -> int:
     """Return the combinations of all values of all dimensions, with or without effect."""
     sizes = (
-        len(space.choices("interleave", divisors(space.depth))),
+        len(space.choices("interleave", range(space.depth))),
+        len(space.contexts),
         len(space.choices("expert", divisors(space.experts))),
-        len(space.choices("recompute", MODES)),
+        len(space.choices("recompute", [MODULES, *MODES])),
         len(space.choices("sequence_parallel", SWITCH)),
         len(space.choices("sharding", STAGES)),
         len(space.choices("sharding_ranks", range(RANK_CHOICES))),

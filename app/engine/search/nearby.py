@@ -9,6 +9,7 @@ import numpy as np
 
 from app.engine.arrays import store
 from app.engine.compiled import Matrix, Places, Vector, called, inner, kernel, record
+from app.engine.pipeline import fullest_stage
 from app.engine.plans import PLAN_FIELDS, Plan, Plans
 from app.engine.records import Indices
 from app.engine.search.shares import (
@@ -45,8 +46,6 @@ class Free(NamedTuple):
     interleave: bool
     sharding_ranks: bool
     depth: int
-    divisors: Places
-    """Of the layers."""
 
 
 class Nearby(NamedTuple):
@@ -101,15 +100,12 @@ def _emit(bounds: Bounds, free: Free, nearby: Nearby, seed: Plan, data: int, siz
         other_ranks = float(data) if ranks < data else inside
         if 1.0 < other_ranks <= data:
             _like(bounds, nearby, seed, share, own, other_ranks)
-    layers = free.depth // pipeline
-    if not free.interleave or pipeline == 1 or own != 1.0 or layers == 1:
-        return
-    if free.depth % pipeline != 0 or rounds % pipeline != 0:
+    layers = int(fullest_stage(free.depth, pipeline))
+    if not free.interleave or pipeline == 1 or own != 1.0 or layers == 1 or rounds % pipeline != 0:
         return
     # The fewest chunks, the next more and the most.
     tried = 0
-    for index in range(1, free.divisors.size):
-        chunks = free.divisors[index]
+    for chunks in range(2, layers + 1):
         if layers % chunks == 0 and (tried < 2 or chunks == layers):
             _like(bounds, nearby, seed, share, float(chunks), ranks)
             tried += 1
@@ -278,9 +274,8 @@ def nearby_plans(space: Space, plans: Plans, closely: Indices) -> Plans:
     rungs = whole(MICRO_BATCHES if space.any_batch else divisors(space.global_batch))
     free = Free(
         interleave=not space.ipu and "interleave" not in space.allowed,
-        sharding_ranks="sharding_ranks" not in space.allowed,
+        sharding_ranks="sharding_ranks" not in space.allowed and not space.shards_everywhere,
         depth=space.depth,
-        divisors=whole(divisors(space.depth)),
     )
     rows = filled(
         lambda written, count: write_nearby(

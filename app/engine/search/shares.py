@@ -34,6 +34,7 @@ class Layout(NamedTuple):
     data: float
     micro_batch: float
     accumulation: float
+    context: float
 
 
 class Degrees(NamedTuple):
@@ -277,6 +278,7 @@ def shares_of_layouts(
                     data=share.data,
                     micro_batch=share.micro_batch,
                     accumulation=share.accumulation,
+                    context=1.0,
                 )
                 store(rows, total, 0, layout)
             total += 1
@@ -369,6 +371,7 @@ def plans_of_layout(spread: Options, index: int, plans: Matrix, count: int) -> i
                     rts_optimizer=1.0,
                     phases=1.0,
                     expert=float(expert),
+                    context=layout.context,
                 )
                 store(plans, total, 0, plan)
                 total += 1

@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from app.engine.plans import Sharding
 from app.engine.records import Floats
 from app.engine.search.shares import (
     MOST_SHARES,
@@ -45,8 +46,8 @@ class Space:
     """Values of those fields of a plan that are not free. [-]"""
     experts: int = 1
     """Experts of a layer that can be spread over copies. [-]"""
-    context: int = 1
-    """Ranks that share the tokens of each sample. [-]"""
+    contexts: Sequence[int] = (1,)
+    """Numbers of ranks that may share the tokens of each sample. [-]"""
     fused_attention: bool = False
     """True where attention keeps nothing that could be recomputed selectively."""
     largest_micro_batch: int = LARGEST_MICRO_BATCH
@@ -75,9 +76,15 @@ class Space:
             return values
         return [value for value in values if value in natural] or values[:1]
 
-    def of_groups(self) -> Space:
+    @property
+    def shards_everywhere(self) -> bool:
+        """Whether shards lie over all copies: full sharding, as FSDP and ZeRO-3 have it unless told."""
+        stages = self.allowed.get("sharding", ())
+        return "sharding_ranks" not in self.allowed and len(stages) == 1 and stages[0] > Sharding.OPTIMIZER
+
+    def of_groups(self, context: int) -> Space:
         """Return the space in which ranks that share the tokens of a sample count as one."""
-        return replace(self, context=1, devices=self.devices // self.context)
+        return replace(self, contexts=(1,), devices=self.devices // context)
 
     @property
     def micro_batches(self) -> Sequence[float]:
@@ -174,27 +181,24 @@ def layouts(space: Space) -> Floats:
 
     >>> space = Space(devices=2, devices_per_node=8, global_batch=2, depth=2, heads=2, ipu=False, allowed={})
     >>> layouts(space).astype(int).tolist()
-    [[1, 1, 2, 1, 1], [1, 2, 1, 1, 2], [1, 2, 1, 2, 1], [2, 1, 1, 1, 2], [2, 1, 1, 2, 1]]
+    [[1, 1, 2, 1, 1, 1], [1, 2, 1, 1, 2, 1], [1, 2, 1, 2, 1, 1], [2, 1, 1, 1, 2, 1], [2, 1, 1, 2, 1, 1]]
 
     Three devices and any batch up to 9, in micro-batches of 2: a copy on each, or two with twice the samples:
 
     >>> free = Space(devices=3, devices_per_node=8, global_batch=9, depth=1, heads=0, ipu=False,
     ...     allowed={"micro_batch": [2.0]}, spare=True, any_batch=True)
     >>> layouts(free).astype(int).tolist()
-    [[1, 1, 3, 2, 1], [1, 1, 2, 2, 2]]
+    [[1, 1, 3, 2, 1, 1], [1, 1, 2, 2, 2, 1]]
 
     Two ranks that share the tokens of each sample take half of it each:
 
-    >>> both = Space(devices=2, devices_per_node=8, global_batch=2, depth=1, heads=2, ipu=False, context=2,
-    ...     allowed={"tensor": [1.0], "pipeline": [1.0]})
+    >>> both = Space(devices=2, devices_per_node=8, global_batch=2, depth=1, heads=2, ipu=False,
+    ...     contexts=(2,), allowed={"tensor": [1.0], "pipeline": [1.0]})
     >>> layouts(both).tolist()
-    [[1.0, 1.0, 2.0, 0.5, 2.0], [1.0, 1.0, 2.0, 1.0, 1.0]]
+    [[1.0, 1.0, 2.0, 0.5, 2.0, 2.0], [1.0, 1.0, 2.0, 1.0, 1.0, 2.0]]
     """
-    if space.context > 1:
-        rows = layouts(space.of_groups())
-        rows[:, Layout._fields.index("data")] *= space.context
-        rows[:, Layout._fields.index("micro_batch")] /= space.context
-        return rows
+    if tuple(space.contexts) != (1,):
+        return np.concatenate([_shared(space, context) for context in space.contexts])
     pairs = [
         (tensor, pipeline) for tensor in tensor_degrees(space) for pipeline in pipeline_degrees(space, tensor)
     ]
@@ -216,6 +220,17 @@ def layouts(space: Space) -> Floats:
         width=len(Layout._fields),
         expected=16 * len(pairs),
     )
+
+
+def _shared(space: Space, context: int) -> Floats:
+    """Return layouts in which so many ranks share the tokens of each sample."""
+    if not _uses(space, space.devices, context):
+        return np.empty((0, len(Layout._fields)))
+    rows = layouts(space.of_groups(context))
+    rows[:, Layout._fields.index("data")] *= context
+    rows[:, Layout._fields.index("micro_batch")] /= context
+    rows[:, Layout._fields.index("context")] = context
+    return rows
 
 
 def filled(write: Callable[[Floats, Whole], None], *, width: int, expected: int) -> Floats:

@@ -79,7 +79,6 @@ def build(
         precision=Precision(case.precision),
         optimizer=case.completed.get("optimizer", "adam"),
         overrides=overrides,
-        context=case.context,
         effects=context.effects.of(case.chip, profile, case.family, context.measured.series),
         stage_layers=tuple(float(layers) for layers in case.completed.get("stage_layers", "").split()),
     )
@@ -191,6 +190,7 @@ def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) ->
             interleave=interleave,
             recompute=recompute,
             expert=float(min(case.expert or 1, data)) if experts else 1.0,
+            context=float(case.context),
             sequence_parallel=float(case.sequence_parallel),
             sharding=case.sharding,
             sharding_ranks=min(data, float(case.devices_per_node)) if case.sharding_inside_node else data,
@@ -296,6 +296,7 @@ def _searched(
 ) -> Plans | None:
     """Return the best plan where a row states no layout and one device does not hold the model."""
     allowed: dict[str, tuple[float, ...]] = {} if data is None else {"data": (data,)}
+    allowed["context"] = (float(case.context),)
     if not scenario.is_ipu:
         # A row that does not mention recomputation rarely recomputes only some layers.
         modes = tuple(map(float, Recompute))

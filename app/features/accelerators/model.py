@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 
 from app.estimating.money import Currency
 from app.estimating.names import Name
+from app.estimating.naming import FabricName
 from app.estimating.request import Number, Schema, Whole
 from app.estimating.schema import Document, DocumentedModel
 from app.platform.catalogue_model import CatalogueFigure
@@ -62,7 +63,7 @@ class DataSheet(DocumentedModel):
     linked_devices: Whole | None = Field(
         None, description="Devices that the fast links join, if more than those of one machine."
     )
-    fabric: str = Field(
+    fabric: FabricName = Field(
         max_length=60,
         description="Network between machines, by its identifier in the catalogue: how fast a port is.",
         examples=["ndr-infiniband"],
@@ -112,7 +113,7 @@ class AcceleratorPatch(Schema):
     link_gb_per_s: Number | None = Field(None, description="Bandwidth of the fast links, one way. [GB/s]")
     devices: Whole | None = Field(None, description="Devices of one machine.")
     linked_devices: Whole | None = Field(None, description="Devices that the fast links join.")
-    fabric: str | None = Field(None, max_length=60, description="Network between machines.")
+    fabric: FabricName | None = Field(None, max_length=60, description="Network between machines.")
     ports: Whole | None = Field(None, description="Network ports of one machine.")
     machine_price: Number | None = Field(
         None, description="Price of one machine. [currency]", examples=[320000]

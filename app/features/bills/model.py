@@ -11,6 +11,7 @@ from app.errors import BadInput, Unprocessable
 from app.estimating.documents import CheckWarning, Text
 from app.estimating.money import Currency
 from app.estimating.names import Name
+from app.estimating.naming import FabricName, SystemName
 from app.estimating.network_parts import Group
 from app.estimating.request import CostItem, Number, Region, Schema, Whole
 from app.estimating.schema import Document, Quantity, SourceRef
@@ -80,14 +81,16 @@ class BillInputs(Schema):
 class BillRequest(BillInputs):
     """A system and a count, or an estimate whose system is used."""
 
-    system: str | None = Field(
+    system: SystemName | None = Field(
         None, description="Identifier of a system that can be bought.", examples=["dgx-a100-640gb"]
     )
     count: Whole = Field(1, ge=1, le=65_536, description="Number of systems.", examples=[20])
     estimate_id: str | None = Field(
         None, max_length=40, description="Identifier of an estimate whose system, count and network are used."
     )
-    fabric: str | None = Field(None, description="Identifier of the network; if omitted, the system's own.")
+    fabric: FabricName | None = Field(
+        None, description="Identifier of the network; if omitted, the system's own."
+    )
     region: Region = "korea"
     """Region of purchase. Its tax and duty are listed; neither is included in any price."""
     include: list[CostItem] | None = None

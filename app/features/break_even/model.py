@@ -10,6 +10,7 @@ from pydantic import Field
 from app.errors import BadInput, Unprocessable, check_between
 from app.estimating.documents import CheckWarning, Default, Text, TraceStep
 from app.estimating.money import Currency
+from app.estimating.naming import FabricName, SystemName
 from app.estimating.request import Number, Schema, Share, Whole
 from app.estimating.schema import Document, Quantity
 from app.features.comparisons.model import LEAST_SHARE
@@ -26,9 +27,11 @@ MOST_PERIODS = 8784
 class HardwareInput(Schema):
     """Hardware to buy, priced from the catalogue or a price book."""
 
-    system: str = Field(description="Identifier of a system.", examples=["dgx-a100-320gb"])
+    system: SystemName = Field(description="Identifier of a system.", examples=["dgx-a100-320gb"])
     count: Whole = Field(1, ge=1, le=100_000, description="Number of systems.")
-    fabric: str | None = Field(None, description="Identifier of a fabric; if omitted, the system's default.")
+    fabric: FabricName | None = Field(
+        None, description="Identifier of a fabric; if omitted, the system's default."
+    )
 
 
 class RunningInput(Schema):
@@ -75,7 +78,7 @@ class RunningInput(Schema):
 class CloudInput(Schema):
     """Components of the cloud bill."""
 
-    system: str = Field(description="Identifier of a rentable system.", examples=["aws-p4d"])
+    system: SystemName = Field(description="Identifier of a rentable system.", examples=["aws-p4d"])
     count: Whole = Field(1, ge=1, le=100_000, description="Number of systems rented at a time.")
     hours_per_month: Number = Field(
         ge=0.01,

@@ -9,6 +9,7 @@ from pydantic import Discriminator, Field, JsonValue, Tag
 
 from app.estimating.documents import CheckWarning, PlanSummary
 from app.estimating.names import Name
+from app.estimating.naming import FabricName, SystemName
 from app.estimating.request import EstimateRequest, Number, PlanInput, Schema, SystemInput, Whole
 from app.estimating.schema import Document, Quantity
 
@@ -19,11 +20,11 @@ LONGEST_NOTE = 500
 class RunSystem(Schema):
     """System of a run: a separate one if ``id`` is given, otherwise the estimate's with changes."""
 
-    id: str | None = Field(
+    id: SystemName | None = Field(
         None, description="Identifier of a system; if omitted, the estimate's.", examples=["dgx-a100-640gb"]
     )
     count: Whole | None = Field(None, description="Number of systems.", examples=[1])
-    fabric: str | None = Field(None, description="Identifier of a fabric.")
+    fabric: FabricName | None = Field(None, description="Identifier of a fabric.")
     ports_per_node: Whole | None = Field(None, description="Number of fabric ports per node.")
     streaming_memory_gb: Number | None = Field(None, description="Streaming memory per IPU machine. [GB]")
 
@@ -57,7 +58,7 @@ class CalibrationRun(Schema):
         description="Measured step time; give this or samples_per_s. [s]",
         examples=[0.71],
     )
-    system: RunSystem | str | None = None
+    system: RunSystem | SystemName | None = None
     """System of the run: an identifier, or the differences from the estimate; if omitted, the system of the
     estimate.
     """
@@ -90,7 +91,7 @@ Rate = Annotated[Number, Field(ge=1e-6, le=1e12)]
 class GainRequest(Schema):
     """Measured runs on alternatives of a system, such as two fabrics: is the dearer worth its price?"""
 
-    system: SystemInput | str = Field(
+    system: SystemInput | SystemName = Field(
         description="System of the runs, or its identifier.", examples=["dgx-a100-640gb"]
     )
     reference: str = Field(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from pydantic import JsonValue
 
 from app.catalog.books import RENTALS
 from app.engine.cost.hours import run_cost
@@ -31,6 +32,7 @@ from app.features.comparisons.compare import (
     ratios_of,
 )
 from app.features.comparisons.model import BasisCost, Comparison, CostRatio, OneBasis
+from app.platform.wording.voice import Voice
 
 SHARED = ("price_book_id", "price_date", "discount_rate", "include", "storage_tb", "egress_gb")
 """Assumptions that all options take from the first one that states them."""
@@ -292,3 +294,12 @@ def _way(
         term=AmountSamples(cost.over_term.value, run_cost(charges.hourly_samples, np.asarray(term))),
     )
     return cost, spending
+
+
+def exchange_sentence(basis: Mapping[str, JsonValue], voice: Voice) -> str:
+    """Return the sentence on the rate and date at which a cost was converted."""
+    return voice.gettext("1 USD = {rate} {currency} ({day}).").format(
+        rate=voice.number(float(str(basis["exchange_rate"])), 5),
+        currency=basis["currency"],
+        day=voice.date(str(basis["exchange_rate_as_of"])),
+    )

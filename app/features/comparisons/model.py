@@ -7,10 +7,12 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, Tag
 
+from app.estimating.decision import Decision, Overturn
 from app.estimating.documents import CheckWarning, Estimate
 from app.estimating.money import Cost, CostLine, Currency
 from app.estimating.names import Name
-from app.estimating.request import EstimateRequest, Locale, Number, Schema
+from app.estimating.naming import SystemName
+from app.estimating.request import Demand, EstimateRequest, Locale, Number, Schema
 from app.estimating.schema import Document, Quantity
 
 ClaimKind = Literal["vendor", "published", "measured", "modelled", "linear"]
@@ -133,6 +135,33 @@ class CostRatio(Document):
     """Whether the two are too close to call."""
 
 
+class DemandAnswer(Document):
+    """What is recommended for one demand."""
+
+    demand: Demand
+    """How often the work is done."""
+    runs: int
+    """Number of runs over the term."""
+    recommended: str | None
+    """Option that is recommended; null if none meets everything and has a price."""
+    outlay: Quantity | None
+    """Its outlay over the term; null if none is recommended."""
+    overturn: Overturn | None
+    """Number of runs over the term from which another way to pay is recommended; null if none is for choice.
+    """
+
+    @classmethod
+    def of(cls, decision: Decision) -> DemandAnswer:
+        chosen = next((option for option in decision.options if option.id == decision.recommended), None)
+        return cls(
+            demand=decision.question.demand,
+            runs=decision.runs,
+            recommended=decision.recommended,
+            outlay=chosen and chosen.outlay,
+            overturn=next((each for each in decision.overturned_by if each.input == "demand.runs"), None),
+        )
+
+
 class Comparison(Document):
     """Options side by side."""
 
@@ -162,6 +191,9 @@ class Comparison(Document):
     """Label of the row with the lowest cost per run on the shared basis; null if rows tie."""
     cheapest_tied: list[str] = Field(default_factory=list)
     """Labels of the rows that tie for the lowest cost; empty if one row is the cheapest."""
+    decision: Decision | None = None
+    """What is recommended under the limits, for the demanded work; the identifier of an option is its label.
+    """
     warnings: list[CheckWarning]
     """Warnings to consider when comparing the options."""
 
@@ -209,7 +241,7 @@ class PublishedFigure(Schema):
         le=MOST_TIMES,
         description="Hardware of a linear row as a multiple of that of the row from which it is scaled.",
     )
-    system: str | None = Field(None, description="Identifier of a system.", examples=["ipu-pod64"])
+    system: SystemName | None = Field(None, description="Identifier of a system.", examples=["ipu-pod64"])
 
 
 def row_tag(value: Any) -> str:

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from app.estimating.documents import CheckWarning, ModelSummary, PlanSummary, SystemSummary, Text
 from app.estimating.names import Name
+from app.estimating.naming import FabricName
 from app.estimating.request import EstimateRequest, Number, Schema, Whole
 from app.estimating.schema import Document, Quantity, SourceRef
 from app.features.calibration.model import MovedFigure, Rate
@@ -28,7 +29,7 @@ Oversubscription = Annotated[Number, Field(ge=1, le=WIDEST)]
 class NetworkInput(Schema):
     """One network to compare."""
 
-    fabric: str = Field(max_length=64, description="Identifier of a fabric.", examples=["roce-200"])
+    fabric: FabricName = Field(max_length=64, description="Identifier of a fabric.", examples=["roce-200"])
     ports_per_node: Whole | None = Field(
         None, description="Ports per machine; if omitted, the system's default.", examples=[8]
     )

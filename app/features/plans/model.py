@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, TypeAdapter, WithJsonSchema
 
 from app.estimating.documents import CheckWarning, Default, ModelSummary, Part, PlanSummary, SystemSummary
 from app.estimating.money import Currency
+from app.estimating.naming import SoftwareName, SystemName
 from app.estimating.request import (
     AssumptionsInput,
     Degree,
@@ -39,7 +40,7 @@ def _one_or_several(kind: Any) -> WithJsonSchema:
 
 _LENGTH = Field(min_length=1, max_length=MOST_VALUES)
 
-RecomputeName = Literal["none", "selective", "full"]
+RecomputeName = Literal["none", "modules", "selective", "full"]
 
 ShardingName = Literal["none", "optimizer", "gradients", "parameters"]
 
@@ -85,10 +86,8 @@ class SearchConstraints(Schema):
     """Number of replicas that share one sharded copy of the state."""
     expert: Degrees | None = None
     """Expert-parallel degree: replicas over which the experts of a layer are distributed."""
-    context: Degree | None = None
-    """Context-parallel degree: devices beside tensor, pipeline and data that share the tokens of each sample;
-    1 if omitted.
-    """
+    context: Degrees | None = None
+    """Context-parallel degree: devices beside tensor, pipeline and data that share the tokens of a sample."""
     offload: bool | None = None
     """Whether the optimizer state is offloaded to host or streaming memory."""
     rts: Degrees | None = None
@@ -117,7 +116,7 @@ class SearchRequest(Schema):
     """Batch settings of the workload; its size matters only if the batch is not given."""
     system: SystemInput
     """System that the model is trained on."""
-    software: str | None = None
+    software: SoftwareName | None = None
     """Identifier of a software profile; if omitted, the usual one for the model and the chip."""
     constraints: SearchConstraints = SearchConstraints()
     """Constraints on the plan."""
@@ -280,7 +279,7 @@ class Search(Document):
 class MappingRequest(Schema):
     """Mapping of a model to the IPUs of a pod."""
 
-    system: str = Field(description="Identifier of an IPU system.", examples=["ipu-pod256"])
+    system: SystemName = Field(description="Identifier of an IPU system.", examples=["ipu-pod256"])
     count: Whole = Field(1, ge=1, le=100_000, description="Number of systems.")
     parameters: Number = Field(gt=0, le=1e15, description="Parameter count of the model.")
     layers: Whole = Field(ge=1, le=100_000, description="Number of layers.")

@@ -104,7 +104,7 @@ def _search(request: SearchRequest, context: SizingContext) -> Search:
     system = request.system
     hardware = context.hardware.system(
         system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
-    )
+    ).using(system.accelerators)
     allowed = allowed_values(request.constraints)
     batch_searched = False
     if estimate.workload.global_batch is None:
@@ -166,7 +166,6 @@ def _estimate_request(request: SearchRequest) -> EstimateRequest:
         workload = workload.model_copy(update={"samples": max(float(workload.global_batch), 1.0)})
     return EstimateRequest(
         model=request.model,
-        plan=PlanInput(context=request.constraints.context),
         workload=workload,
         system=request.system,
         software=request.software,
@@ -176,7 +175,7 @@ def _estimate_request(request: SearchRequest) -> EstimateRequest:
 
 
 def _dimensions(plans: Plans, scenario: Scenario) -> list[Dimension]:
-    dimensions, stated = [], as_stated(plans, scenario.context)
+    dimensions, stated = [], as_stated(plans)
     for name in Plans.__slots__:
         values = np.unique(getattr(stated, name))
         if values.size < 2:
@@ -262,8 +261,7 @@ def _fastest_of(searched: SearchRanking, wanted: PlanInput) -> Indices:
             replace(entry, field=f"beside{entry.field.removeprefix('plan')}") for entry in error.errors
         )
         raise
-    like &= numbers.pop("context", (1.0,))[0] == space.context
-    plans = as_stated(searched.plans, space.context)
+    plans = as_stated(searched.plans)
     for name, (value,) in numbers.items():
         like &= getattr(plans, name) == value
     several = np.flatnonzero(like)

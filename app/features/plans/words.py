@@ -16,6 +16,7 @@ LEAST_REASON = 0.05
 
 RECOMPUTED = {
     "none": Message("no recompute"),
+    "modules": Message("recompute of norms and activation functions"),
     "selective": Message("attention recompute"),
     "full": Message("full activation recompute"),
 }

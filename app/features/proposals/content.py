@@ -14,6 +14,7 @@ from app.catalog.entries import Acquisition, ChipKind, SystemEntry
 from app.engine.units import HOUR
 from app.errors import AppError, Message, NotFound
 from app.estimating.context import SizingContext
+from app.estimating.decision import DecisionQuestion
 from app.estimating.documents import CheckWarning, Estimate, Text
 from app.estimating.money import CostFigure, ExchangeRate
 from app.estimating.prices import rent_of
@@ -35,13 +36,13 @@ from app.features.comparisons.compare import (
     row_labels,
 )
 from app.features.comparisons.model import Comparison, ComparisonRow, PublishedFigure
-from app.features.proposals.advice import CustomerLimits, advise
+from app.features.comparisons.weighing import candidates_of, rows_demand
+from app.features.proposals.advice import advise
 from app.features.proposals.branding import branding_of
 from app.features.proposals.evidence import (
     NamedAnswers,
     evidence_of,
     evidence_warnings,
-    networks_instead,
     with_evidence,
 )
 from app.features.proposals.model import (
@@ -94,14 +95,18 @@ def build_content(
     )
     selected = chosen_labels(request.options, labels)
     basis = BasisRequest(term_years=request.term_years)
-    comparison = public_comparison(on_common_basis(everything, options, context, basis), selected, catalog)
+    whole = on_common_basis(everything, options, context, basis)
+    candidates = candidates_of(whole, options, selected, context)
+    question = DecisionQuestion.of(request, rows_demand(options), request.currency)
+    decision = candidates.decision(question)
+    comparison = public_comparison(whole, selected, catalog)
     rows = comparison.rows
     requests = {label: option.request for label, option in zip(labels, options, strict=True)}
     stated = StatedPrices(request.study_id or request.comparison_id or "", title, 1, today.isoformat(), ())
     bills, bill_warnings = option_bills(rows, requests, context, request, stated)
     evidence = evidence_of(answers, context)
-    limits = CustomerLimits(request.deadline_s, request.budget, request.budget_kind or "run")
-    by_figures = advise(comparison, limits, request.recommended, networks_instead(answers, rows))
+    powers = {each.id: each.power[0] for each in candidates.alternatives if each.power is not None}
+    by_figures = advise(decision, rows, powers, request.recommended)
     recommended = next((row for row in rows if row.label == by_figures.recommended), None)
     advice = with_evidence(by_figures, evidence, recommended)
     warnings: list[OptionWarning] = [(None, warning) for warning in comparison.warnings]
@@ -110,7 +115,6 @@ def build_content(
     warnings += [*bill_warnings, *evidence_warnings(answers, evidence, recommended)]
     estimates = [row.estimate for row in rows if row.estimate is not None]
     sections = sections_of(request.sections, request.locale, request.reason)
-    offered = [advice.recommended] if advice.recommended else advice.tied
     return ProposalContent(
         edition=EDITION,
         title=comparison.title,
@@ -127,6 +131,7 @@ def build_content(
         catalog_version=estimates[0].catalog_version if estimates else catalog.version,
         requests=needed_requests(options, labels, selected),
         comparison=comparison,
+        decision=decision,
         advice=advice,
         evidence=evidence,
         bills=bills,
@@ -137,7 +142,12 @@ def build_content(
         number=number,
         sender=request.sender,
         sections=sections,
-        acceptance=[figure for row in rows if row.label in offered for figure in commitments(row)],
+        acceptance=[
+            figure
+            for row in rows
+            if row.label == advice.recommended
+            for figure in commitments(row, candidates.owned(row.label), request.deadline_s)
+        ],
         names=names_of(rows, catalog),
     )
 
@@ -151,10 +161,11 @@ COMMITTED_FIGURES: Mapping[str, Literal["at_most", "at_least"]] = {
 """Figure of an estimate that an acceptance test can measure → the bound it is committed to."""
 
 
-def commitments(row: ComparisonRow) -> list[Commitment]:
+def commitments(row: ComparisonRow, owned: bool, deadline: float | None) -> list[Commitment]:
     """Return the figures of an option that can be committed to: those with a range.
 
     The committed value is the worse end of the range from the 10th to the 90th percentile, kept with 90 %.
+    The power of a rented system is not in the supplier's hands, and no time beyond the deadline is offered.
     """
     if row.estimate is None or row.hours is None:
         return []
@@ -163,6 +174,9 @@ def commitments(row: ComparisonRow) -> list[Commitment]:
         expected = functools.reduce(getattr, figure.split("."), row.estimate)
         if isinstance(expected, Quantity) and expected.low < expected.high:
             committed = expected.high if bound == "at_most" else expected.low
+            late = figure == "time_to_train" and deadline is not None and committed > deadline
+            if late or (figure == "system.power" and not owned):
+                continue
             stated = {"option": row.label, "figure": figure, "bound": bound, "expected": expected}
             basis = {"committed": committed, "level": COMMITTED, "basis": "range"}
             figures.append(Commitment.model_validate(stated | basis))

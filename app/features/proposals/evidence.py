@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +17,7 @@ from app.features.networks.advice import percent
 from app.features.networks.answering import weigh_fabrics
 from app.features.networks.measuring import measured_gain, noise_of
 from app.features.networks.model import FabricChoice, FabricOption, NetworkAdvice
+from app.features.proposals.exchange import in_currency
 from app.features.proposals.model import (
     Advice,
     Evidence,
@@ -130,27 +131,6 @@ def fit_found(answer: CalibrationAnswer) -> FitFound:
     return FitFound.model_validate({**dict(answer), **own})
 
 
-def networks_instead(answers: NamedAnswers, rows: Sequence[ComparisonRow]) -> dict[str, str]:
-    """Map options to those with the same system on the recommended network."""
-    choice = answers.networks
-    if choice is None or choice.advice is None:
-        return {}
-    networks = {option.id: (option.fabric, option.ports_per_node) for option in choice.options}
-    taken = networks.get(choice.advice.recommendation or "")
-    against = networks.get(choice.advice.against or "")
-    if taken is None:
-        return {}
-    systems = [(row.label, row.estimate.system) for row in rows if row.estimate is not None]
-    systems = [(label, system) for label, system in systems if system.id == choice.system.id]
-    networks_of = {label: (system.fabric, system.ports_per_node) for label, system in systems}
-    on_taken = {system.count: label for label, system in systems if networks_of[label] == taken}
-    return {
-        label: on_taken[system.count]
-        for label, system in systems
-        if networks_of[label] == against and system.count in on_taken
-    }
-
-
 def with_evidence(advice: Advice, evidence: Evidence | None, recommended: ComparisonRow | None) -> Advice:
     """Return advice with the conclusions of measured runs.
 
@@ -206,7 +186,7 @@ def named_answers(workspace: Workspace, request: ProposalRequest) -> NamedAnswer
             calibration = get_calibration(workspace, request.calibration_id)
     if request.fabric_choice is not None:
         choice = request.fabric_choice
-        estimate = choice.estimate.model_copy(update={"currency": request.currency})
+        estimate = in_currency(choice.estimate, request.currency, workspace.context())
         book = choice.price_book_id if request.price_book_id is None else request.price_book_id
         choice = choice.model_copy(update={"estimate": estimate, "price_book_id": book})
         with at_field("fabric_choice", inside=True):

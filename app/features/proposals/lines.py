@@ -38,6 +38,7 @@ RATE = "samples/s"
 
 UNITS = {
     **dict.fromkeys(("threshold", "gain", "gap", "gap_before", "gap_after"), "1"),
+    **dict.fromkeys(("idle_share", "probability"), "1"),
     **dict.fromkeys(("mean", "deviation", "samples_per_s"), RATE),
     "measured": "s",
     "years": "a",
@@ -110,8 +111,10 @@ class Lines:
 
 
 def _advice(content: ProposalContent) -> Iterator[ProposalLine]:
-    leading = ("recommended", "cheapest", "fastest")
-    yield from Lines("advice", None).fields(content.advice, "advice", *leading, unknown=True)
+    yield from Lines("advice", None).fields(content.advice, "advice", "recommended", unknown=True)
+    for index, option in enumerate(content.decision.options if content.decision else ()):
+        lines = Lines("advice", option.id)
+        yield from lines.fields(option, f"decision.options.{index}", "outlay", "idle_share", "probability")
     for index, avoided in enumerate(content.advice.avoid):
         reason = avoided.reasons[0].message
         yield Lines("advice", avoided.label).of(f"advice.avoid.{index}.label", "avoid", reason)

@@ -19,15 +19,15 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from app.estimating.decision import Decision, DecisionOption
 from app.estimating.documents import Text
 from app.estimating.money import Currency
 from app.estimating.names import Name
-from app.estimating.request import Number, Schema
+from app.estimating.request import BudgetKind, Limits, Number, Schema
 from app.estimating.schema import Document, Quantity, SourceRef
 from app.features.bills.model import BillInputs
 from app.features.comparisons.model import Comparison
 from app.features.networks.model import FabricChoiceRequest
-from app.features.studies.model import BudgetKind
 
 
 class WeighedOption(Document):
@@ -129,8 +129,6 @@ Options = Annotated[list[Annotated[str, Field(max_length=200)]], Field(min_lengt
 
 Years = Annotated[Number, Field(gt=0, le=20)]
 
-Limit = Annotated[Number, Field(gt=0, le=1e15)]
-
 Efficiency = Annotated[Number, Field(gt=0, le=1)]
 
 
@@ -204,8 +202,11 @@ class Sender(Schema):
 Sections = Annotated[list[SectionInput], Field(max_length=len(SECTIONS))]
 
 
-class ProposalFields(Schema):
-    """What a proposal is made of, apart from what each must have."""
+class ProposalFields(Limits):
+    """What a proposal is made of, apart from what each must have.
+
+    A proposal of a study keeps the limits of the study that it does not state, in its own currency.
+    """
 
     comparison_id: str | None = Field(None, max_length=100)
     """Identifier of the comparison from which it is created."""
@@ -220,9 +221,6 @@ class ProposalFields(Schema):
     options: Options | None = Field(None, description="Labels of the rows to show; if omitted, all rows.")
     recommended: str | None = Field(None, max_length=200)
     """Label of the row to recommend; if omitted, chosen by rule."""
-    deadline_s: Limit | None = Field(None, description="Maximum time to train. [s]")
-    budget: Limit | None = Field(None, description="Most that may be spent. [currency]")
-    budget_kind: BudgetKind | None = Field(None, description="What the budget pays for; if omitted, the run.")
     term_years: Years | None = None
     """Term over which costs are added up; if omitted, the catalogue's. [a]"""
     price_book_id: str | None = Field(None, max_length=100)
@@ -331,18 +329,15 @@ class Advice(Document):
 
     recommended: str | None = Field(description="Label of the recommended option; null if there is none.")
     by_rule: str | None
-    """Label of the option that the rule recommends, based on cost, limits and compared networks."""
+    """Label of the option that the decision recommends."""
     reasons: list[Text] = Field(description="Reasons for the recommendation.")
-    cheapest: str | None
-    """Label of the cheapest option that meets the limits; null if options tie."""
-    fastest: str | None
-    """Label of the fastest option that meets the limits; null if options tie."""
-    tied: list[str] = Field([])
-    """Labels of the options that are too close to call, if none is recommended."""
+    tied: list[str] = Field([], exclude_if=is_empty)
+    """Labels of the options that nothing separates, in proposals of before there were decisions."""
     avoid: list[Reasoned] = Field(description="Options not to buy, and why.")
     deadline_s: float | None = Field(description="Maximum time to train. [s]")
     budget: float | None = Field(description="Most that may be spent.")
-    budget_kind: BudgetKind = Field("run", description="What the budget pays for.")
+    budget_kind: BudgetKind | None = None
+    """What the budget pays for; null for the purchase of what is owned and the run of what is rented."""
 
 
 class BillItem(Document):
@@ -492,6 +487,10 @@ class ProposalContent(Document):
     catalog_version: str = Field(description="Version of the catalogue.")
     requests: list[dict[str, Any]] = Field(description="Estimate request of each option, for replay.")
     comparison: Comparison = Field(description="Comparison of the options.")
+    decision: Decision | None = Field(None, exclude_if=is_empty)
+    """What is recommended under the limits, for the demanded work; the identifier of an option is its label.
+    It is omitted in proposals of before there were decisions.
+    """
     advice: Advice = Field(description="Recommendation and options to avoid.")
     evidence: Evidence | None = Field(None, exclude_if=is_empty)
     """Measured runs of the customer; omitted if none are used."""
@@ -534,6 +533,22 @@ class ProposalContent(Document):
     def offered(self) -> Sequence[str]:
         """Labels of the options that are offered: the recommended one, or those that nothing separates."""
         return [self.advice.recommended] if self.advice.recommended else self.advice.tied
+
+    def decided(self, label: str | None) -> DecisionOption | None:
+        """Return an option of the decision."""
+        options = self.decision.options if self.decision is not None else ()
+        return next((option for option in options if option.id == label), None)
+
+    def outlay_of(self, label: str | None) -> Quantity | None:
+        """Return all money that an option takes over the term for the demanded work.
+
+        Proposals of before there were decisions have the cost of its useful hours in place of it.
+        """
+        if self.decision is not None:
+            option = self.decided(label)
+            return None if option is None else option.outlay
+        terms = self.term.asked if self.term is not None else []
+        return next((option.over_term for option in terms if option.label == label), None)
 
 
 class ShareState(Document):

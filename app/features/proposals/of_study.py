@@ -157,12 +157,9 @@ def create_draft(workspace: Workspace, view: OpenView, form: FormData) -> Propos
 
 
 def study_fields(view: OpenView, fields: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields known from the study: limits, scaling, bill and the networks of the named option."""
+    """Return the fields known from the study: its scaling, its bill and the networks of the named option."""
     content = view.state.content
     known: dict[str, Any] = {
-        "deadline_s": content.limits.deadline_s,
-        "budget": content.limits.budget,
-        "budget_kind": (content.limits.budget_kind or "purchase") if content.limits.budget else None,
         "scaling_efficiency": content.base.scaling_efficiency,
         "bill": stored_inputs(content.views).model_dump(mode="json", exclude_unset=True),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from typing import Any, Literal
@@ -10,9 +11,10 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 from app.errors import AppError, BadInput, Conflict, Message, Unprocessable, VersionConflict
+from app.estimating.context import SizingContext
 from app.estimating.documents import Text
 from app.estimating.names import STORED
-from app.estimating.request import EstimateRequest
+from app.estimating.request import AssumptionsInput, EstimateRequest, Limits
 from app.estimating.version import engine_version
 from app.features.bills.service import stored_inputs
 from app.features.comparisons.compare import ComparisonEntry
@@ -22,6 +24,7 @@ from app.features.comparisons.service import make_options, stored
 from app.features.proposals.branding import read_logo
 from app.features.proposals.content import build_content
 from app.features.proposals.evidence import NamedAnswers, at_field, named_answers
+from app.features.proposals.exchange import in_currency, rate_between
 from app.features.proposals.lines import changes_between, content_hash
 from app.features.proposals.model import (
     REQUIRED,
@@ -43,7 +46,7 @@ from app.features.proposals.model import (
 )
 from app.features.proposals.pdf import proposal_pdf
 from app.features.proposals.texts import reason_in, sections_of, without_hidden_texts
-from app.features.studies.model import ComparisonOfState, StateRequest
+from app.features.studies.model import ComparisonOfState, StateRequest, StudyContent, stated
 from app.features.studies.states import comparison_of_state, state_of
 from app.platform import references
 from app.platform.deleting import delete
@@ -123,12 +126,10 @@ def columns_of(request: ProposalRequest, content: ProposalContent) -> dict[str, 
 
 
 def amount_of(content: ProposalContent) -> float | None:
-    """Return the purchase price of the recommended option, or its cost over the term if it is rented."""
+    """Return the purchase price of the recommended option, or its outlay if it is rented."""
     label = content.advice.recommended
     bought = next((bill.total for bill in content.bills if bill.label == label and bill.groups), None)
-    terms = content.term.asked if content.term is not None else []
-    over_term = next((option.over_term for option in terms if option.label == label), None)
-    cost = bought or over_term
+    cost = bought or content.outlay_of(label)
     return None if cost is None else cost.value
 
 
@@ -151,9 +152,39 @@ def with_comparison(
     )
     with at_field("study_id"):
         comparison = comparison_of_state(workspace, request.study_id, comparison_request)
-        current = state_of(workspace, request.study_id, state.knobs, state.version)
-        bill = request.bill or stored_inputs(current.content.views)
-    return request.model_copy(update={"comparison_id": comparison.id, "bill": bill})
+        content = state_of(workspace, request.study_id, state.knobs, state.version).content
+    known = {"bill": stored_inputs(content.views), "scaling_efficiency": content.base.scaling_efficiency}
+    known |= limits_of(content, request, workspace.context().priced(request.price_book_id))
+    own = request.model_dump(exclude_unset=True)
+    missing = {name: value for name, value in known.items() if own.get(name) is None}
+    return request.model_copy(update={"comparison_id": comparison.id, **missing})
+
+
+def limits_of(content: StudyContent, request: ProposalRequest, context: SizingContext) -> dict[str, Any]:
+    """Return the limits of a study in the currency of a proposal."""
+    limits = stated(content.limits)
+    if request.budget is not None:
+        # Whoever states a budget says what it pays for.
+        limits.pop("budget_kind", None)
+    elif content.limits.budget is not None:
+        base = content.base
+        rate = rate_between(base.currency, request.currency, base.assumptions, context)
+        limits["budget"] = content.limits.budget * rate
+    return limits
+
+
+def in_new_currency(
+    request: ProposalRequest, before: ProposalContent, context: SizingContext
+) -> ProposalRequest:
+    """Return a changed request whose budget, unless it is new, is converted with the currency."""
+    known = before.advice.budget
+    if request.currency == before.currency or request.budget is None or known is None:
+        return request
+    # A form sends every field, the budget as it is written.
+    if not math.isclose(request.budget, known, rel_tol=1e-9):
+        return request
+    rate = rate_between(before.currency, request.currency, AssumptionsInput(), context)
+    return request.model_copy(update={"budget": request.budget * rate})
 
 
 LOGOS = ("logo", "customer_logo")
@@ -186,7 +217,12 @@ def compile_content(
         options = stored(repository, request.comparison_id)
     context = workspace.context().priced(request.price_book_id)
     if request.currency != record.currency or request.price_book_id is not None:
-        requests = [at_prices_of(request.price_book_id, option.request) for option in options]
+        requests = [
+            row
+            if isinstance(row := option.request, PublishedFigure)
+            else in_currency(at_prices_of(request.price_book_id, row), request.currency, context)
+            for option in options
+        ]
         options = make_options(workspace, requests, request.currency)
     return build_content(
         request,
@@ -218,11 +254,9 @@ def latest_sender(workspace: Workspace) -> dict[str, str]:
     return {f"sender.{name}": value for name, value in sender.items() if value}
 
 
-def at_prices_of(
-    book: str | None, request: EstimateRequest | PublishedFigure
-) -> EstimateRequest | PublishedFigure:
+def at_prices_of(book: str | None, request: EstimateRequest) -> EstimateRequest:
     """Return the request of an option, priced by a price book if one is named."""
-    if book is None or isinstance(request, PublishedFigure):
+    if book is None:
         return request
     assumptions = request.assumptions.model_copy(update={"price_book_id": book})
     return request.model_copy(update={"assumptions": assumptions})
@@ -297,7 +331,7 @@ def change_proposal(
         return get_proposal(workspace, identifier)
     check_day(patch.valid_until)
     before = ProposalContent.read(record.content)
-    request = patched(record.request, patch)
+    request = in_new_currency(patched(record.request, patch), before, workspace.context())
     if patch.study_id is not None:
         request = with_comparison(workspace, request)
     if patch.model_fields_set == {"sections"} and before.sections:
@@ -328,6 +362,10 @@ def change_proposal(
     return get_proposal(workspace, identifier)
 
 
+OF_STUDY = frozenset({"comparison_id", "bill", "scaling_efficiency", *Limits.model_fields})
+"""Fields that a proposal takes from its study."""
+
+
 def patched(request: Mapping[str, Any], patch: ProposalPatch) -> ProposalRequest:
     stated = patch.model_dump(mode="json", exclude_unset=True)
     changes = {name: value for name, value in stated.items() if value is not None or name not in REQUIRED}
@@ -349,7 +387,7 @@ def patched(request: Mapping[str, Any], patch: ProposalPatch) -> ProposalRequest
     # A newly named study or comparison replaces the previous source.
     base: dict[str, Any] = {**request}
     if changes.get("study_id") is not None and changes.get("comparison_id") is None:
-        base["comparison_id"] = base["bill"] = None
+        base = {name: value for name, value in base.items() if name not in OF_STUDY}
     elif changes.get("comparison_id") is not None:
         base["study_id"] = None
     return ProposalRequest.model_validate({**base, **changes, "branding": branding, "sections": sections})

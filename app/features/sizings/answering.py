@@ -176,8 +176,8 @@ def _point(option: SampledOption, first: SampledOption) -> ScalingPoint:
     document, smallest = option.document, first.document
     assert document.time_to_train is not None, "points of a curve fit"
     ratio = smallest.count / document.count
-    assert option.alternative.time is not None and first.alternative.time is not None
-    samples = first.alternative.time[1] / option.alternative.time[1] * ratio
+    assert option.time is not None and first.time is not None
+    samples = first.time[1] / option.time[1] * ratio
     plan = document.plan
     used = (plan.tensor or 1) * (plan.pipeline or 1) * (plan.context or 1) * (plan.data or 1)
     return ScalingPoint(

@@ -21,6 +21,7 @@ from app.estimating.decision import (
 from app.estimating.documents import CheckWarning, Default, ModelSummary
 from app.estimating.money import Currency
 from app.estimating.names import Name
+from app.estimating.naming import SoftwareName, SystemName
 from app.estimating.request import (
     AssumptionsInput,
     Limits,
@@ -30,6 +31,7 @@ from app.estimating.request import (
     Whole,
     WorkloadInput,
 )
+from app.estimating.request import BudgetKind as BudgetKind
 from app.estimating.schema import Document, Quantity
 
 MOST_SYSTEMS = 64
@@ -46,7 +48,7 @@ class SizingRequest(Limits):
 
     model: ModelInput = Field(description="Model to train.")
     workload: WorkloadInput = Field(WorkloadInput(), description="How much to train, and in which batches.")
-    systems: list[str] | None = Field(
+    systems: list[SystemName] | None = Field(
         None,
         description="Identifiers of the systems to consider; if omitted, the whole catalogue.",
         examples=[["dgx-a100-640gb", "bow-pod64"]],
@@ -62,7 +64,7 @@ class SizingRequest(Limits):
     currency: Currency = Field("USD", description="Currency of budget, prices and costs.")
     probability: Number = USUAL_PROBABILITY
     """Share of samples in which all limits must be met."""
-    software: str | None = None
+    software: SoftwareName | None = None
     """Identifier of a software profile, for systems of its kind; otherwise the usual one for the
     model.
     """

@@ -14,6 +14,7 @@ from app.engine.comparison import pareto_front
 from app.engine.records import Floats
 from app.estimating.decision import Alternative, Decision
 from app.estimating.deliberation import Columns, Weighing, decision_of, demanded_runs
+from app.estimating.outlay import Uncertain
 from app.estimating.ranges import SAMPLES
 from app.features.sizings.model import FrontPoint, OptionCosts, SizingOption, SizingRequest
 
@@ -27,22 +28,21 @@ class SampledOption:
 
     document: SizingOption
     alternative: Alternative
+    time: Uncertain | None
+    """Time to train; None where the model does not fit. [s]"""
 
     @property
     def seconds(self) -> float:
         """Time to train; infinite where the model does not fit. [s]"""
-        time = self.alternative.time
-        return math.inf if time is None else time[0]
+        return math.inf if self.time is None else self.time[0]
 
 
 def stored_samples(options: Iterable[SampledOption]) -> dict[str, str]:
     """Return the samples of the time of every option that fits, as text."""
     return {
-        option.document.id: b64encode(np.asarray(option.alternative.time[1], STORED).tobytes()).decode(
-            "ascii"
-        )
+        option.document.id: b64encode(np.asarray(option.time[1], STORED).tobytes()).decode("ascii")
         for option in options
-        if option.alternative.time is not None
+        if option.time is not None
     }
 
 

@@ -344,11 +344,12 @@ class SystemSearch:
         if charges is not None:
             hourly = quantity(charges.hourly, charges.hourly_samples, currency)
             capex = quantity(*charges.capital, currency) if charges.owned else None
+        time = None if run is None else (run.total, run.total_samples)
         alternative = sized_alternative(
             self.request,
             hardware,
             charges,
-            None if run is None else (run.total, run.total_samples),
+            time,
             self._codes(candidate, timed),
             catalog,
             self.profile.family,
@@ -392,7 +393,7 @@ class SystemSearch:
             warnings=list(alternative.doubts),
             estimate=estimate,
         )
-        return SampledOption(document, alternative)
+        return SampledOption(document, alternative, time)
 
     def _codes(self, candidate: Candidate, timed: TimedPlan) -> list[str]:
         """Return the codes of the warnings that the option's own estimate carries."""
@@ -436,10 +437,10 @@ def sized_alternative(
         hardware,
         charges,
         time,
+        assumptions=request.assumptions,
         catalog=catalog,
         family=family,
         named=request.systems is not None,
-        assumptions=request.assumptions,
         doubts=tuple(dict.fromkeys(codes)),
     )
 
@@ -466,7 +467,7 @@ def sampled_options(
         alternative = sized_alternative(
             request, hardware, charges, time, option.warnings, context.catalog, family or None
         )
-        sampled.append(SampledOption(option, alternative))
+        sampled.append(SampledOption(option, alternative, time))
     return sampled
 
 
@@ -474,7 +475,7 @@ def _as_stated(part: PlanInput | WorkloadInput) -> dict[str, JsonValue]:
     return part.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
 
 
-GPU_FIELDS = ("interleave", "sharding_ranks")
+GPU_FIELDS = ("interleave", "sharding_ranks", "context")
 
 IPU_FIELDS = ("rts", "rts_optimizer", "phases")
 
@@ -482,7 +483,7 @@ IPU_FIELDS = ("rts", "rts_optimizer", "phases")
 def plan_input(decision: Decision) -> PlanInput:
     """Return the chosen plan in the form of a request."""
     scenario = decision.scenario
-    plans, is_ipu = as_stated(decision.choice.plans, scenario.context), scenario.is_ipu
+    plans, is_ipu = as_stated(decision.choice.plans), scenario.is_ipu
     others = IPU_FIELDS if is_ipu else GPU_FIELDS
     whole = ("tensor", "pipeline", "data", "micro_batch", "accumulation", *others)
     values: dict[str, object] = {name: int(np.ravel(getattr(plans, name))[0]) for name in whole}
@@ -491,7 +492,6 @@ def plan_input(decision: Decision) -> PlanInput:
     values["recompute_layers"] = recomputed_layers(recompute, scenario.table.depth)
     values["offload"] = bool(np.ravel(plans.offload)[0] > 0)
     if not is_ipu:
-        values["context"] = scenario.context
         values["sequence_parallel"] = bool(np.ravel(plans.sequence_parallel)[0] > 0)
         values["sharding"] = sharding_name(float(np.ravel(plans.sharding)[0]))
     return PlanInput.model_validate(values)

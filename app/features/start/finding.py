@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from app.catalog.own import PREFIX
+from app.estimating.naming import finder
 from app.estimating.schema import Document
 from app.features.studies.service import Recent
 from app.features.uploads.service import list_profiles
@@ -111,6 +112,8 @@ class Target:
 def find_models(workspace: Workspace, sought: str, recent: Sequence[Recent]) -> SearchResults:
     """Return matching models; without a search, recent and featured ones."""
     used = {name: rank for rank, name in enumerate(dict.fromkeys(study.model for study in recent))}
+    meant = finder("model preset")
+    named, sought = set(meant.find(sought)), meant.aliases.translated(sought)
     models = [
         FoundModel(
             id=upload.id,
@@ -127,7 +130,7 @@ def find_models(workspace: Workspace, sought: str, recent: Sequence[Recent]) -> 
     ]
     for model in workspace.catalogue.models.documents.values():
         target = Target([model.name, model.id, model.family, *model.hugging_face], model.parameters.value)
-        if target.matches(sought):
+        if model.id in named or target.matches(sought):
             names = [name for name in model.hugging_face if sought and plain(sought) in plain(name)]
             models.append(
                 FoundModel(
@@ -145,7 +148,7 @@ def find_models(workspace: Workspace, sought: str, recent: Sequence[Recent]) -> 
     def order(model: FoundModel) -> tuple[bool, int, bool]:
         has_word = Target([model.name, model.id]).names
         return (
-            plain(sought) not in exact(model),
+            plain(sought) not in exact(model) and named != {model.id},
             used.get(model.id, len(used)),
             not all(map(has_word, words)),
         )
@@ -173,6 +176,8 @@ def find_systems(
     """Return matching systems: favourites, then own, then common ones, then the others."""
     chips = workspace.catalogue.chips.documents
     chosen, marked = set(excluded), set(favourites)
+    meant = finder("system")
+    named, sought = set(meant.find(sought)), meant.aliases.translated(sought)
 
     systems = [
         FoundSystem(
@@ -184,16 +189,19 @@ def find_systems(
         )
         for system in workspace.catalogue.systems.listed
         if system.id not in chosen
-        and Target(
-            [
-                system.name,
-                system.id,
-                system.maker,
-                system.chip_kind,
-                chips[system.chip].name,
-                system.acquisition,
-            ]
-        ).matches(sought)
+        and (
+            system.id in named
+            or Target(
+                [
+                    system.name,
+                    system.id,
+                    system.maker,
+                    system.chip_kind,
+                    chips[system.chip].name,
+                    system.acquisition,
+                ]
+            ).matches(sought)
+        )
     ]
     systems.sort(
         key=lambda system: (not system.favourite, not system.id.startswith(PREFIX), system.id not in COMMON)

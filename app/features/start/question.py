@@ -44,10 +44,8 @@ class ChosenSystem:
 
 def model_of(values: Values) -> dict[str, str]:
     """Return the model of a request; an upload takes precedence over a preset."""
-    for name in (PROFILE, PRESET):
-        if values.get(name):
-            return {name.removeprefix("model."): values[name][0]}
-    return {}
+    name = next((name for name in (PROFILE, PRESET) if values.get(name)), "")
+    return {name.removeprefix("model."): chosen_model(values)} if name else {}
 
 
 def check_model(workspace: Workspace, values: Values) -> None:

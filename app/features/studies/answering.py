@@ -14,10 +14,11 @@ from app.catalog.catalog import Catalog
 from app.engine.uncertainty import band, probability_less
 from app.errors import AppError, FieldError, Message, NotFound
 from app.estimating.context import SizingContext
+from app.estimating.decision import DecisionQuestion
 from app.estimating.documents import CheckWarning, Estimate, Text
 from app.estimating.request import EstimateRequest
 from app.estimating.schema import Quantity
-from app.features.comparisons.common_basis import BasisRequest, CommonBasisCosts, common_basis_costs
+from app.features.comparisons.common_basis import BasisRequest, common_basis_costs
 from app.features.comparisons.compare import (
     SECONDS_PER_HOUR,
     AmountSamples,
@@ -29,9 +30,9 @@ from app.features.comparisons.compare import (
     row_hours,
 )
 from app.features.comparisons.model import PublishedFigure
-from app.features.studies.concluding import conclusion, probability_within
+from app.features.comparisons.weighing import Candidates
 from app.features.studies.explaining import changes_between, explain, parts_across
-from app.features.studies.knobs import KNOBS, StudyVariant, labels_of
+from app.features.studies.knobs import KNOBS, StudyVariant, demand_of, labels_of
 from app.features.studies.model import (
     AssumedValue,
     AssumptionRow,
@@ -41,7 +42,6 @@ from app.features.studies.model import (
     Study,
     StudyAnswer,
     StudyContent,
-    StudyLimits,
     StudyOptionAnswer,
     Why,
     leaves,
@@ -95,7 +95,10 @@ def study_answer(
         "cost": {key: None if priced is None else priced.amounts.get(key) for key in keys},
     }
     best = {metric: leaders(by_key) for metric, by_key in amounts.items()}
-    budgeted = {key: _budgeted(key, priced, content.limits) for key in keys}
+    candidates = Candidates.of(
+        entries, labels, hours, context, None if priced is None else priced.basis.term_years
+    )
+    question = DecisionQuestion.of(content.limits, demand_of(content), content.base.currency)
     baseline = [content.baseline] if content.baseline in keys else []
     rows = {
         key: comparison_row(entries[key], labels[key], hours[key]).model_copy(
@@ -116,7 +119,6 @@ def study_answer(
             cost_against_best=_delta(amounts["cost"], key, best["cost"], content.base.currency),
             time_against_baseline=_delta(amounts["time"], key, baseline, "s"),
             cost_against_baseline=_delta(amounts["cost"], key, baseline, content.base.currency),
-            meets=probability_within(amounts["time"][key], budgeted[key], content.limits),
             refusal=_refusal(outcomes[key]),
             estimate=row.estimate,
         )
@@ -141,13 +143,8 @@ def study_answer(
         fastest_tied=fastest_tied,
         cheapest_tied=cheapest_tied,
         one_basis=None if priced is None else priced.basis,
-        conclusion=conclusion(
-            options,
-            best,
-            contests,
-            content.limits,
-            {key: None if amount is None else amount.value for key, amount in budgeted.items()},
-        ),
+        decision=candidates.decision(question),
+        by_demand=candidates.by_demand(question),
         contests=contests,
         where_time_goes=parts_across(options),
         why=_why(pair, options, amounts["time"]),
@@ -173,16 +170,6 @@ def _uncounted_extras(content: StudyContent) -> Iterator[CheckWarning]:
             "term and the limits of this study"
         )
         yield CheckWarning.of("bill_extras_not_counted", "caution", message, "limits.budget")
-
-
-def _budgeted(key: str, priced: CommonBasisCosts | None, limits: StudyLimits) -> AmountSamples | None:
-    """Return the cost that the budget limits: of its kind, else the purchase, or the run of a rental."""
-    if priced is None:
-        return None
-    run, purchase = priced.amounts.get(key), priced.purchases.get(key)
-    if limits.budget_kind == "term":
-        return priced.terms.get(key)
-    return run if limits.budget_kind == "run" or purchase is None else purchase
 
 
 def _alone_or_tied(best: list[str]) -> tuple[str | None, list[str]]:

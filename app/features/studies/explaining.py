@@ -29,6 +29,7 @@ PARTS: Mapping[str, Message] = {
     "attention": Message("attention"),
     "memory_bound": Message("memory-bound operators"),
     "tensor_comm": Message("tensor-parallel communication"),
+    "expert_comm": Message("the exchange between experts"),
     "pipeline_bubble": Message("the pipeline bubble"),
     "pipeline_comm": Message("pipeline communication"),
     "data_comm": Message("data-parallel communication"),

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import get_args
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import QueryParams
 
 from app.catalog.defaults import CURRENCIES
 from app.errors import BadInput, FieldError
+from app.estimating.decision import USUAL_PROBABILITY
 from app.estimating.documents import Estimate
-from app.features.studies.concluding import USUAL_PROBABILITY
+from app.estimating.request import BudgetKind, Demand
 from app.features.studies.knobs import ADD, KNOBS, knob_text, split, unused_key, written_in_field
 from app.features.studies.model import StudyAnswer, StudyOptionAnswer
 from app.platform.web import choices
@@ -43,6 +45,11 @@ AMOUNT = ("target", "tokens", "samples", "epochs", "dataset", "length", "image")
 
 PRICES = ("utilisation", "years", "electricity", "currency")
 
+LIMITS = ("deadline", "budget", "power")
+
+DEMANDS: Mapping[str, str] = {"runs": "runs", "runs_per_year": "runs_per_year", "utilisation": "busy"}
+"""Field of a demand → its knob."""
+
 
 def address(identifier: str, query: Sequence[tuple[str, str]], suffix: str = "") -> str:
     """Return the address of a state; ``suffix`` follows the address of the study."""
@@ -55,6 +62,16 @@ def without(query: Sequence[tuple[str, str]], knob: str) -> list[tuple[str, str]
         return [*query, (UNDO, knob)]
     added = knob.partition(".")[2] if split(knob)[0] == ADD else ""
     return [(name, value) for name, value in query if name != knob and (not added or split(name)[1] != added)]
+
+
+def with_demand(query: Sequence[tuple[str, str]], demand: Demand) -> list[tuple[str, str]]:
+    """Return the query of a state with another demand."""
+    for knob in DEMANDS.values():
+        if any(name in (knob, "state") for name, _ in query):
+            query = without(query, knob)
+    ((field, value),) = demand.model_dump(exclude_none=True).items()
+    knob = DEMANDS[field]
+    return [*query, (knob, written_in_field(value, KNOBS[knob].kind))]
 
 
 def state_in(text: str) -> QueryParams:
@@ -135,14 +152,16 @@ class KnobPanel:
         linear = any(option.kind == "linear" for option in self.answer.options)
         estimated = any(option.estimate for option in self.answer.options)
         trained = [*(name for name in AMOUNT if self.form.get(name)), "batch", "precision"]
-        limits = ["deadline", "budget"]
+        limits = [*LIMITS]
         limits += ["budget_kind"] if self.form.get("budget") else []
-        limits += ["probability"] if self.form.get("deadline") or self.form.get("budget") else []
+        limits += ["probability"] if any(self.form.get(knob) for knob in LIMITS) else []
+        demand = [knob for knob in DEMANDS.values() if self.form.get(knob)] or ["runs"]
         prices = [*PRICES, *(["price_book"] if self.books or self.form.get("price_book") else [])]
         groups = {
             self.voice.gettext("Training"): trained if estimated else [],
             self.voice.gettext("Scaling"): ["scaling_efficiency"] if linear else [],
             self.voice.gettext("Limits"): limits,
+            self.voice.gettext("How often"): demand,
             self.voice.gettext("Prices"): prices if estimated else [],
         }
         return [
@@ -199,7 +218,7 @@ class KnobPanel:
         if name == "currency":
             return [Choice(currency, currency) for currency in CURRENCIES]
         if name == "budget_kind":
-            return [Choice(kind, self.voice.label(kind)) for kind in ("purchase", "run", "term")]
+            return [Choice(kind, self.voice.label(kind)) for kind in get_args(BudgetKind)]
         if name == "target":
             catalog = self.workspace.sizing.catalog
             return [Choice(target, catalog.items[target].name) for target in catalog.names("target")]
@@ -224,6 +243,7 @@ class KnobPanel:
             "hours": self.voice.gettext("h"),
             "years": self.voice.gettext("years"),
             "deadline": self.voice.gettext("days"),
+            "power": "kW",
         }
         return units.get(name, "")
 
@@ -233,6 +253,8 @@ class KnobPanel:
             estimate = None if option is None else option.estimate
             unpriced = name == "price" and estimate is not None and estimate.fits and estimate.cost is None
             return self.voice.gettext("no published price" if unpriced else "from the catalogue")
+        if name == "runs":
+            return "1"
         if name == "probability":
             return f"{100 * USUAL_PROBABILITY:g}"
         if name == "budget_kind":

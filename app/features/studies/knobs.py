@@ -11,8 +11,9 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from app.catalog.catalog import Catalog
-from app.engine.units import DAY
-from app.errors import AppError, BadInput, FieldError, Message, NotFound, Unprocessable
+from app.engine.units import DAY, KILOWATT
+from app.errors import AppError, BadInput, FieldError, Message, NotFound, Unprocessable, fields_at
+from app.estimating.decision import check_demand, check_limits
 from app.estimating.hardware import known_id
 from app.estimating.numbers import (
     DAYS,
@@ -25,8 +26,9 @@ from app.estimating.numbers import (
     NumberKind,
     number_in,
 )
-from app.estimating.request import EstimateRequest, PlanInput
+from app.estimating.request import Demand, EstimateRequest, PlanInput
 from app.features.comparisons.model import PublishedFigure
+from app.features.comparisons.weighing import shared_demand
 from app.features.studies.model import (
     MAX_OPTIONS,
     KnobValue,
@@ -40,7 +42,10 @@ from app.features.studies.model import (
 )
 from app.platform.json_bodies import as_app_error
 
-Kind = Literal["whole", "number", "share", "money", "hours", "days", "years", "word", "plan"]
+Kind = Literal["whole", "number", "share", "money", "hours", "days", "years", "kilowatts", "word", "plan"]
+
+UNITS: Mapping[Kind, float] = {"days": DAY, "kilowatts": KILOWATT}
+"""Kind of a number that is written in another unit than that of its field → the unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +89,16 @@ KNOBS: Mapping[str, Knob] = {
     "years": Knob("years", "assumptions.amortisation_years", "assumptions.amortisation_years"),
     "electricity": Knob("money", "assumptions.electricity_per_kwh"),
     "price_book": Knob("word", "assumptions.price_book_id"),
+    "runs": Knob("number", "assumptions.demand.runs"),
+    "runs_per_year": Knob("number", "assumptions.demand.runs_per_year"),
+    "busy": Knob("share", "assumptions.demand.utilisation"),
     "scaling_efficiency": Knob("share", "scaling_efficiency"),
     "currency": Knob("word", "currency"),
     "baseline": Knob("word", "baseline"),
     "deadline": Knob("days", "limits.deadline_s"),
     "budget": Knob("money", "limits.budget"),
     "budget_kind": Knob("word", "limits.budget_kind"),
+    "power": Knob("kilowatts", "limits.power_w"),
     "probability": Knob("share", "limits.probability"),
     "hours": Knob("hours", option="figure.hours", figure=True),
     "factor": Knob("number", option="figure.factor", figure=True),
@@ -141,8 +150,8 @@ def unused_key(content: StudyContent, knobs: Mapping[str, KnobValue]) -> str:
 
 def written_in_field(value: object, kind: Kind) -> str:
     if isinstance(value, int | float):
-        if kind == "days":
-            return f"{value / DAY:.6g}"
+        if kind in UNITS:
+            return f"{value / UNITS[kind]:.6g}"
         if kind == "share":
             return f"{value * 100:.6g}"
         return f"{value:,.15g}"
@@ -168,7 +177,7 @@ def apply_knobs(content: StudyContent, knobs: Mapping[str, KnobValue]) -> StudyV
     currency = str(knobs.get("currency") or content.base.currency)
     for name in ordered:
         try:
-            _turn(tree, name, knobs[name], currency)
+            _turn(tree, name, knobs[name], knobs, currency)
         except AppError as error:
             errors += error.errors or [FieldError("knobs", error.message)]
             statuses.add(error.status)
@@ -197,7 +206,9 @@ def _order(name: str) -> tuple[int, int, str]:
     return {ADD: 0, DROP: 2}.get(knob, 1), [*KNOBS, knob].index(knob), key or ""
 
 
-def _turn(tree: dict[str, Any], name: str, raw: KnobValue, currency: str) -> None:
+def _turn(
+    tree: dict[str, Any], name: str, raw: KnobValue, turned: Mapping[str, KnobValue], currency: str
+) -> None:
     knob, key = split(name)
     if knob in {ADD, DROP}:
         _add_or_drop(tree, knob, key, name, raw)
@@ -217,12 +228,32 @@ def _turn(tree: dict[str, Any], name: str, raw: KnobValue, currency: str) -> Non
         raise BadInput.at(name, "option {key} has no such setting; it is a different kind of option", key=key)
     value = _value(target.kind, name, raw, currency)
     *above, last = path.split(".")
+    if path.startswith(DEMAND):
+        _demand(part, last, value, turned)
+        return
     for field in above:
         part = part.setdefault(field, {})
     if value is None:
         part.pop(last, None)
     else:
         part[last] = plan_in(str(value), name) if target.kind == "plan" else value
+
+
+DEMAND = "assumptions.demand."
+"""Beginning of the paths of a demand, of which a study states one."""
+
+
+def _demand(base: dict[str, Any], field: str, value: KnobValue, turned: Mapping[str, KnobValue]) -> None:
+    """Set one form of the demand in place of another, unless that was turned too."""
+    assumptions = base.setdefault("assumptions", {})
+    before = assumptions.pop("demand", {})
+    demand = {name: stated for name, stated in before.items() if name != field}
+    if value is not None:
+        knobs = {knob.base: name for name, knob in KNOBS.items()}
+        demand = {name: stated for name, stated in demand.items() if turned.get(knobs[DEMAND + name])}
+        demand[field] = value
+    if demand:
+        assumptions["demand"] = demand
 
 
 def plan_in(text: str, field: str) -> dict[str, Any]:
@@ -273,6 +304,7 @@ def _option(tree: dict[str, Any], key: str, name: str) -> dict[str, Any]:
 
 NUMBERS: Mapping[str, NumberKind] = {
     "whole": WHOLE, "number": PLAIN, "share": SHARE_OR_PERCENT, "hours": HOURS, "days": DAYS, "years": YEARS,
+    "kilowatts": PLAIN,
 }  # fmt: skip
 
 
@@ -296,7 +328,7 @@ def _value(kind: Kind, name: str, raw: KnobValue, currency: str) -> KnobValue:
         raise BadInput.at(name, "must be at least 0")
     if kind == "days" and number > MOST_DAYS:
         raise BadInput.at(name, "must be at most {most}", most=MOST_DAYS)
-    return number * DAY if kind == "days" else number
+    return number * UNITS.get(kind, 1.0)
 
 
 def beside_base(path: str | None) -> bool:
@@ -340,7 +372,8 @@ def _changed_to(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) 
         return None
     if new is None:
         return ""
-    return _written(new / DAY if KNOBS[knob].kind == "days" else new)
+    unit = UNITS.get(KNOBS[knob].kind)
+    return _written(new if unit is None else new / unit)
 
 
 def _written(value: Any) -> str:
@@ -398,8 +431,22 @@ def check(content: StudyContent, catalog: Catalog) -> None:
             known_id(catalog, "system", option.system.id, f"{path}.system.id")
         if option.figure is not None:
             _check_figure(option.figure, option, keys, path, catalog)
+    with fields_at("limits.{}".format):
+        check_limits(content.limits)
+    demand = demand_of(content)
+    with fields_at("base.{}".format):
+        check_demand(demand)
     if content.baseline is not None and content.baseline not in keys:
         raise NotFound.named("option", content.baseline, keys, "baseline")
+
+
+def demand_of(content: StudyContent) -> Demand | None:
+    """Return the demand of a study, of which its base and its options state at most one."""
+    options = (
+        (f"options.{index}.assumptions", option.assumptions.demand)
+        for index, option in enumerate(content.options)
+    )
+    return shared_demand([("base.assumptions", content.base.assumptions.demand), *options])
 
 
 def check_labels(content: StudyContent) -> None:

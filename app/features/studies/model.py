@@ -11,11 +11,14 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, field_validator
 
 from app.errors import Message
+from app.estimating.decision import Decision
 from app.estimating.documents import CheckWarning, Estimate, Text
 from app.estimating.money import Currency
 from app.estimating.names import Name
+from app.estimating.naming import SoftwareName, SystemName
 from app.estimating.request import (
     AssumptionsInput,
+    Limits,
     Locale,
     ModelInput,
     Number,
@@ -26,7 +29,15 @@ from app.estimating.request import (
     WorkloadInput,
 )
 from app.estimating.schema import Document, Quantity
-from app.features.comparisons.model import LEAST_SHARE, MOST_HOURS, MOST_TIMES, BasisCost, ClaimKind, OneBasis
+from app.features.comparisons.model import (
+    LEAST_SHARE,
+    MOST_HOURS,
+    MOST_TIMES,
+    BasisCost,
+    ClaimKind,
+    DemandAnswer,
+    OneBasis,
+)
 
 MAX_OPTIONS = 8
 MAX_KNOBS = 120
@@ -60,7 +71,7 @@ class StudyBase(Schema):
     """Model to train."""
     workload: WorkloadInput = WorkloadInput()
     """How much to train, and in which batches."""
-    software: str | None = None
+    software: SoftwareName | None = None
     """Identifier of a software profile; if omitted, the usual one for the model on each chip."""
     assumptions: AssumptionsInput = AssumptionsInput()
     """Assumptions of the estimate."""
@@ -68,30 +79,6 @@ class StudyBase(Schema):
     """Currency of every price and cost."""
     scaling_efficiency: Number = Field(
         1.0, gt=0, le=1, description="Scaling efficiency of scaled figures, as a share of linear scaling."
-    )
-
-
-BudgetKind = Literal["purchase", "run", "term"]
-"""What a budget has to pay: everything before the first run; the share of ownership, or the rent, of this
-run; all costs over the term."""
-
-
-class StudyLimits(Schema):
-    """What an answer has to meet."""
-
-    deadline_s: Number | None = Field(
-        None, gt=0, le=1e10, description="Time within which the training has to be done. [s]"
-    )
-    budget: Number | None = Field(
-        None, gt=0, le=1e15, description="Most that may be spent, in the currency of the base."
-    )
-    budget_kind: BudgetKind | None = Field(
-        None,
-        description="What the budget pays for; if omitted, the purchase of owned systems and the run on "
-        "rented ones.",
-    )
-    probability: Number | None = Field(
-        None, gt=0, lt=1, description="Probability with which the limits have to be met; if omitted, 0.8."
     )
 
 
@@ -136,7 +123,7 @@ class StatedFigure(Schema):
         le=MOST_TIMES,
         description="Hardware of this option as a multiple of that option's.",
     )
-    system: str | None = Field(None, max_length=100, description="Identifier of a system.")
+    system: SystemName | None = Field(None, max_length=100, description="Identifier of a system.")
 
 
 def omissible_key(schema: dict[str, Any]) -> None:
@@ -162,7 +149,7 @@ class StudyOption(Schema):
     """Differences from the workload of the base."""
     plan: PlanInput = PlanInput()
     """How the model is mapped to devices. Omitted fields are searched."""
-    software: str | None = None
+    software: SoftwareName | None = None
     """Software profile to use instead of that of the base."""
     assumptions: AssumptionsInput = AssumptionsInput()
     """Differences from the assumptions of the base."""
@@ -203,7 +190,7 @@ class StudyContent(Schema):
     customer: Name = Field("", max_length=200, description="Customer who asks.", examples=["하이퍼커넥트"])
     owner: Name = Field("", max_length=200, description="Person in charge of the study.")
     tags: list[Tag] = Field(default=[], max_length=10, description="Words by which studies are grouped.")
-    limits: StudyLimits = Field(default=StudyLimits(), description="Deadline and budget.")
+    limits: Limits = Field(default=Limits(), description="What an answer has to meet.")
     baseline: Key | None = Field(
         None, description="Option that the others are compared with; if omitted, the best one."
     )
@@ -228,7 +215,7 @@ class StudyPatch(Schema):
     tags: list[Tag] | None = Field(
         None, max_length=10, description="New tags; they replace the existing ones."
     )
-    limits: StudyLimits | None = Field(None, description="New limits; they replace the existing ones.")
+    limits: Limits | None = Field(None, description="New limits; they replace the existing ones.")
     views: Views | None = Field(None, description="New inputs of the views; they replace the existing ones.")
     base: StudyBase | None = Field(None, description="New base; it replaces the existing base.")
     options: StudyOptions | None = Field(
@@ -400,10 +387,6 @@ class StudyOptionAnswer(Document):
     cost_against_baseline: Delta | None = Field(
         None, description="Comparison with the baseline in cost; null if the study names none."
     )
-    meets: float | None = Field(
-        None,
-        description="Share of samples in which the option meets deadline and budget; null without limits.",
-    )
     refusal: Text | None = Field(description="Why the option cannot run or be estimated; null if it can.")
     estimate: Estimate | None = Field(description="Full estimate, if the option is an estimate.")
 
@@ -497,7 +480,10 @@ class StudyAnswer(Document):
     knobs: dict[str, str] = Field(description="Knobs that differ from the version, as written in a URL.")
     changes: list[StudyChange] = Field(description="Differences from the version, as fields and sentences.")
     options: list[StudyOptionAnswer] = Field(description="Options, in order.")
-    conclusion: list[Text] = Field(default=[], description="The result in one or two sentences.")
+    decision: Decision = Field(description="What is recommended under the limits, for the demanded work.")
+    by_demand: list[DemandAnswer] = Field(
+        description="What is recommended for one run, for ten a year, and for systems that are always busy."
+    )
     fastest: str | None = Field(description="Key of the fastest option; null if options tie.")
     cheapest: str | None = Field(description="Key of the cheapest option; null if options tie.")
     fastest_tied: list[str] = Field(

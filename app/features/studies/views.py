@@ -13,7 +13,8 @@ from app.errors import FieldError, Message
 from app.estimating.documents import Text
 from app.estimating.money import CostLine
 from app.features.catalogue.views import StatementView, statement_view
-from app.features.comparisons.model import BasisCost
+from app.features.comparisons.common_basis import exchange_sentence
+from app.features.comparisons.model import BasisCost, DemandAnswer
 from app.features.price_books.service import list_books
 from app.features.studies import charts as drawn
 from app.features.studies.answering import State
@@ -28,6 +29,7 @@ from app.features.studies.forms import (
     address,
     form_of,
     knob_label,
+    with_demand,
     without,
 )
 from app.features.studies.frame import StudyFrame, frame_of, state_query
@@ -116,8 +118,8 @@ class StudyPage:
     clash: Clash | None
     hidden: Sequence[tuple[str, str]]
     """Knobs of the state that the form has no fields for."""
-    limited: bool
-    """Whether there is a deadline or a budget."""
+    by_demand: Sequence[tuple[DemandAnswer, str]]
+    """Answers for other demands, each with the address of its state."""
     terms: str
     """Basis of all costs, in a sentence; empty without costs."""
     shared: Sequence[KnobGroup]
@@ -188,7 +190,9 @@ def study_page(
         query=query,
         clash=clash,
         hidden=[(name, value) for name, value in query if name not in names and name != "version"],
-        limited=any(option.meets is not None for option in answer.options),
+        by_demand=[
+            (other, address(answer.id, with_demand(query, other.demand))) for other in answer.by_demand
+        ],
         terms=cost_terms(answer, voice),
         shared=shared,
         rows=[
@@ -225,15 +229,6 @@ def cost_terms(answer: StudyAnswer, voice: Voice) -> str:
     if answer.content.base.currency != "USD" and rate.get("exchange_rate"):
         terms += " " + exchange_sentence(rate, voice)
     return terms
-
-
-def exchange_sentence(basis: Mapping[str, JsonValue], voice: Voice) -> str:
-    """Return the sentence on the rate and date at which a cost was converted."""
-    return voice.gettext("1 USD = {rate} {currency} ({day}).").format(
-        rate=voice.number(float(str(basis["exchange_rate"])), 5),
-        currency=basis["currency"],
-        day=voice.date(str(basis["exchange_rate_as_of"])),
-    )
 
 
 def _columns(panel: KnobPanel, frame: StudyFrame) -> Iterator[OptionColumn]:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from starlette.datastructures import FormData
 
 from app.errors import AppError, BadInput, FieldError, Message
+from app.estimating.naming import finder
 from app.estimating.numbers import WHOLE, numbers_in
 from app.features.price_books.service import list_books
 from app.features.studies.model import AMOUNTS, StudyContent, stated, training_of
@@ -132,9 +133,9 @@ class _FieldReader:
 
     def choice(self, field: str, text: str, choices: Sequence[Choice], kind: Message) -> Choice | None:
         """Return the first choice with this name or identifier."""
-        name = text.casefold()
+        names = {text.casefold(), *(finder(known).resolve(text) for known in ("model preset", "system"))}
         for choice in choices:
-            if name in {choice.id.casefold(), choice.name.casefold()}:
+            if names & {choice.id.casefold(), choice.name.casefold()}:
                 return choice
         template = "there is no {kind} “{name}”; choose one of the list"
         self.errors.append(FieldError(field, Message(template, {"kind": kind, "name": text[:80]})))

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from app.estimating.money import Currency
 from app.estimating.names import Name
+from app.estimating.naming import SoftwareName
 from app.estimating.request import (
     AssumptionsInput,
     CostItem,
@@ -51,7 +52,7 @@ class SweepSystem(Schema):
     """Number of fabric ports per node; if omitted, the default of the system."""
     streaming_memory_gb: Number | None = None
     """Streaming memory of each IPU machine, if not the default. [GB]"""
-    software: str | None = None
+    software: SoftwareName | None = None
     """Identifier of a software profile for this system; if omitted, the usual one for the model on its
     chip.
     """
@@ -92,7 +93,7 @@ class SweepScenario(Schema):
     label: Label = Field(description="Name.")
     workload: WorkloadInput = Field(WorkloadInput(), description="Differences in the workload.")
     plan: PlanInput = Field(PlanInput(), description="Plan of the models; omitted fields are searched.")
-    software: str | None = Field(None, description="Identifier of a software profile.")
+    software: SoftwareName | None = Field(None, description="Identifier of a software profile.")
     assumptions: AssumptionsInput = Field(AssumptionsInput(), description="Assumptions of the estimate.")
 
 

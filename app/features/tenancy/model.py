@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from app.estimating.documents import CheckWarning
+from app.estimating.naming import SystemName
 from app.estimating.request import Number, Schema, Whole
 from app.estimating.schema import Document, Quantity, SourceRef
 
@@ -50,7 +51,7 @@ class TeamRequest(Schema):
 class PartitionRequest(Schema):
     """Teams that share a system."""
 
-    system: str = Field(description="Identifier of a system.", examples=["bow-pod64"])
+    system: SystemName = Field(description="Identifier of a system.", examples=["bow-pod64"])
     count: Whole = Field(1, ge=1, le=MOST_COUNT, description="Number of systems.")
     isolation: Literal["none", "strict"] = "none"
     """Whether teams must be isolated from each other."""
@@ -95,7 +96,7 @@ class TeamLoad(Schema):
 class QueueRequest(Schema):
     """Teams whose jobs share machines over time."""
 
-    system: str = Field(description="Identifier of a system.", examples=["dgx-a100-640gb"])
+    system: SystemName = Field(description="Identifier of a system.", examples=["dgx-a100-640gb"])
     count: Whole = Field(1, ge=1, le=MOST_COUNT, description="Number of systems.")
     teams: list[TeamLoad] = Field(
         min_length=1, max_length=MOST_TEAMS, description="Teams and the jobs they submit."

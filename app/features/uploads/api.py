@@ -9,6 +9,7 @@ from fastapi import Body, Depends, Path, Request, Response
 
 from app.features.uploads import service as uploads
 from app.features.uploads.model import (
+    ImportDocument,
     KeptProfile,
     KeptWorkload,
     ProfileRequest,
@@ -22,6 +23,7 @@ from app.platform.web.api import (
     CHANGE,
     LIST,
     READ,
+    FileAlone,
     Upload,
     api_router,
     file_answer,
@@ -44,7 +46,7 @@ PROFILE_BODY = {
                 "schema": {"$ref": "#/components/schemas/ProfileRequest"},
                 "examples": {"config": {"value": CONFIG}, "transformer": {"value": TRANSFORMER}},
             },
-            **form_body(),
+            **form_body(SampleFields),
         },
     }
 }
@@ -58,6 +60,13 @@ UPLOAD_PATCH = {"name": "Qwen2-7B of Customer A", "customer": "Customer A"}
 WORKLOAD_BODY = {"requestBody": {"required": True, "content": form_body(SampleFields)}}
 
 
+IMPORT_BODY = {"requestBody": {"required": True, "content": form_body()}}
+
+
+async def import_upload(request: Request) -> Upload[FileAlone]:
+    return await read_upload(request, FileAlone)
+
+
 async def workload_upload(request: Request) -> Upload[SampleFields]:
     return await read_upload(request, SampleFields)
 
@@ -68,17 +77,37 @@ def attachment(name: str, content: bytes) -> Response:
     return Response(content, media_type="application/octet-stream", headers=headers)
 
 
+async def profile_upload(request: Request) -> Upload[SampleFields] | Any:
+    """Read a model's file with the length of its samples, or JSON in its place."""
+    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if kind == "multipart/form-data":
+        return await read_upload(request, SampleFields)
+    return await read_upload_or_json(request)
+
+
 @router.post(
     "/profiles", status_code=201, summary="Upload a model", responses=ASK, openapi_extra=PROFILE_BODY
 )
 @requires(Right.MAKE, body=LARGE_BODY)
 def create_profile(
-    workspace: WorkspaceDep, upload: Annotated[Any, Depends(read_upload_or_json)], key: KeyHeader = None
+    workspace: WorkspaceDep, upload: Annotated[Any, Depends(profile_upload)], key: KeyHeader = None
 ) -> KeptProfile:
     """Read a model from an ONNX graph, a Hugging Face config.json or a layer table, and store it."""
     if isinstance(upload, Upload):
-        return uploads.upload_profile(workspace, upload.name, upload.content, key)
+        return uploads.upload_profile(workspace, upload.name, upload.content, key, upload.fields.seq_len)
     return uploads.describe_profile(workspace, checked(ProfileRequest, upload), key)
+
+
+@router.post("/imports", summary="Recognise a file", responses=ASK, openapi_extra=IMPORT_BODY)
+@requires(Right.MAKE, body=LARGE_BODY)
+def recognise_file(
+    workspace: WorkspaceDep, upload: Annotated[Upload[FileAlone], Depends(import_upload)]
+) -> ImportDocument:
+    """Say what a file is and what it says of a model, data, a plan or prices; nothing is stored.
+
+    What was read can be used as the parts of an estimate request.
+    """
+    return uploads.recognise(upload.name, upload.content)
 
 
 @router.get("/profiles", summary="List uploaded models", responses=LIST)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
-from app.estimating.documents import CheckWarning
+from app.estimating.documents import CheckWarning, Text
 from app.estimating.names import Name
 from app.estimating.request import Schema, Sent, TransformerInput, Whole
 from app.estimating.schema import Document, Quantity
 from app.platform.catalogue_model import OperatorSummary
 from app.profiles.model import ModelProfile
+from app.profiles.readers.recognition import Import
 
 
 class UploadSummary(Document):
@@ -53,7 +55,10 @@ class KeptProfile(Document):
             seq_len=profile.usual_seq_len,
             image_size=profile.default_image_size,
             operators=[OperatorSummary.model_validate(row) for row in profile.summary()],
-            warnings=[CheckWarning.of("assumed", "info", message) for message in profile.assumptions],
+            warnings=[
+                *(CheckWarning.of("not_understood", "serious", message) for message in profile.doubts),
+                *(CheckWarning.of("assumed", "info", message) for message in profile.assumptions),
+            ],
         )
 
 
@@ -82,6 +87,62 @@ class KeptWorkload(Document):
     packing_factor: float = Field(description="Samples per row with packing.")
     histogram: list[Bin] = Field(description="Histogram of sample lengths.")
     warnings: list[CheckWarning] = Field(description="Assumptions made.")
+
+
+class ReadPrice(Document):
+    """One line of a price list or quote."""
+
+    item: str = Field(description="Item as the file names it.")
+    price: float = Field(description="Price of one unit, before the discount, in its currency.")
+    currency: str = Field(description="Currency (ISO 4217); empty if the file does not say.")
+    unit: str = Field(description="Unit of the price, such as an hour; each for a piece.")
+    count: float | None = Field(None, description="Quantity; null if none is stated.")
+    discount: float | None = Field(None, description="Share taken off; null if none is stated.")
+    region: str = Field("", description="Region of the price.")
+    date: str = Field("", description="Date of the price; empty if the file does not say.")
+
+
+class ReadParts(Document):
+    """What was read, as the parts of an estimate request."""
+
+    model: dict[str, Any] | None = Field(
+        None, description="Model of a request; null if the file describes none that fits into one."
+    )
+    workload: dict[str, Any] = Field(default_factory=dict, description="Fields of a workload.")
+    plan: dict[str, Any] = Field(default_factory=dict, description="Fields of a plan.")
+    prices: list[ReadPrice] = Field(default_factory=list, description="Lines of a price list or quote.")
+
+
+class ImportDocument(Document):
+    """What a file is and says, before anything is computed or stored."""
+
+    kind: str = Field(description="Format that was recognised.", examples=["config"])
+    recognised: Text = Field(description="What was recognised, in words.")
+    read: ReadParts = Field(description="What was read.")
+    parameters: float | None = Field(None, description="Parameter count of the model, if there is one.")
+    assumed: list[Text] = Field(description="What was assumed where the file gives no value.")
+    missing: list[str] = Field(description="Fields of a request that the file does not give.")
+    not_understood: list[str] = Field(description="Fields, columns or lines that were not understood.")
+    warnings: list[CheckWarning] = Field(description="What may make its figures wrong.")
+
+    @classmethod
+    def of(cls, found: Import) -> ImportDocument:
+        lines = found.prices.lines if found.prices is not None else ()
+        return cls(
+            kind=found.kind,
+            recognised=Text.of(found.recognised),
+            read=ReadParts(
+                model=found.model,
+                workload=found.workload,
+                plan=found.plan,
+                prices=[ReadPrice.model_validate(asdict(line)) for line in lines],
+            ),
+            parameters=found.profile.parameters if found.profile is not None else None,
+            assumed=[Text.of(message) for message in found.assumed],
+            missing=list(found.missing),
+            not_understood=list(found.not_understood),
+            warnings=[CheckWarning.of("not_understood", "serious", message) for message in found.doubts],
+        )
 
 
 UploadName = Annotated[Name, Field(min_length=1, max_length=200)]
@@ -115,6 +176,9 @@ class ProfileRequest(Schema):
     """
 
     name: Name | None = Field(None, max_length=200, description="Name.", examples=["our 7B"])
+    seq_len: Whole | None = Field(
+        None, description="Length of a sample; if omitted, that of the model. [tokens]"
+    )
     config: dict[str, Sent] | None = Field(None, description="A Hugging Face config.json object.")
     transformer: TransformerInput | None = Field(None, description="A transformer defined by its dimensions.")
     layers: list[dict[str, Sent]] | None = Field(None, max_length=10_000, description="A layer table.")

@@ -8,11 +8,12 @@ from urllib.parse import urlencode
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.datastructures import UploadFile
 
-from app.errors import AppError, Message
+from app.errors import AppError, Message, Unprocessable
 from app.features.uploads import service as uploads
 from app.features.uploads.api import attachment
-from app.features.uploads.model import KeptProfile, KeptWorkload, UploadPatch, UploadSummary
+from app.features.uploads.model import ImportDocument, KeptProfile, KeptWorkload, UploadPatch, UploadSummary
 from app.features.uploads.service import Uploads
 from app.platform.listing import USUAL_ITEMS
 from app.platform.references import no_such
@@ -20,7 +21,7 @@ from app.platform.web.contexts import Form
 from app.platform.web.deps import WorkspaceDep
 from app.platform.web.forms import FormDep, checked, typed
 from app.platform.web.rendering import FOR_GOOD, DeletePage, deleted, render
-from app.platform.web.requirements import Right, requires
+from app.platform.web.requirements import LARGE_BODY, Right, requires
 from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 from app.platform.workspace import Workspace
@@ -36,12 +37,17 @@ class UploadsPage:
     """Address of older models; empty at the end."""
     more_samples: str
     """Address of older samples; empty at the end."""
+    form: Form
+    found: ImportDocument | None = None
+    """What a file was recognised as."""
 
 
 router = page_router()
 
 
-def uploads_page(request: Request, listed: Uploads) -> UploadsPage:
+def uploads_page(
+    request: Request, listed: Uploads, form: Form | None = None, found: ImportDocument | None = None
+) -> UploadsPage:
     query = request.query_params
     cursors = {name: query[name] for name in ("models", "samples") if query.get(name)}
 
@@ -54,6 +60,8 @@ def uploads_page(request: Request, listed: Uploads) -> UploadsPage:
         samples=listed.samples.items,
         more_models=older("models", listed.models.next),
         more_samples=older("samples", listed.samples.next),
+        form=form or Form({}),
+        found=found,
     )
 
 
@@ -63,6 +71,32 @@ def show_uploads(workspace: WorkspaceDep, models: str = "", samples: str = "") -
         models=uploads.list_profiles(workspace, USUAL_ITEMS, models or None),
         samples=uploads.list_workloads(workspace, USUAL_ITEMS, samples or None),
     )
+
+
+@router.post("/uploads", response_class=HTMLResponse)
+@requires(Right.MAKE, body=LARGE_BODY)
+def recognise_file(request: Request, workspace: WorkspaceDep, form: FormDep) -> Response:
+    """Show what a file was recognised as, and keep a model or a sample of data."""
+    file = form.get("file")
+    listed = show_uploads(workspace)
+    try:
+        if not isinstance(file, UploadFile) or not file.filename:
+            raise Unprocessable.at("file", "choose a file")
+        content = file.file.read()
+        found = uploads.recognise(file.filename, content)
+        if typed(form).get("keep"):
+            if found.parameters is not None:
+                return RedirectResponse(
+                    f"/uploads/{uploads.upload_profile(workspace, file.filename, content).id}", 303
+                )
+            if found.kind == "data":
+                return RedirectResponse(
+                    f"/uploads/{uploads.upload_workload(workspace, file.filename, content).id}", 303
+                )
+    except AppError as error:
+        page = uploads_page(request, listed, Form({}, error.errors))
+        return render(request, "uploads/uploads.html", page, status=error.status)
+    return render(request, "uploads/uploads.html", uploads_page(request, listed, found=found))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pydantic import ValidationError
 
 from app.errors import AppError, Message
+from app.estimating.naming import finder
 from app.estimating.numbers import number_in
 from app.estimating.request import WorkloadInput
 from app.estimating.schema import SourceRef
@@ -128,8 +129,9 @@ def targets(workspace: Workspace, values: Values) -> list[Choice]:
 
 
 def chosen_model(values: Values) -> str:
-    names = ("model.profile_id", "model.preset")
-    return next((values[name][0] for name in names if values.get(name)), "")
+    if values.get("model.profile_id"):
+        return values["model.profile_id"][0]
+    return finder("model preset").resolve(next(iter(values.get("model.preset", ())), ""))
 
 
 def known_profile(workspace: Workspace, identifier: str) -> ModelProfile | None:

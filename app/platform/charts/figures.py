@@ -47,6 +47,7 @@ PARTS = {
     "attention": (SKY, ""),
     "memory_bound": (GREEN, ""),
     "tensor_comm": (VERMILION, ""),
+    "expert_comm": (PURPLE, ""),
     "pipeline_bubble": (SILVER, ""),
     "pipeline_comm": (ORANGE, ""),
     "data_comm": (ORANGE, "/"),

@@ -15,6 +15,7 @@ from starlette.datastructures import QueryParams
 
 from app.errors import AppError, FieldError, Message, Unprocessable, nearest, several_invalid, with_errors
 from app.estimating.context import SizingContext
+from app.estimating.naming import SoftwareName
 from app.estimating.request import AssumptionsInput, EstimateRequest, ModelInput, SystemInput, WorkloadInput
 from app.estimating.request_checks import request_errors
 from app.platform.json_bodies import (
@@ -33,12 +34,12 @@ MOST_CHECKED = 50
 COMPLETE = {400, 404, 409, 422}
 """Statuses of refusals that tell of fields."""
 
-PARTS: Mapping[str, type] = {
+PARTS: Mapping[str, Any] = {
     "model": ModelInput,
     "workload": WorkloadInput,
     "system": SystemInput,
     "assumptions": AssumptionsInput,
-    "software": str,
+    "software": SoftwareName,
 }
 """Fields of requests whose meaning can be looked at beside whatever else is wrong."""
 

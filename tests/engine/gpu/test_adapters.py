@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.engine.gpu.evaluate import gpu_memory, gpu_operator_times, gpu_step
-from app.engine.gpu.operators import QUANTISED_BYTES
 from app.engine.operators.adapters import ATTENTION_MODULES, MODULES, adapted
-from app.engine.operators.table import Kind, OperatorTable, Section
+from app.engine.operators.table import QUANTISED_BYTES, Kind, OperatorTable, Section
 from app.engine.plans import MemoryUse, Plans, Recompute, Sharding
 from app.engine.records import Precision
 from app.profiles.transformer import transformer_profile
@@ -31,6 +30,9 @@ def seconds(model: OperatorTable, plans: Plans = ONE) -> float:
     return float(np.ravel(gpu_step(model, plans, SYSTEM, FLASH, Precision.BF16, "adam").total)[0])
 
 
+MEBIBYTE = 2.0**20
+
+
 def held(model: OperatorTable, plans: Plans = ONE) -> float:
     """Weights, gradients and optimizer state of one device. [B]"""
     parts = memory(model, plans).parts
@@ -42,12 +44,13 @@ def test_gpt3_with_lora_needs_its_weights_alone() -> None:
     assert held(adapted(table("gpt3-175b"), ["q_proj", "v_proj"], 4)) == pytest.approx(350e9, rel=0.01)
 
 
-@pytest.mark.parametrize(("model", "capacity"), [("llama-65b", 48e9), ("llama-33b", 24e9)])
+@pytest.mark.parametrize(("model", "capacity"), [("llama-65b", 49140.0), ("llama-33b", 24564.0)])
 def test_qlora_fits_on_the_published_gpus(model: str, capacity: float) -> None:
     """Dettmers et al. 2023, section 3: 65B on 48 GB and 33B on 24 GB, with paged optimizers; rank 64 on all
     products, samples of 528 tokens as in the scripts of its repository."""
     packed = adapted(table(model, 528), MODULES, 64, quantised=True)
     paged = replace(ONE, offload=np.asarray(1.0))
+    capacity *= MEBIBYTE
     assert float(memory(packed, paged).total) < capacity
     assert float(memory(adapted(table(model, 528), MODULES, 64), paged).total) > capacity
 
@@ -73,7 +76,10 @@ QWEN = [
 def test_memory_of_lora_is_near_what_qwen_measured(size: str, length: int, gigabytes: float) -> None:
     """README of QwenLM/Qwen, "Profiling of memory and speed": one A100 80GB, rank 64, batch 1."""
     model = adapted(qwen(size, length), MODULES, 64)
-    assert float(memory(model).total) / 1e9 == pytest.approx(gigabytes, rel=0.1)
+    use = memory(model)
+    # Without what the allocator reserves over what is live.
+    live = float(use.total - use.parts["framework"]) + SYSTEM.kernels.framework_memory
+    assert live / 1e9 == pytest.approx(gigabytes, rel=0.1)
 
 
 MEASURED = [("7B", 1024, 2.8), ("7B", 4096, 10.1), ("14B", 1024, 4.4), ("14B", 4096, 17.0)]

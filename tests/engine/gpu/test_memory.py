@@ -2,7 +2,6 @@
 
 import csv
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -67,11 +66,10 @@ def predicted(row: Mapping[str, str]) -> float:
 
 
 def activations(model: OperatorTable, **values: float) -> float:
-    """Bytes of activations in flight on the first stage, in memory without gaps."""
-    unbroken = replace(SYSTEM, kernels=SYSTEM.kernels._replace(fragmentation=1.0))
-    case, plan = gpu_case(model, software(), unbroken).case, plan_of(**{"accumulation": MANY} | values)
+    """Bytes of activations in flight on the first stage."""
+    case, plan = gpu_case(model, software(), SYSTEM).case, plan_of(**{"accumulation": MANY} | values)
     one = micro_batch_activations(case, micro_batch_of(plan))
-    share = stage_share(model.depth, plan.pipeline, plan.interleave)
+    share = stage_share(model.depth, plan.pipeline)
     return activation_bytes(case, plan, share, one)[0]
 
 
@@ -204,11 +202,13 @@ def test_an_offloaded_optimizer_moves_to_the_host_whole() -> None:
     model = table("llama-7b")
     here, there = memory_of(model, Plans.of()), memory_of(model, Plans.of(offload=1.0))
     assert there.parts["optimizer"] == 0
-    assert there.streaming == here.parts["optimizer"] == pytest.approx(12 * model.parameters)
+    assert here.parts["optimizer"] == pytest.approx(12 * model.parameters)
+    # With the gradients that the host updates with.
+    assert there.streaming == pytest.approx(16 * model.parameters)
 
 
 def test_layers_that_do_not_divide_leave_one_stage_fuller() -> None:
-    assert stage_share(96, 8, 1) == 1 / 8
-    assert stage_share(97, 8, 1) == 13 / 97
+    assert stage_share(96, 8) == 1 / 8
+    assert stage_share(97, 8) == 13 / 97
     layers, outside = held(table("gpt3-175b"), pipeline=8)
     assert (layers + outside) * 64 > table("gpt3-175b").parameters

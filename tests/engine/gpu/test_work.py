@@ -39,7 +39,8 @@ def ends(found: Work) -> list[float]:
 
 def exchanged(**plan: float) -> float:
     """Return what one micro-batch of the mixture of experts collectives inside its layers. [s]."""
-    return work("mixtral-8x7b", seq_len=2048, **plan).layer_comm
+    found = work("mixtral-8x7b", seq_len=2048, **plan)
+    return found.tensor_comm + found.expert_comm
 
 
 @pytest.mark.parametrize("name", ["gpt2-1.5b", "bert-large", "resnet50", "mixtral-8x7b"])
@@ -67,7 +68,7 @@ def test_a_layer_has_four_all_reduces_and_two_more_where_it_runs_again(recompute
     message = 2.0 * 2048 * 12288
     one = intra_node_allreduce_time(message, 8.0, IntraLinks.of(SYSTEM.machine))
     found = work("gpt3-175b", seq_len=2048, tensor=8.0, recompute=recompute)
-    assert found.layer_comm == pytest.approx(96 * each * one, rel=1e-12)
+    assert found.tensor_comm == pytest.approx(96 * each * one, rel=1e-12)
 
 
 def test_experts_of_one_machine_receive_their_tokens_over_its_links() -> None:

@@ -177,12 +177,12 @@ def test_plans_beyond_a_limit_are_infinitely_slow_and_no_others(limit: float, ho
 
 
 def test_the_memory_of_the_host_bounds_what_is_put_there() -> None:
-    """Each of seven billion weights keeps 12 bytes on a host: 84 GB a device, an eighth where eight share."""
+    """Each of seven billion weights keeps 16 bytes on a host, an eighth where eight share."""
     model, figures = table("llama-7b", 2048), software()
     asked = space_of(model, figures, 8, 64, tensor=(1.0,), pipeline=(1.0,), offload=(1.0,))
     plans = gpu_plans(asked)
     sharded = plans.sharding >= Sharding.OPTIMIZER
-    small = replace(SYSTEM, host_memory=12.0 * model.parameters / 7.9)
+    small = replace(SYSTEM, host_memory=16.0 * model.parameters / 7.9)
     found = evaluated(model, plans, figures, system=small)
     assert found.fits[sharded].all()
     assert not found.fits[~sharded].any()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.errors import TooManyPlans
-from app.engine.plans import Plans, Recompute, Sharding
+from app.engine.plans import MODULES, Plans, Recompute, Sharding
 from app.engine.search.enumeration import combinations, ipu_plans, phased
 from app.engine.search.space import LARGEST_MICRO_BATCH, Space, layouts
 from tests.engine.search.conftest import gpu_plans, ipu_spaces, rows, space, spaces
@@ -26,10 +26,11 @@ def test_every_plan_is_legal(asked: Space) -> None:
     plans = gpu_plans(asked)
     assert np.all(plans.devices == asked.devices)
     assert np.all(plans.global_batch == asked.global_batch)
-    assert np.all(plans.pipeline * plans.interleave <= asked.depth)
+    stages = np.ceil(asked.depth / plans.pipeline)
+    assert np.all(plans.interleave <= stages)
     assert np.all(plans.micro_batch <= LARGEST_MICRO_BATCH)
     assert np.all((plans.accumulation % plans.pipeline == 0) | (plans.interleave == 1))
-    assert np.all((asked.depth % (plans.pipeline * plans.interleave) == 0) | (plans.interleave == 1))
+    assert np.all(stages % plans.interleave == 0)
     assert np.all(plans.data % plans.sharding_ranks == 0)
     assert np.all((plans.data % plans.expert == 0) & (asked.experts % plans.expert == 0))
     assert np.all((plans.pipeline == 1) | (plans.sharding <= Sharding.OPTIMIZER))
@@ -40,7 +41,8 @@ def test_every_plan_is_legal(asked: Space) -> None:
     for entry in fields(Plans):
         column = getattr(plans, entry.name)
         assert column.shape == plans.tensor.shape
-        assert np.all(column == np.round(column))
+        whole = column == np.round(column)
+        assert np.all(whole if entry.name != "recompute" else whole | (column == MODULES))
 
 
 @given(asked=spaces)
@@ -82,10 +84,11 @@ def by_hand(asked: Space) -> Iterator[tuple[int, ...]]:
             if batch % (d * micro) or d % e or asked.experts % e:
                 continue
             rounds = batch // (d * micro)
-            if v > 1 and (p == 1 or depth % (p * v) or rounds % p):
+            if v > 1 and (p == 1 or -(-depth // p) % v or rounds % p):
                 continue
             near = min(node, devices) // t
-            for mode, split, stage, ranks, host in product(Recompute, switch, Sharding, {d, near}, switch):
+            modes = (*Recompute, *([MODULES] if asked.experts > 1 else []))
+            for mode, split, stage, ranks, host in product(modes, switch, Sharding, {d, near}, switch):
                 legal = not (
                     (mode == Recompute.SELECTIVE and asked.fused_attention)
                     or (split and t == 1)
@@ -94,7 +97,7 @@ def by_hand(asked: Space) -> Iterator[tuple[int, ...]]:
                     or (ranks != d and (not stage or ranks >= d or ranks <= 1 or d % ranks))
                 )
                 if legal:
-                    yield (t, p, d, micro, rounds, v, e, int(mode), split, int(stage), ranks, host)
+                    yield (t, p, d, micro, rounds, v, e, float(mode), split, int(stage), ranks, host)
 
 
 @pytest.mark.parametrize(
@@ -106,6 +109,7 @@ def by_hand(asked: Space) -> Iterator[tuple[int, ...]]:
         {"devices": 16, "global_batch": 32, "depth": 4, "heads": 8, "devices_per_node": 4, "experts": 6},
         {"devices": 8, "global_batch": 8, "depth": 4, "heads": 4, "experts": 8, "fused_attention": True},
         {"devices": 24, "global_batch": 24, "depth": 6, "heads": 24},
+        {"devices": 16, "global_batch": 16, "depth": 13, "heads": 4},
     ],
 )
 def test_no_legal_plan_is_missing(changes: dict[str, object]) -> None:

@@ -94,7 +94,7 @@ def test_a_micro_batch_that_is_asked_for_may_be_larger_than_those_that_are_tried
 def test_layouts_use_all_devices_and_the_whole_batch_once(asked: Space) -> None:
     found = rows(asked)
     assert len(found) == len(set(found))
-    for tensor, pipeline, data, micro_batch, accumulation in found:
+    for tensor, pipeline, data, micro_batch, accumulation, _ in found:
         assert tensor * pipeline * data == asked.devices
         assert asked.global_batch == data * micro_batch * accumulation
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -50,7 +49,8 @@ def test_an_own_accelerator_is_sized_and_says_that_it_is_from_its_data_sheet(ask
     assert told["text"]["values"]["above"] == round(100 * (step["high"] / step["value"] - 1))
     assert made["validation"]["three_steps"] is not None and made["validation"]["basis"] == "data_sheet"
     assert made["validation"]["status"] != "validated"
-    assert made["cost"]["capex"]["value"] == 240_000
+    machines = next(line for line in made["cost"]["lines"] if line["item"] == "machines")
+    assert [figure["value"] for figure in machines["figures"]] == [240_000]
     known = estimate(ask, "dgx-h100")
     assert "from_data_sheet" not in codes(known)
     assert step["high"] / step["low"] > known["step_time"]["high"] / known["step_time"]["low"]
@@ -193,7 +193,7 @@ def test_what_was_made_with_it_outlives_it(ask: Ask) -> None:
         ({"fabric": "ndr"}, 404, "fabric"),
         ({"fabric": "ipu-fabric"}, 400, "fabric"),
         ({"hourly_rent": 3}, 400, "hourly_rent"),
-        ({"currency": "XAU"}, 422, "currency"),
+        ({"currency": "XAU"}, 400, "currency"),
         ({"price_date": "soon"}, 422, "price_date"),
         ({"price_date": 0}, 422, "price_date"),
         ({"data_sheet_date": True}, 422, "data_sheet_date"),
@@ -256,13 +256,3 @@ def test_a_workspace_has_room_for_so_many(ask: Ask, monkeypatch: pytest.MonkeyPa
         added(ask)
     answer = ask("POST", OWN, json=ACCELERATOR)
     assert answer.status_code == 409 and "at most 1" in answer.json()["detail"]
-
-
-def test_a_key_adds_once(ask: Ask) -> None:
-    send: Callable[[], Any] = lambda: ask(  # noqa: E731
-        "POST", OWN, json={**ACCELERATOR, "name": "Once"}, headers={"Idempotency-Key": "own-once"}
-    ).json()
-    first = send()
-    assert first == send()
-    assert ask("DELETE", f"{OWN}/{first['id']}").status_code == 204
-    assert send()["id"] != first["id"], "what was deleted is not answered as added"

@@ -35,13 +35,6 @@ def token_of(sent: people.NewInvitation) -> str:
     return sent.link.rpartition("/")[2]
 
 
-def owner_elsewhere(identity: Identity) -> Principal:
-    """Make another workspace, and return its owner."""
-    other = accounts.add_workspace(identity, "Other")
-    dora = accounts.add_account(identity, "dora@example.com", "Dora", password=PASSWORD, workspace="Other")
-    return Principal(other.id, "Dora", Role.OWNER, dora.account.id)
-
-
 def role_of(identity: Identity, token: str) -> Role | None:
     found = AccountsAdmission(identity).principal(Credentials(session=token))
     return None if found is None else found.role

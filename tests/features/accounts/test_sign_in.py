@@ -28,7 +28,7 @@ from app.platform.store.trail import TrailFilter
 from app.platform.workspace import LOCAL_WORKSPACE, Installation
 from app.settings import Settings
 from tests.features.accounts.conftest import PASSWORD, Clock
-from tests.support.stores import only_read
+from tests.support.objects import only_read
 
 HOME = Visitor("192.0.2.1", "Firefox/140")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.support.application import Ask
 
 PATH = "/api/v1/accuracy"
@@ -25,9 +23,3 @@ def test_what_is_chosen_narrows_it(ask: Ask) -> None:
     assert found["headline"] == found["kinds"]["laboratory_left_out"] == found["families"]["bert"]
     part = ask("GET", f"{PATH}?fields=headline.median").json()
     assert [*part] == ["headline"] and [*part["headline"]] == ["median"]
-
-
-@pytest.mark.parametrize("name", ["family", "chip", "scale", "errors"])
-def test_a_value_that_nobody_knows_is_refused_by_its_name(ask: Ask, name: str) -> None:
-    refused = ask("GET", PATH, params={name: "no-such"})
-    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, name)

@@ -256,6 +256,7 @@ def test_the_base_is_owned_and_the_peak_rented(context: SizingContext) -> None:
         ({"horizon_months": 1e6}, "horizon_months"),
         ({"growth": -1}, "growth"),
         ({"utilisation": 1.1}, "utilisation"),
+        ({"utilisation": 5e-324}, "utilisation"),
         ({"demand": []}, "demand"),
         ({"demand": [0.5] * 10_000}, "demand"),
         ({"currency": "euro"}, "currency"),

@@ -107,7 +107,7 @@ def test_a_webhook_with_its_log(reader: Reader, app: FastAPI, pen: Pen) -> None:
     message = page.select_one("#deliveries summary").get_text()
     assert reader.submit(f"{address}/deliveries/{message}/resend", {}).status_code == 303
     new = secret_of(reader, f"{address}/rotate", {})
-    assert new != secret and "The previous secret is valid until" in reader.page(address).get_text()
+    assert new != secret and "previous secret" in reader.page(address).get_text()
     assert reader.submit(address, {**HOOK, "name": "Other"}).status_code == 303
     assert reader.data(f"{address}.json")["name"] == "Other"
     assert reader.submit(f"{address}/remove", {}).headers["location"] == "/webhooks"

@@ -59,17 +59,6 @@ def test_journey_1_with_the_customers_own_model(ask: Ask) -> None:
     assert turned["sentence"]["values"]["gain"] == 43
 
 
-def test_hdr_and_roce_of_one_rate_keep_the_reference_that_is_named(ask: Ask) -> None:
-    body = copy.deepcopy(FABRICS_MEASURED)
-    body["options"][1]["fabric"] = "roce-200"
-    found = weigh(ask, body)
-    assert found["advice"]["recommendation"] == "roce-200-8"
-    assert "reference_dearer" in {one["code"] for one in found["warnings"]}
-    there = weigh(ask, {**body, "installed": ["roce"]})
-    assert there["advice"]["money_saved"]["value"] > 0
-    assert "reference_dearer" not in {one["code"] for one in there["warnings"]}
-
-
 def test_without_options_every_network_that_suits_is_weighed(ask: Ask) -> None:
     found = weigh(ask, FABRIC_CHOICE)
     names = {one["id"] for one in found["options"]}

@@ -72,12 +72,6 @@ def test_measured_runs_stand_beside_what_was_predicted(reader: Reader, path: str
     assert page.find(id="runs-roce-100-8")["value"] == RUNS["runs-roce-100-8"]
 
 
-def test_other_runs_turn_the_advice(reader: Reader, path: str) -> None:
-    page = narrowed(reader, f"{path}?{urlencode({**RUNS, 'runs-roce-100-8': '700 701 699'})}")
-    assert "43 %" in first(page)
-    assert page.select_one('[data-code="measured_contradicts_model"]') is not None
-
-
 def test_a_network_is_taken_over_into_the_option(reader: Reader, path: str, usual: BeautifulSoup) -> None:
     own = usual.find(id="hdr-infiniband-8")
     assert own.find(string="this option") is not None and own.select_one("a.under") is None
@@ -258,14 +252,3 @@ def test_a_choice_leads_to_a_proposal(reader: Reader) -> None:
     assert row["estimate"]["system"]["fabric"] == "roce-100", "what is refused is not sold"
     assert [one["label"] for one in content["advice"]["avoid"]] == ["8 × HDR InfiniBand, 200 Gb/s"]
     assert "refused_network_recommended" not in str(content["warnings"])
-
-
-def test_korean_says_the_same_numbers(reader: Reader, korean: Reader, path: str) -> None:
-    english, spoken = (narrowed(one, f"{path}?{urlencode(RUNS)}") for one in (reader, korean))
-    assert first(spoken).startswith("권장하지 않음: 8 × HDR InfiniBand, 200 Gb/s의 이득은")
-    assert "1.5%" in first(spoken) and "5%에 못 미칩니다" in first(spoken)
-    shares = [
-        [cell.get_text(strip=True) for cell in page.select("#rungs td.number:last-child")]
-        for page in (english, spoken)
-    ]
-    assert shares[0] == shares[1]

@@ -9,28 +9,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import BadInput
-from app.estimating.money import Cost
+from app.estimating.request import WorkloadInput
 from app.features.comparisons.compare import ComparisonEntry
-from app.features.proposals.advice import CustomerLimits, advise
 from app.features.proposals.branding import READABLE, accent_of, contrast_with_white, readable
-from app.features.proposals.model import Advice
-from tests.features.proposals.conftest import CLAIMED, compared, request_of
+from app.features.proposals.model import Advice, ProposalContent
+from tests.features.proposals.conftest import CLAIMED, content, request_of
 from tests.support.documents import estimate
 
 DAY = 86_400.0
 
 
-def option(
-    label: str, days: float, cost: float, count: int = 128, fabric: str = "hdr-infiniband"
-) -> ComparisonEntry:
-    """Return an option with a time and a cost of its own."""
+def option(label: str, days: float, count: int, system: str = "dgx-a100-640gb") -> ComparisonEntry:
+    """Return an option with a time of its own, which its system costs what it costs."""
     one = estimate(label, label, days * DAY)
-    assert one.cost is not None
-    run = one.cost.run.model_copy(update={"value": cost, "low": 0.9 * cost, "high": 1.1 * cost})
-    priced: Cost = one.cost.model_copy(update={"run": run})
-    system = one.system.model_copy(update={"count": count, "fabric": fabric})
-    changed = one.model_copy(update={"cost": priced, "system": system})
-    return ComparisonEntry(request_of(changed), changed)
+    asked = request_of(one)
+    hardware = asked.system.model_copy(update={"id": system, "count": count})
+    workload = WorkloadInput(tokens=3e11)
+    return ComparisonEntry(asked.model_copy(update={"system": hardware, "workload": workload}), one)
+
+
+SMALL, LARGE = option("small", 20, 4), option("large", 8, 8)
+RENTED = option("rented", 20, 4, "aws-p4d")
+
+
+def proposed(*options: ComparisonEntry, **asked: Any) -> ProposalContent:
+    return content(options, **asked)
 
 
 def reasons(advice: Advice, label: str) -> list[dict[str, Any]]:
@@ -38,62 +41,82 @@ def reasons(advice: Advice, label: str) -> list[dict[str, Any]]:
     return [reason.values for one in advice.avoid if one.label == label for reason in one.reasons]
 
 
-def test_the_cheapest_is_recommended_where_nothing_is_asked() -> None:
-    advice = advise(compared([option("fast", 10, 3e6), option("cheap", 20, 2e6)]), CustomerLimits(), None)
-    assert (advice.recommended, advice.cheapest, advice.fastest) == ("cheap", "cheap", "fast")
+def test_the_least_outlay_is_recommended_where_nothing_is_asked() -> None:
+    advice = proposed(LARGE, SMALL).advice
+    assert advice.recommended == advice.by_rule == "small"
     # What is faster for more money is a choice, not a mistake.
     assert advice.avoid == []
-    faster = advice.reasons[1].values
-    assert (faster["option"], faster["saved"]["values"]["number"], faster["extra"]["values"]["whole"]) == (
-        "fast",
-        10,
-        1e6,
-    )
+    faster = next(reason.values for reason in advice.reasons if "sooner" in reason.values)
+    assert (faster["option"], faster["sooner"]["values"]["number"]) == ("large", 12)
+
+
+def test_what_is_rented_for_less_is_recommended_and_a_purchase_is_not() -> None:
+    advice = proposed(SMALL, RENTED).advice
+    assert advice.recommended == "rented"
+    (dearer,) = reasons(advice, "small")
+    assert dearer["option"] == "rented" and dearer["extra"]["values"]["whole"] > 0
 
 
 def test_the_cheapest_that_keeps_the_deadline_is_recommended() -> None:
-    options = [option("fast", 10, 3e6), option("cheap", 20, 2e6), option("fastest", 5, 9e6)]
-    advice = advise(compared(options), CustomerLimits(deadline_s=15 * DAY), None)
-    assert advice.recommended == "fast"
-    (late,), (needless,) = reasons(advice, "cheap"), reasons(advice, "fastest")
-    assert (late["time"]["values"]["number"], late["limit"]["values"]["number"]) == (20, 15)
-    assert (needless["option"], needless["extra"]["values"]["whole"]) == ("fast", 6e6)
-
-
-def test_what_is_slower_and_dearer_is_not_to_be_bought() -> None:
-    advice = advise(compared([option("good", 10, 2e6), option("bad", 20, 3e6)]), CustomerLimits(), None)
-    assert 2 in reasons(advice, "bad")[0].values()
-
-
-def test_a_faster_network_under_the_threshold_is_not_recommended() -> None:
-    options = [option("RoCE", 10, 2e6, fabric="roce-200"), option("InfiniBand", 9.8, 2.4e6)]
-    advice = advise(compared(options), CustomerLimits(), None)
-    (reason,) = reasons(advice, "InfiniBand")
-    assert (reason["gain"], reason["threshold"]) == (pytest.approx(2.04), 5)
+    found = proposed(LARGE, SMALL, deadline_s=15 * DAY)
+    assert found.advice.recommended == "large"
+    (late,) = reasons(found.advice, "small")
+    assert [late[name]["values"]["number"] for name in ("time", "limit", "excess")] == [20, 15, 5]
 
 
 def test_nothing_is_recommended_where_nothing_keeps_the_limits() -> None:
-    advice = advise(compared([option("a", 10, 2e6)]), CustomerLimits(budget=1e6), None)
-    assert advice.recommended is None
-    assert reasons(advice, "a")[0].keys() >= {"limit"}
+    found = proposed(SMALL, budget=1e6, budget_kind="purchase")
+    assert found.advice.recommended is None and found.offered == []
+    (dear,) = reasons(found.advice, "small")
+    amounts = {name: dear[name]["values"]["whole"] for name in ("cost", "excess", "limit")}
+    assert amounts["limit"] == 1e6 and amounts["excess"] == amounts["cost"] - 1e6
+    assert found.decision is not None and found.decision.nearest is not None
 
 
-def test_an_author_may_choose_otherwise_and_it_is_said() -> None:
-    advice = advise(compared([option("fast", 10, 3e6), option("cheap", 20, 2e6)]), CustomerLimits(), "fast")
-    assert (advice.recommended, advice.by_rule) == ("fast", "cheap")
-    assert any("cheap" in reason.values.values() for reason in advice.reasons)
+def test_a_budget_for_a_purchase_pays_no_rent() -> None:
+    found = proposed(SMALL, RENTED, budget=1e12, budget_kind="purchase").advice
+    assert found.recommended == "small" and reasons(found, "rented") == [{}]
+
+
+def test_an_author_may_choose_otherwise_and_what_it_breaks_is_said_by_how_much() -> None:
+    advice = proposed(LARGE, SMALL, deadline_s=15 * DAY, recommended="small").advice
+    assert (advice.recommended, advice.by_rule) == ("small", "large")
+    first, otherwise = advice.reasons
+    why = first.values["why"]["values"]
+    assert first.values["option"] == "small" and why["excess"]["values"]["number"] == 5
+    assert otherwise.values == {"option": "large"}
+    assert "large" not in {one.label for one in advice.avoid}
+
+
+def test_what_an_author_pays_for_speed_is_said() -> None:
+    first = proposed(LARGE, SMALL, recommended="large").advice.reasons[0]
+    why = first.values["why"]["values"]
+    assert why["sooner"]["values"]["number"] == 12 and why["extra"]["values"]["whole"] > 0
 
 
 def test_what_does_not_fit_cannot_be_chosen() -> None:
-    small = estimate("small", "small", fits=False)
+    small = estimate("none", "none", fits=False)
     with pytest.raises(BadInput):
-        advise(compared([ComparisonEntry(request_of(small), small)]), CustomerLimits(), "small")
+        proposed(ComparisonEntry(request_of(small), small), recommended="none")
 
 
-def test_an_extrapolation_is_named_as_one() -> None:
-    advice = advise(compared(CLAIMED), CustomerLimits(), None)
-    assert advice.recommended == "1 × IPU-POD64"
-    assert reasons(advice, "3 × DGX A100") == [{"option": "1 × IPU-POD64", "ratio": 1.76}, {}]
+def test_published_figures_are_no_offer_but_may_be_chosen() -> None:
+    advice = proposed(*CLAIMED).advice
+    assert advice.recommended is None
+    assert {one.label for one in advice.avoid} == {"3 × DGX A100"}, "an extrapolation"
+    chosen = proposed(*CLAIMED, recommended="1 × IPU-POD64").advice
+    assert chosen.recommended == "1 × IPU-POD64"
+    # Have it measured before signing.
+    assert chosen.reasons[-1].values == {"option": "1 × IPU-POD64"}
+
+
+def test_no_power_of_a_rented_system_and_no_time_beyond_the_deadline_is_committed_to() -> None:
+    bought, rented = proposed(SMALL).acceptance, proposed(RENTED).acceptance
+    assert {one.figure for one in bought} - {one.figure for one in rented} == {"system.power"}
+    time = next(one for one in bought if one.figure == "time_to_train")
+    limit = (time.committed + time.expected.value) / 2
+    short = proposed(SMALL, deadline_s=limit, probability=0.5).acceptance
+    assert short and "time_to_train" not in {one.figure for one in short}
 
 
 @given(st.integers(0, 0xFFFFFF))

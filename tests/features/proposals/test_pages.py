@@ -553,8 +553,7 @@ def test_only_steps_that_are_allowed_are_offered(reader: Reader, claimed: str) -
 
 def test_then_and_now_are_the_same_today(reader: Reader, modelled: str) -> None:
     address = drafted(reader, modelled)
-    page = reader.page(f"{address}/replay")
-    assert "would be the same today" in text_of(page)
+    reader.page(f"{address}/replay")
     assert reader.data(f"{address}/replay.json")["changes"] == []
     kinds = [one["kind"] for one in reader.data(f"/api/v1{address}/events")["items"]]
     assert kinds == ["created"], "looking is no event"

@@ -14,7 +14,7 @@ from app.features.proposals.model import Proposal, ReviewRequest
 from app.features.proposals.review import Mailer, take_step
 from app.platform.identity import Identity
 from app.platform.workspace import Workspace
-from tests.support.stores import at_once, comparison_of, proposal_of
+from tests.support.objects import at_once, comparison_of, proposal_of
 
 Post = Callable[[str, str, str], bool]
 

@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import itertools
 from functools import cache
 from typing import Any
 
 import pytest
 
 from app.errors import AppError, BadInput, NotFound, Unprocessable
-from app.estimating.estimate import estimate
-from app.features.comparisons.model import PublishedFigure
-from app.features.studies.answering import Outcomes, State, study_answer
+from app.estimating.request import Limits
 from app.features.studies.explaining import parts_across
-from app.features.studies.knobs import StudyVariant, check, check_labels, request_of
-from app.features.studies.model import Study, StudyAnswer, StudyContent, StudyLimits
-from tests.conftest import sizing_context
-from tests.features.studies.conftest import study
-
-
-def answer_of(content: StudyContent, pair: list[str] | None = None) -> StudyAnswer:
-    context = sizing_context()
-    check(content, context.catalog)
-    requests = {option.key: request_of(content, option) for option in content.options}
-    made: Outcomes = {
-        key: None if isinstance(asked, PublishedFigure) else estimate(asked, context)
-        for key, asked in requests.items()
-    }
-    moment = datetime(2026, 1, 1, tzinfo=UTC)
-    kept = Study(
-        id="", version=1, latest=1, archived=False, created_at=moment, updated_at=moment, content=content
-    )
-    return study_answer(State(kept, StudyVariant(content, {})), requests, made, context, pair)
+from app.features.studies.knobs import check_labels
+from app.features.studies.model import StudyAnswer, StudyContent
+from tests.features.studies.conftest import answer_of, study
 
 
 @cache
@@ -174,48 +156,111 @@ def linear(key: str, base: str, factor: float) -> list[dict[str, Any]]:
     return [{"key": key, "label": key.upper(), "figure": figure}]
 
 
-def said(found: StudyAnswer) -> list[str]:
-    return [text.message for text in found.conclusion]
+def limited(content: StudyContent, **limits: Any) -> StudyContent:
+    return content.model_copy(update={"limits": Limits.model_validate(limits)})
 
 
-def test_the_conclusion_names_the_cheapest_and_the_fastest() -> None:
+def why_not(found: StudyAnswer) -> dict[str, str | None]:
+    return {one.id: one.why_not for one in found.decision.options}
+
+
+def test_a_decision_takes_time_and_cost_of_the_estimates() -> None:
     found = usual()
-    first = said(found)[0]
-    best = {found.cheapest, found.fastest, *found.cheapest_tied, *found.fastest_tied} - {None}
-    assert best and all(option(found, key).label in first for key in best)
-    alone = answer_of(study([{"system": {"id": "bow-pod16"}}]))
-    assert said(alone)[0].startswith("Bow Pod16 takes ")
-    assert "tie in both" in said(answer_of(study([{"system": {"id": "bow-pod16"}}] * 2)))[0]
+    assert [one.id for one in found.decision.options] == [one.key for one in found.options]
+    for one in found.decision.options:
+        time = option(found, one.id).time
+        # A run begins with its start-up, which a decision counts.
+        assert one.time is not None and time.value <= one.time.value < time.value + 3600.0
+        made = option(found, one.id).estimate
+        if made is not None:
+            assert one.run is not None and one.run.value == pytest.approx(made.cost.run.value)
+            assert one.purchase is not None and one.outlay is not None
+            assert one.outlay.value > one.purchase.value
 
 
-def test_nothing_that_fits_is_said_to_be_best() -> None:
+def test_a_published_figure_is_never_recommended() -> None:
+    assert {key: why for key, why in why_not(usual()).items() if key in "pq"} == {
+        "p": "published",
+        "q": "published",
+    }
+    alone = answer_of(study([stated("a", 10.0), stated("b", 12.0)])).decision
+    assert alone.recommended is None and alone.nearest is not None
+
+
+def test_nothing_that_fits_is_recommended() -> None:
     large = study([{"system": {"id": "ipu-m2000"}}], model={"preset": "gpt3-175b"}, workload={"tokens": 3e11})
     found = answer_of(large)
-    assert (found.cheapest, found.fastest) == (None, None)
-    assert [text.values for text in found.conclusion] == [{}]
+    assert found.decision.recommended is None and why_not(found) == {"a": "does_not_fit"}
 
 
 def test_limits_are_counted_on_the_samples() -> None:
-    content = study()
     time = option(usual(), "a").time
-    limits = {"deadline_s": time.value, "probability": 0.5}
-    limited = StudyContent.model_validate({**content.model_dump(exclude_unset=True), "limits": limits})
-    meets = {one.key: one.meets for one in answer_of(limited).options}
-    assert 0.1 < meets["a"] < 0.9 and meets["p"] == float(time.value >= 2.0 * 3600)
-    assert {one.meets for one in usual().options} == {None}
-    poor = content.model_copy(update={"limits": limited.limits.model_copy(update={"budget": 1.0})})
-    assert all(one.meets == 0 for one in answer_of(poor).options)
+    found = answer_of(limited(study(), deadline_s=time.value, probability=0.5)).decision
+    kept = {one.id: one.probability for one in found.options}
+    assert 0.1 < kept["a"] < 0.9 and kept["p"] == float(time.value >= 2.0 * 3600)
+    assert {one.probability for one in usual().decision.options} == {None}
+    poor = answer_of(limited(study(), deadline_s=time.value, budget=1.0)).decision
+    assert all(one.probability == 0 for one in poor.options)
 
 
 def test_an_option_that_misses_a_limit_is_named_with_the_limit() -> None:
     content = study([{"system": {"id": "bow-pod16"}}, {"system": {"id": "dgx-a100-640gb"}}])
-    slow, fast = sorted(answer_of(content).options, key=lambda one: -one.time.value)
-    between = {"deadline_s": (slow.time.value + fast.time.value) / 2.0}
-    late = answer_of(content.model_copy(update={"limits": StudyLimits.model_validate(between)})).conclusion
-    assert [one.values["option"] for one in late if "deadline" in one.values] == [slow.label]
-    poor = {"budget": 200_000, "budget_kind": "purchase"}
-    dear = answer_of(content.model_copy(update={"limits": StudyLimits.model_validate(poor)})).conclusion
-    assert [one.values["option"] for one in dear if "budget" in one.values] == [fast.label]
+    times = {one.key: one.time.value for one in answer_of(content).options}
+    slow, fast = sorted(times, key=lambda key: -times[key])
+    late = answer_of(limited(content, deadline_s=sum(times.values()) / 2))
+    assert why_not(late) == {slow: "too_late", fast: None}
+    dear = answer_of(limited(content, budget=200_000, budget_kind="purchase"))
+    assert "over_budget" in why_not(dear).values()
+    dark = answer_of(limited(content, power_w=1000.0))
+    assert set(why_not(dark).values()) == {"over_power"}
+
+
+@pytest.mark.parametrize("limits", [{"deadline_s": 0}, {"budget": -1}, {"power_w": 0}, {"probability": 1}])
+def test_limits_that_can_never_be_right_are_refused_by_name(limits: dict[str, float]) -> None:
+    with pytest.raises(BadInput) as caught:
+        answer_of(limited(study(), **limits))
+    assert caught.value.errors[0].field == f"limits.{next(iter(limits))}"
+
+
+@pytest.mark.parametrize(
+    ("demand", "kind"),
+    [({"runs": 1.5}, Unprocessable), ({"runs": 0}, BadInput), ({"utilisation": 1.1}, BadInput)],
+)
+def test_a_demand_that_can_never_be_right_is_refused_by_name(
+    demand: dict[str, float], kind: type[AppError]
+) -> None:
+    with pytest.raises(kind) as caught:
+        answer_of(study(assumptions={"demand": demand}))
+    assert caught.value.errors[0].field == f"base.assumptions.demand.{next(iter(demand))}"
+
+
+def test_two_demands_are_refused() -> None:
+    both = {"runs": 1, "runs_per_year": 2}
+    with pytest.raises(BadInput):
+        answer_of(study(assumptions={"demand": both}))
+    options = [{"system": {"id": "bow-pod16"}, "assumptions": {"demand": {"runs": runs}}} for runs in (1, 2)]
+    with pytest.raises(BadInput) as caught:
+        answer_of(study(options))
+    assert caught.value.errors[0].field == "options.1.assumptions.demand"
+
+
+def test_more_runs_cost_more_and_leave_less_time_idle() -> None:
+    asked = [answer_of(study(assumptions={"demand": {"runs": runs}})).decision for runs in (1, 10, 100)]
+    outlays = [[one.outlay.value for one in found.options if one.outlay] for found in asked]
+    assert all(
+        less < more
+        for first, second in itertools.pairwise(outlays)
+        for less, more in zip(first, second, strict=True)
+    )
+    assert [found.runs for found in asked] == [1, 10, 100]
+
+
+def test_options_are_paid_over_one_term() -> None:
+    options = [
+        {"system": {"id": "dgx-h100"}, "assumptions": {"amortisation_years": years}} for years in (4, 2)
+    ]
+    first, second = answer_of(study(options)).decision.options
+    assert first.outlay == second.outlay and first.run != second.run
 
 
 def test_what_only_the_bill_counts_is_said_beside_the_costs() -> None:

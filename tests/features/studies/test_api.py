@@ -65,29 +65,6 @@ def test_wrong_states_are_refused_by_name(
     assert field in {error["field"] for error in refused.json()["errors"]}
 
 
-def test_archive_restore_and_search(ask: Ask, study: str) -> None:
-    name = "Only this one is called so"
-    ask("PATCH", study, json={"name": name})
-    assert ask("POST", f"{study}/archive").json()["archived"]
-    assert ask("PATCH", study, json={"name": "x"}).status_code == 409
-    listed = ask("GET", PATH, params={"search": "ONLY called", "archived": True}).json()["items"]
-    assert [one["name"] for one in listed] == [name]
-    assert not ask("POST", f"{study}/restore").json()["archived"]
-    assert ask("GET", PATH, params={"search": "only called"}).json()["items"][0]["name"] == name
-
-
-def test_export_and_import_agree(ask: Ask, study: str) -> None:
-    file = ask("GET", f"{study}/export")
-    assert file.text == ask("GET", f"{study}/export").text
-    brought = ask("POST", f"{PATH}/import", json=file.json())
-    assert brought.status_code == 201, brought.text
-    there, here = (
-        ask("POST", f"{path}/answers", json={}).json()["options"]
-        for path in (f"{PATH}/{brought.json()['id']}", study)
-    )
-    assert there == here
-
-
 def broken(**change: Any) -> dict[str, Any]:
     return {**STUDY_FILE, **change}
 
@@ -118,12 +95,6 @@ def test_hostile_files_are_refused(ask: Ask, file: dict[str, Any]) -> None:
     refused = ask("POST", f"{PATH}/import", json=file)
     assert 400 <= refused.status_code < 500, refused.text
     assert refused.json()["detail"]
-
-
-@pytest.mark.parametrize("body", [b"[" * 500, b'{"study": 1e999}', b"\xff\xfe", b'{"a": "\\ud800"}'])
-def test_files_that_are_no_json_are_refused(ask: Ask, body: bytes) -> None:
-    refused = ask("POST", f"{PATH}/import", content=body, headers={"content-type": "application/json"})
-    assert refused.status_code == 400
 
 
 def test_what_is_read_can_be_sent_back(ask: Ask, study: str) -> None:

@@ -160,8 +160,3 @@ def test_an_upload_that_is_deleted_leaves_its_estimates_in_the_list(reader: Read
     assert reader.ask("DELETE", f"/api/v1/profiles/{upload}").status_code == 204
     listed = next(one for one in reader.data("/api/v1/estimates")["items"] if one["id"] == estimate)
     assert (listed["name"], listed["model"], listed["system"]) == ("Left", None, "IPU-POD16")
-
-
-def test_a_cursor_that_is_none_is_refused(reader: Reader) -> None:
-    assert reader.get("/studies?cursor=none").status_code == 400
-    assert reader.get("/studies.json?cursor=none").status_code == 400

@@ -34,8 +34,12 @@ def test_page_and_twin_agree_in_any_state(reader: Reader, address: str) -> None:
         assert page.select_one('link[type="application/json"]')["href"] == f"{address}.json{query}"
         for one in data["options"]:
             assert one["label"] in column(page, one["key"])
-        best = page.select_one(".study-option.fastest")["id"]
-        assert best == f"column-{data['fastest']}"
+        decision = data["decision"]
+        assert page.select_one(".study-option.recommended")["id"] == f"column-{decision['recommended']}"
+        names = [one.get_text(strip=True) for one in page.select("#decision tbody th")]
+        labels = {one["key"]: one["label"] for one in data["options"]}
+        assert names == [labels[one["id"]] for one in decision["options"]]
+        assert len(page.select("#answer > p")) == len(decision["sentences"]) + bool(data["content"]["notes"])
 
 
 def test_every_state_has_one_address(reader: Reader, address: str) -> None:
@@ -235,27 +239,41 @@ def test_a_state_of_more_knobs_than_there_are_is_refused(reader: Reader, address
     assert refused.status_code == 400 and "120" in refused.text
 
 
-def test_the_conclusion_says_how_options_are_paid_and_what_would_be_cheaper(reader: Reader) -> None:
-    study = reader.study({"id": "ipu-pod16"}, {"id": "aws-p4d"})
-    answer = reader.data(f"{study}.json")
-    said = reader.page(study).find(id="answer").get_text(" ")
-    assert "on demand" in said
-    rented = answer["options"][1]
-    ways = {way["rental"]: way["run"]["value"] for way in rented["costs"]}
-    least = min(one["cost"]["value"] for one in answer["options"])
-    for rental, words in (("reserved-3-years", "reserved for 3 years"), ("spot", "spot")):
-        assert (f"Paid {words}" in said) == (ways[rental] < least)
-    assert "Paid " not in reader.page(reader.study({"id": "ipu-pod16"})).find(id="answer").get_text()
+def test_demands_are_answered_beside_each_other(reader: Reader) -> None:
+    study = reader.study({"id": "dgx-h100"}, {"id": "aws-p5"})
+    links = reader.page(study).select("#by-demand a")
+    assert [one.get_text(strip=True) for one in links] == ["Once", "10 a year", "Always busy"]
+    assert [bool(one.get("aria-current")) for one in links] == [True, False, False]
+    asked = reader.data(f"{study}.json")["by_demand"]
+    for link, told in zip(links, asked, strict=True):
+        found = reader.data(f"{study}.json?{urlsplit(link['href']).query}")["decision"]
+        assert (found["question"]["demand"], found["runs"]) == (told["demand"], told["runs"])
+        assert found["recommended"] == told["recommended"]
+
+
+def test_a_demand_takes_the_place_of_another(reader: Reader, address: str) -> None:
+    state = reader.page(f"{address}?runs_per_year=10")
+    assert value(state, "runs_per_year") == "10" and state.select_one("#knob-runs") is None
+    reader.submit(f"{address}/save", {"state": "runs_per_year=10", "expected": "1"})
+    kept = reader.data(f"{address}.json?busy=0.5")["content"]["base"]["assumptions"]["demand"]
+    assert {name: number for name, number in kept.items() if number} == {"utilisation": 0.5}
+    refused = reader.get(f"{address}?busy=0.5&runs=3")
+    assert refused.status_code == 400
+
+
+def test_power_is_a_limit_in_kilowatts(reader: Reader, address: str) -> None:
+    found = reader.data(f"{address}.json?power=1")
+    assert found["content"]["limits"]["power_w"] == 1000
+    assert {one["why_not"] for one in found["decision"]["options"] if one["outlay"]} == {"over_power"}
 
 
 def test_a_sentence_rounds_money_as_a_cell_does(reader: Reader, korean: Reader) -> None:
     study = reader.study({"id": "aws-p4d"})
-    cost = reader.data(f"{study}.json")["options"][0]["cost"]
-    shown = reader.page(study).select_one("#column-a .r-cost .study-value").get_text(strip=True)
-    assert shown in reader.page(study).find(id="answer").get_text(), cost
+    shown = reader.page(study).select_one("#decision td:nth-of-type(2) .figure").get_text(strip=True)
+    assert shown in reader.page(study).select_one(".answer-first").get_text()
     other = korean.page(study)
-    told = other.select_one("#column-a .r-cost .study-value").get_text(strip=True)
-    assert told.endswith("달러") and told in other.find(id="answer").get_text()
+    told = other.select_one("#decision td:nth-of-type(2) .figure").get_text(strip=True)
+    assert told.endswith("달러") and told in other.select_one(".answer-first").get_text()
 
 
 def test_korean_pages_are_korean(korean: Reader, address: str) -> None:

@@ -123,21 +123,6 @@ def test_putting_away_again_changes_nothing(workspace: Workspace, study: Study) 
     assert [row.action for row in rows if row.action in moved] == ["study.restored", "study.archived"]
 
 
-def test_studies_are_found_by_words_and_listed_in_stretches(workspace: Workspace) -> None:
-    for name in ("BERT 서울", "bert 부산", "100%_sure", "GPT"):
-        studies.create_study(workspace, StudyContent.model_validate({**CONTENT, "name": name}))
-
-    def names(sought: str) -> list[str]:
-        return [one.name for one in studies.list_studies(workspace, 10, None, sought).items]
-
-    assert names("Bert") == ["bert 부산", "BERT 서울"]
-    assert names("서울 bert") == ["BERT 서울"]
-    assert names("%") == names("0%_s") == ["100%_sure"]
-    first = studies.list_studies(workspace, 3, None)
-    rest = studies.list_studies(workspace, 3, first.next)
-    assert len(first.items) == 3 and len(rest.items) == 1 and rest.next is None
-
-
 def test_a_file_gives_the_same_answers_elsewhere(workspace: Workspace, study: Study) -> None:
     studies.change_study(workspace, study.id, StudyPatch(knobs={"count.a": 4, "utilisation.b": 0.5}))
     file = studies.export_study(workspace, study.id)

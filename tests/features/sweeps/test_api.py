@@ -9,7 +9,6 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import httpx
 import polars
@@ -193,36 +192,6 @@ def test_stopping_and_going_on(ask: Ask, application: FastAPI) -> None:
     assert all(row["time_to_train"] for row in found["rows"])
     refused = ask("POST", f"{address}/cancel")
     assert refused.status_code == 409 and "“done”" in refused.json()["detail"]
-
-
-def test_sweeps_are_listed_newest_first(ask: Ask, swept: str) -> None:
-    newest = ask("POST", "/api/v1/sweeps", json=PRICE_BOOK).json()["id"]
-    ask("POST", f"/api/v1/sweeps/{newest}/cancel")
-    items = ask("GET", "/api/v1/sweeps", params={"limit": 1})
-    assert items.json()["items"][0]["id"] == newest
-    assert items.json()["next"]
-
-
-@pytest.mark.parametrize(
-    ("change", "status", "field"),
-    [
-        ({"models": []}, 400, "models"),
-        ({"unknown": 1}, 422, "unknown"),
-        ({"systems": [{"id": "a", "counts": list(range(65))}]}, 400, "systems[0].counts"),
-        ({"prices": [{"label": "x", "system_price": "dear"}]}, 422, "prices[0].system_price"),
-        ({"models": [{"model": {"profile_id": "prf_nosuch"}}]}, 404, "models[0].model.profile_id"),
-        (
-            {"systems": [{"label": str(n), "id": "a", "counts": list(range(1, 65))} for n in range(200)]},
-            400,
-            "body",
-        ),
-    ],
-)
-def test_what_is_wrong_is_named(ask: Ask, change: dict[str, Any], status: int, field: str) -> None:
-    response = ask("POST", "/api/v1/sweeps", json=PRICE_BOOK | change)
-    assert response.status_code == status, response.text
-    assert response.headers["content-type"] == "application/problem+json"
-    assert field in [error["field"] for error in response.json()["errors"]]
 
 
 @pytest.mark.parametrize("query", ["cursor=0", "cursor=x", "cursor=-1", "order=name", "limit=0"])

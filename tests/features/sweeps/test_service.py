@@ -180,21 +180,6 @@ def test_price_books_of_the_workspace_are_sent_along(workspace: Workspace) -> No
     assert caught.value.errors[0].field == "prices.0.price_book_id"
 
 
-def test_what_one_workspace_sweeps_another_does_not_find(workspace: Workspace) -> None:
-    made = sweeps.create_sweep(workspace, asked())
-    for find in (
-        sweeps.get_state,
-        sweeps.get_job,
-        sweeps.cancel_sweep,
-        sweeps.resume_sweep,
-        sweeps.every_row,
-    ):
-        with pytest.raises(NotFound):
-            find(workspace.installation.workspace(OTHER), made.id)
-    with pytest.raises(NotFound):
-        sweeps.get_sweep(workspace.installation.workspace(OTHER), made.id, limit=1)
-
-
 def test_the_background_takes_up_what_is_asked_for(workspace: Workspace) -> None:
     jobs = Jobs(workspace.installation, Threads)
     workspace.installation.wake = jobs.wake

@@ -86,18 +86,6 @@ def test_refused_request_stands_beside_its_row_and_the_previous_result_stays(rea
     assert told(page) == told(before)
 
 
-def test_host_network_is_warned_of(reader: Reader) -> None:
-    page = reader.page(address(reader, orchestrator="gc-docker"))
-    assert [warning["data-code"] for warning in page.select(".warning.serious")] == ["gc_docker_host_network"]
-    assert "host's network" in page.select_one(".warning").get_text()
-
-
-def test_two_pods_in_one_session(reader: Reader) -> None:
-    team = {"requests.0.team": "A", "requests.0.devices": "128"}
-    page = reader.page(reader.view("partitions", {"system": "bow-pod64", "count": "2", **team}))
-    assert "pod 0: 0–63 · pod 1: 0–63" in " ".join(page.select_one("#placements tbody").get_text().split())
-
-
 def test_gpus_offer_their_profiles(reader: Reader) -> None:
     asked = {"system": "dgx-a100-640gb", "isolation": "none", "orchestrator": "none"}
     asked |= {"requests.0.devices": "4", "requests.1.devices": "5"}

@@ -8,7 +8,17 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from app.platform.web.examples import BILL, BOOK, CONFIG, FLEET_PLAN, GPT3, HEAD_TO_HEAD, MODELLED, STUDY
+from app.platform.web.examples import (
+    ACCELERATOR,
+    BILL,
+    BOOK,
+    CONFIG,
+    FLEET_PLAN,
+    GPT3,
+    HEAD_TO_HEAD,
+    MODELLED,
+    STUDY,
+)
 from app.platform.workspace import LOCAL_WORKSPACE
 from tests.support.application import Ask
 
@@ -80,6 +90,7 @@ MADE = {
     "comparisons": HEAD_TO_HEAD,
     "boms": BILL,
     "price-books": BOOK,
+    "accelerators": ACCELERATOR,
 }
 
 

@@ -38,7 +38,7 @@ from app.platform.web.examples import FLEET_PLAN, RESNET
 from app.platform.workspace import Installation, Workspace
 from app.profiles.presets import models_directory
 from tests.support.buckets import Bucket, bucket_server
-from tests.support.stores import LAYERS, moved_clock, study_of
+from tests.support.objects import LAYERS, moved_clock, study_of
 
 SECRET = "unmistakable words of the customer's data"
 

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from app.platform.store import migrate
 from app.platform.store.database import Store
 from app.platform.store.migrate import WORDS, configuration
-from tests.support.stores import step
+from tests.support.objects import step
 
 MOMENT = datetime(2026, 11, 2, 9, 30, 4, 120000, tzinfo=UTC)
 

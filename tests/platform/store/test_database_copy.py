@@ -25,8 +25,8 @@ from app.platform.web.examples import GPT3
 from app.settings import Settings
 from tests.conftest import run
 from tests.platform.store.conftest import contents, fill
+from tests.support.objects import damage
 from tests.support.postgres import Cluster
-from tests.support.stores import damage
 
 LAYERS = b"name,kind,count,rows,inner,columns\nproject,gemm,12,128,1024,1024\n"
 

@@ -18,7 +18,7 @@ from app.platform.store.migrate import RESTORE
 from app.platform.store.tables import EstimateRow
 from app.platform.workspace import Installation
 from tests.conftest import sizing_context
-from tests.support.stores import damage
+from tests.support.objects import damage
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ from app.settings import Settings
 from tests.conftest import run
 from tests.support.buckets import AT_ONCE, Bucket, bucket_server
 from tests.support.jobs import do_all
+from tests.support.objects import LAYERS
 from tests.support.postgres import Cluster
-from tests.support.stores import LAYERS
 from tests.support.sweeping import Threads
 
 

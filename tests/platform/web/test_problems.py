@@ -129,7 +129,7 @@ def test_what_is_wrong_with_the_plan_beside_is_said_there(ask: Ask) -> None:
         ("model", {"profile_id": "prf_nosuch"}, 404),
         ("workload.workload_id", "wkl_nosuch", 404),
         ("software", "megatron-2099", 404),
-        ("currency", "EUR", 422),
+        ("currency", "GBP", 400),
     ],
 )
 def test_a_wrong_field_of_an_estimate_is_named(ask: Ask, path: str, value: object, status: int) -> None:

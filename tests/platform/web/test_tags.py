@@ -57,14 +57,3 @@ def test_another_reading_of_one_version_has_a_tag_of_its_own(ask: Ask) -> None:
         ask("GET", address, params={"scaling_efficiency": share}).headers["etag"] for share in (1, 0.85)
     )
     assert as_is.split("-")[0] == restated.split("-")[0] and as_is != restated
-
-
-def test_what_another_has_changed_is_not_deleted(ask: Ask) -> None:
-    address = f"/api/v1/studies/{ask('POST', '/api/v1/studies', json=STUDY).json()['id']}"
-    tag = ask("GET", address).headers["etag"]
-    changed = ask("PATCH", address, json={"notes": "Theirs"}).headers["etag"]
-    ask("POST", f"{address}/archive")
-    late = ask("DELETE", address, headers={"If-Match": tag})
-    assert (late.status_code, late.json()["errors"][0]["field"]) == (412, "If-Match")
-    assert ask("DELETE", address, headers={"If-Match": changed}).status_code == 204
-    assert ask("GET", address).status_code == 404

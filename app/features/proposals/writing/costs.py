@@ -115,10 +115,15 @@ def term(content: ProposalContent, voice: Voice) -> list[Block]:
         "apply only to the hours in use.",
         {"years": costs.years, "hours": round(costs.useful_hours_per_year)},
     )
+    other = voice.gettext(
+        "The outlay of the recommendation is another figure: all money that leaves over the term for the "
+        "demanded runs, idle time of owned systems included, without interest."
+    )
     whole = [f"{option.label} {voice.quantity(option.over_term)}" for option in costs.asked]
     what = voice.gettext("Stacked bar chart of cost over the term by option")
     return [
         Paragraph(voice.sentence(message)),
+        *([] if content.decision is None else [Paragraph(other, quiet=True)]),
         totals(costs, voice),
         cost_items(costs, content.currency, voice),
         chart("term", voice.gettext("Cost over the term"), what, whole),

@@ -8,9 +8,12 @@ from pydantic import JsonValue
 
 from app.engine.units import HOUR
 from app.errors import Message
-from app.estimating.ranges import duration, money
+from app.estimating.decision import Decision, DecisionOption
+from app.estimating.documents import Text
+from app.estimating.ranges import chance, duration, money
 from app.estimating.schema import Quantity
 from app.features.comparisons.charts import hours_of
+from app.features.comparisons.common_basis import exchange_sentence
 from app.features.comparisons.model import ComparisonRow
 from app.features.proposals.lines import ProposalLine
 from app.features.proposals.model import Commitment, Proposal, ProposalContent, SectionInput, Sender
@@ -21,6 +24,7 @@ from app.features.proposals.writing.blocks import (
     Block,
     Cell,
     ChartBlock,
+    Grid,
     Head,
     Paragraph,
     Points,
@@ -33,9 +37,8 @@ from app.features.proposals.writing.blocks import (
 )
 from app.features.proposals.writing.evidence import measured_rate, measured_run
 from app.features.proposals.writing.options import recommended_estimate, scale_of_times
-from app.features.studies.views import exchange_sentence
 from app.platform.wording.scales import Scale
-from app.platform.wording.voice import Voice, written
+from app.platform.wording.voice import MISSING, Voice, written
 
 RANGE, PART = ".range", "part."
 
@@ -200,7 +203,9 @@ def rows_offered(content: ProposalContent) -> list[ComparisonRow]:
 def summary(content: ProposalContent, voice: Voice) -> list[Block]:
     """Return the summary page: what to take, why, its price and when it finishes."""
     rows = rows_offered(content)
-    sentence = voice.ended(voice.sentence(recommendation(content, rows)))
+    sentence = voice.sentence(recommendation(content, rows))
+    if content.decision is None or content.advice.recommended != content.decision.recommended:
+        sentence = voice.ended(sentence)
     figures = headline(rows[0], content, voice) if len(rows) == 1 else ()
     costs = [line for row in rows for line in paid(row, content, voice)]
     times = [completion(row, content, voice) for row in rows]
@@ -231,37 +236,49 @@ def basis(content: ProposalContent, voice: Voice) -> list[str]:
         lines.append(f"{voice.gettext('Deadline')}{colon}{voice.value(advice.deadline_s, 's')}")
     if advice.budget is not None:
         budget = voice.full(advice.budget, content.currency)
-        lines.append(f"{voice.gettext('Budget')} ({voice.label(advice.budget_kind)}){colon}{budget}")
+        kind = advice.budget_kind
+        paid = voice.label(kind) if kind else voice.gettext("purchase, or the run if rented")
+        lines.append(f"{voice.gettext('Budget')} ({paid}){colon}{budget}")
+    lines += demanded(content, voice)
     rates = [estimate.cost.basis for estimate in estimates if estimate.cost is not None]
-    if content.currency != "USD" and rates and rates[0].get("exchange_rate"):
+    if (content.currency != "USD" or advice.budget is not None) and rates and rates[0].get("exchange_rate"):
         lines.append(exchange_sentence(rates[0], voice).rstrip(".。"))
     return lines
 
 
-def recommendation(content: ProposalContent, rows: Sequence[ComparisonRow]) -> Message:
+def demanded(content: ProposalContent, voice: Voice) -> list[str]:
+    """Return the power at the site, the certainty of the limits, and how often the work is done."""
+    decision, colon = content.decision, voice.sign(": ")
+    if decision is None:
+        return []
+    question = decision.question
+    lines = [f"{voice.gettext('Number of runs')}{colon}{voice.number(decision.runs)}"]
+    if question.power_w is not None:
+        lines.append(f"{voice.gettext('Power at the site')}{colon}{voice.value(question.power_w, 'W')}")
+    if question.limited:
+        lines.append(f"{voice.label('limits.probability')}{colon}{voice.percent(question.probability)}")
+    return lines
+
+
+def recommendation(content: ProposalContent, rows: Sequence[ComparisonRow]) -> Text | Message:
+    advice, decision = content.advice, content.decision
+    if decision is not None and advice.recommended == decision.recommended:
+        return decision.sentences[0]
     if not rows:
-        if all(row.hours is None for row in content.comparison.rows):
-            return Message("none of the options can run the model, so none is offered")
-        return Message("no option keeps within the limits, so none is offered")
+        return Message("none of the options is offered")
     if len(rows) > 1:
         both = {"options": ", ".join(row.label for row in rows)}
         return Message(
             "nothing separates {options}, so each of them is offered and the choice is yours", both
         )
     values: dict[str, object] = {"option": rows[0].label, "time": duration((rows[0].hours or 0.0) * HOUR)}
-    whole = term_cost(rows[0], content)
+    whole = content.outlay_of(rows[0].label)
     if whole is None or content.term is None:
         return Message("we recommend {option}, which trains the model in {time}", values)
     values |= {"cost": money(whole.value, content.currency), "years": content.term.years}
     return Message(
         "we recommend {option}, which trains the model in {time} and costs {cost} in {years} years", values
     )
-
-
-def term_cost(row: ComparisonRow, content: ProposalContent) -> Quantity | None:
-    """Return the cost of an option over the term in its own way of paying."""
-    options = content.term.asked if content.term is not None else []
-    return next((option.over_term for option in options if option.label == row.label), None)
 
 
 def main_reasons(content: ProposalContent, rows: Sequence[ComparisonRow], voice: Voice) -> list[str]:
@@ -286,7 +303,8 @@ def main_reasons(content: ProposalContent, rows: Sequence[ComparisonRow], voice:
 
 def remedies(content: ProposalContent, voice: Voice) -> list[str]:
     """Return what would fit instead of the options that do not."""
-    lines: list[str] = []
+    decision = content.decision
+    lines = [voice.sentence(text) for text in decision.sentences[1:]] if decision is not None else []
     for warning in content.warnings:
         remedy = warning.text.values.get("remedy")
         if isinstance(remedy, dict):
@@ -305,10 +323,19 @@ def paid(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list[str
             else "bill of materials total: at least {cost}, with installation and excluding VAT"
         )
         messages.append(Message(template, {"cost": voice.quantity(bill.total)}))
-    whole = term_cost(row, content)
+    whole, decision = content.outlay_of(row.label), content.decision
     if whole is not None and content.term is not None:
-        over = {"years": content.term.years, "cost": voice.quantity(whole)}
-        messages.append(Message("over {years} years, operation included: {cost}, excluding VAT", over))
+        over: dict[str, object] = {"years": content.term.years, "cost": voice.quantity(whole)}
+        if decision is None:
+            messages.append(Message("over {years} years, operation included: {cost}, excluding VAT", over))
+        else:
+            over["runs"] = decision.runs
+            template = (
+                "outlay over {years} years for one run, operation included: {cost}, excluding VAT"
+                if decision.runs == 1
+                else "outlay over {years} years for {runs} runs, operation included: {cost}, excluding VAT"
+            )
+            messages.append(Message(template, over))
     if row.run_cost is not None:
         messages.append(Message("per training run: {cost}", {"cost": voice.quantity(row.run_cost)}))
     if not messages:
@@ -332,16 +359,21 @@ def completion(row: ComparisonRow, content: ProposalContent, voice: Voice) -> st
     sure = Message(
         "{time} after the start of training, and within {late} with a probability of 90 % (P90)", values
     )
+    told = f"{before}{voice.ended(voice.sentence(sure))}"
+    option = content.decided(row.label)
+    kept = None if option is None else option.probability
+    if kept is not None:
+        likely = Message("all limits are kept with a probability of {chance}", {"chance": chance(kept)})
+        return f"{told} {voice.sentence(likely)}"
     deadline = content.advice.deadline_s
-    if deadline is None:
+    if deadline is None or content.decision is not None:
         return before + voice.sentence(sure)
     template = (
         "the deadline of {limit} is met with a probability of at least 90 %"
         if time.high <= deadline
         else "the deadline of {limit} is met with a probability of less than 90 %"
     )
-    kept = Message(template, {"limit": voice.value(deadline, "s")})
-    return f"{before}{voice.ended(voice.sentence(sure))} {voice.sentence(kept)}"
+    return f"{told} {voice.sentence(Message(template, {'limit': voice.value(deadline, 's')}))}"
 
 
 def possible_changes(content: ProposalContent, voice: Voice) -> list[str]:
@@ -371,8 +403,8 @@ def headline(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list
         (voice.gettext("Training time"), hours_of(row)),
         (voice.gettext("Cost per run"), row.run_cost if estimate and estimate.cost else None),
         (voice.gettext("Bill of materials total"), bought),
-        (voice.gettext("Cost over the term"), term_cost(row, content)),
-        (voice.gettext("Power in this training"), estimate.system.power if estimate else None),
+        (voice.gettext("Outlay" if content.decision else "Cost over the term"), content.outlay_of(row.label)),
+        (voice.gettext("Power in this training"), estimate.system.power if estimate and bought else None),
     ]
     known = [(name, q, scale if q.unit == "s" else None) for name, q in figures if q is not None]
     return [(name, voice.central(q, size), voice.spread(q, size)) for name, q, size in known[:HEADLINES]]
@@ -382,10 +414,38 @@ def reasons(content: ProposalContent, voice: Voice) -> list[Block]:
     advice = content.advice
     why = [voice.sentence(reason) for reason in advice.reasons] if content.offered else []
     blocks: list[Block] = [Points(voice.gettext("Why this choice"), why)] if why else []
+    if content.decision is not None:
+        blocks.append(decided(content.decision, voice))
     if advice.avoid:
         avoided = [(a.label, [voice.sentence(reason) for reason in a.reasons]) for a in advice.avoid]
         blocks.append(Against(voice.gettext("What not to buy"), avoided))
     return blocks
+
+
+def decided(decision: Decision, voice: Voice) -> Grid:
+    """Return the options of the decision as a table."""
+
+    def verdict(option: DecisionOption) -> str:
+        if option.id == decision.recommended:
+            return voice.gettext("recommended")
+        return voice.label(option.why_not, "why_not") if option.why_not else voice.gettext("a tie")
+
+    def share(value: float | None) -> str:
+        return MISSING if value is None else voice.percent(value)
+
+    limited = [(Head(voice.gettext("Probability"), True), lambda o: share(o.probability))]
+    return table(
+        "decision",
+        voice.gettext("Options of the decision"),
+        decision.options,
+        (Head(voice.gettext("Option"), width=1.8), lambda option: option.id),
+        (Head(voice.gettext("Verdict"), width=1.3), verdict),
+        (Head(voice.gettext("Outlay"), True, 1.5), lambda option: figure(option.outlay, voice)),
+        (Head(voice.gettext("Purchase"), True, 1.2), lambda option: voice.central(option.purchase)),
+        (Head(voice.gettext("Idle share of the term"), True), lambda option: share(option.idle_share)),
+        *(limited if decision.question.limited else ()),
+        best=[i for i, option in enumerate(decision.options) if option.id == decision.recommended],
+    )
 
 
 def committed_value(commitment: Commitment, content: ProposalContent, voice: Voice) -> str:
@@ -405,7 +465,9 @@ def acceptance(content: ProposalContent, voice: Voice) -> list[Block]:
         commitments = [commitment for commitment in content.acceptance if commitment.option == row.label]
         if not commitments:
             option = {"option": row.label}
-            none = Message("{option}: no figure is committed to; its published time has no range", option)
+            none = Message(
+                "{option}: no figure is committed to; none of them has a range that can be kept", option
+            )
             blocks.append(Paragraph(voice.sentence(none)))
             continue
         grid = table(

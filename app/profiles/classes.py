@@ -1,0 +1,690 @@
+"""Configurations of the model types of huggingface/transformers, by what its classes build from them.
+
+data/model_types has one file for each type, made by tools/model_types.py with the library itself: class
+defaults, other names of fields, and the tensors of each architecture as formulas.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from app.errors import Message, Unprocessable
+from app.profiles.architectures.tensors import Part, written
+from app.profiles.bodies import ArchitectureBody
+from app.profiles.documents import as_text
+from app.profiles.model import LONGEST_TAKEN, ModelProfile, ScoredTokens
+from app.profiles.presets import beside
+from app.profiles.structures import Scope, Tensor, Undefined, decided, tensors_of
+from app.profiles.transformer import MASKED, TARGET_SHARE
+
+LARGEST_FIELD = 1e9
+MOST_LISTED = 10_000
+EXACT = 0.005
+"""Deviation from the library up to which a structure counts as understood."""
+AUDIO_FRAMES = 1500
+"""Frames of 30 s of speech behind Whisper's convolutions."""
+PATCH = 16
+"""Side of a patch where a class does not say, as in ViT. [pixels]"""
+SUSPICIOUS = re.compile(
+    r"expert|moe|mamba|ssm|lora_rank|rank$|block_config|_latent|state_size|conv_kernel|recurrent"
+)
+"""Names of fields that change what a layer is."""
+GENERIC = frozenset(
+    ("architectures", "auto_map", "torch_dtype", "dtype", "transformers_version", "model_type",
+     "_name_or_path", "quantization_config",
+     "rope_scaling", "rope_parameters", "id2label", "label2id", "task_specific_params")
+)  # fmt: skip
+TEXT_PARTS = ("text_config", "llm_config", "language_config", "llm_cfg", "decoder")
+
+
+@lru_cache(maxsize=64)
+def model_type(name: str) -> Mapping[str, Any] | None:
+    """Return what is known of a model type; None where the library has no such type."""
+    if not re.fullmatch(r"[\w.-]{1,80}", name):
+        return None
+    file = beside("data/model_types") / f"{name}.json"
+    found: Mapping[str, Any] | None = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Tensors of a configuration with what was not understood."""
+
+    tensors: Counter[Tensor]
+    scope: Scope
+    structure: Mapping[str, Any]
+    architecture: str
+    doubts: tuple[Message, ...]
+    followed: bool = True
+    """False where a field that decides about layers is given and not in the formulas."""
+
+    @property
+    def parameters(self) -> int:
+        return sum(tensor.elements * count for tensor, count in self.tensors.items())
+
+
+def architecture_of(known: Mapping[str, Any], document: Mapping[str, object]) -> str:
+    """Return the class of a configuration: the one it names, else the usual one of its type."""
+    named = document.get("architectures")
+    options = known["architectures"]
+    for name in named if isinstance(named, list) else ():
+        if name in options:
+            return str(name)
+    stated = str(named[0]) if isinstance(named, list) and named else ""
+    for ending in (
+        "ForMaskedLM",
+        "ForCausalLM",
+        "ForConditionalGeneration",
+        "ForImageClassification",
+        "ForCTC",
+    ):
+        if stated.endswith(ending):
+            for name in options:
+                if name.endswith(ending):
+                    return str(name)
+    both = known["defaults"].get("is_encoder_decoder") is True
+    names: list[str] = list(options)
+    return min(names, key=lambda name: (both and not name.endswith("ForConditionalGeneration"), _usual(name)))
+
+
+def _usual(name: str) -> int:
+    endings = (
+        "LMHeadModel",
+        "ForCausalLM",
+        "ForConditionalGeneration",
+        "ForMaskedLM",
+        "ForCTC",
+        "Classification",
+    )
+    return next((rank for rank, ending in enumerate(endings) if name.endswith(ending)), len(endings))
+
+
+def fields_of(
+    known: Mapping[str, Any], document: Mapping[str, object], where: str, prefix: str = ""
+) -> dict[str, Any]:
+    """Return the fields of a configuration by path: its own, else the defaults of the class."""
+    defaults, aliases = known["defaults"], known.get("aliases", {})
+    given = {aliases.get(name, name): value for name, value in document.items()}
+    back = {name: alias for alias, name in aliases.items()}
+    values: dict[str, Any] = {}
+    later: list[tuple[str, Any]] = []
+    for name, usual in defaults.items():
+        value = given.get(name)
+        if isinstance(usual, Mapping) and "type" in usual:
+            inner = value if isinstance(value, Mapping) else {}
+            if not inner and name in TEXT_PARTS:
+                # Older files keep the fields of the language model beside the towers.
+                inner = {field: entry for field, entry in document.items() if field in usual["fields"]}
+                inner = {field: entry for field, entry in inner.items() if field not in GENERIC}
+            kind = str(inner.get("model_type") or usual["type"])
+            under = model_type(kind) if kind != usual["type"] or inner else None
+            source = under or {"defaults": usual["fields"]}
+            found = fields_of(source, inner, f"{where}.{name}", f"{prefix}{name}.")
+            values |= found
+            for path, entry in _nested(usual["fields"]):
+                values.setdefault(f"{prefix}{name}.{path}", entry)
+        elif name in given and value is not None:
+            values[prefix + name] = _checked(value, usual, f"{where}.{name}")
+        elif isinstance(usual, Mapping):
+            later.append((name, usual))
+        elif name in given and (usual is None or not isinstance(usual, str | list)):
+            # A field that is null is None, unless the class makes up for it.
+            values[prefix + name] = None
+        else:
+            values[prefix + name] = usual
+    if "feed_forward_proj" in given and "is_gated_act" in defaults and "is_gated_act" not in given:
+        values[f"{prefix}is_gated_act"] = str(given["feed_forward_proj"]).startswith("gated")
+    if "moe_layers" in defaults and "moe_layers" not in given:
+        step = values.get(f"{prefix}interleave_moe_layer_step")
+        layers = values.get(f"{prefix}num_hidden_layers")
+        if isinstance(step, int) and isinstance(layers, int) and step > 0 and layers <= MOST_LISTED:
+            values[f"{prefix}moe_layers"] = list(range(step - 1, layers, step))
+    local = Scope({path.removeprefix(prefix): value for path, value in values.items()})
+    for name, usual in later:
+        try:
+            values[prefix + name] = _derived(usual, local)
+        except Undefined:
+            values[prefix + name] = None
+        local = Scope({**local.values, name: values[prefix + name]})
+    for name, value in list(values.items()):
+        short = name.removeprefix(prefix)
+        if short in back:
+            values.setdefault(prefix + back[short], value)
+    return values
+
+
+def _nested(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in fields.items():
+        if isinstance(value, Mapping):
+            if "type" in value:
+                yield from ((f"{name}.{path}", entry) for path, entry in _nested(value["fields"]))
+        else:
+            yield name, value
+
+
+def _derived(rule: Mapping[str, Any], scope: Scope) -> Any:
+    if "is" in rule:
+        return scope.value(rule["is"])
+    count = scope.whole(rule["each"])
+    if count > MOST_LISTED:
+        raise Undefined(rule["each"])
+    made = []
+    for number in range(count):
+        scope.passes["i0"] = number
+        made.append(decided(rule["tree"], scope))
+    return made
+
+
+def _checked(value: Any, usual: Any, where: str) -> Any:
+    """Return a value of a field; refuse what is of another kind than the class takes."""
+    name = where.rpartition(".")[2]
+    if isinstance(value, list):
+        if len(value) > MOST_LISTED:
+            raise Unprocessable.at(
+                where, "{field} must list at most {most} entries", field=name, most=MOST_LISTED
+            )
+        return value
+    numeric = isinstance(usual, int | float) and not isinstance(usual, bool)
+    if numeric and not isinstance(value, int | float):
+        raise Unprocessable.at(
+            where, "{field} must be a number, not {value}", field=name, value=as_text(value)
+        )
+    if isinstance(value, int | float) and not abs(value) <= LARGEST_FIELD and numeric:
+        if "token" in name or "seed" in name:
+            return 0
+        raise Unprocessable.at(
+            where,
+            "{field} must be at most {most}, not {value}",
+            field=name,
+            most=LARGEST_FIELD,
+            value=as_text(value),
+        )
+    if isinstance(value, float) and isinstance(usual, int) and value.is_integer():
+        return int(value)
+    return value
+
+
+def read_class(
+    document: Mapping[str, object], where: str, known: Mapping[str, Any] | None = None
+) -> Reading | None:
+    """Return the tensors of a configuration of a known type, or None where the type is not known."""
+    known = known or model_type(str(document.get("model_type") or ""))
+    if known is None:
+        return None
+    architecture = architecture_of(known, document)
+    structure = known["architectures"][architecture]
+    values = fields_of(known, document, where)
+    if (dimension := document.get("head_dim")) is not None and "head_dim" not in known["defaults"]:
+        # Classes read it where a file has it, without a field of their own.
+        values["head_dim"] = _checked(dimension, 1, f"{where}.head_dim")
+        text = json.dumps(structure).replace("(hidden_size//num_attention_heads)", "head_dim")
+        structure = json.loads(text)
+    scope = Scope(values)
+    try:
+        tensors = Counter(tensors_of(structure, scope))
+    except Undefined as error:
+        field_name = re.split(r"[^\w.]", error.name.strip("("))[0]
+        raise Unprocessable.at(
+            f"{where}.{field_name}",
+            "{field} of this {model} cannot be read; give it as the class of the library defines it, or "
+            "describe the model as a layer table",
+            field=field_name,
+            model=str(document.get("model_type")),
+        ) from error
+    doubts = [
+        Message(
+            "the field {field} is not one of {model} in the library and is not understood",
+            {"field": name, "model": str(document.get("model_type"))},
+        )
+        for name in document
+        if SUSPICIOUS.search(name)
+        and document[name] not in (None, 0, False, [], {})
+        and name not in known["defaults"]
+        and name not in known.get("aliases", {})
+        and name not in GENERIC
+    ]
+    classes = _classes(document)
+    if classes is not None:
+        tensors = Counter(
+            {
+                Tensor(t.path, t.kind, (classes, *t.sizes[1:]))
+                if HEAD.search(t.path) and t.sizes[0] == USUAL_CLASSES
+                else t: n
+                for t, n in tensors.items()
+            }
+        )
+    named = document.get("architectures")
+    stated = str(named[0]) if isinstance(named, list) and named else ""
+    if stated and stated != architecture:
+        if stated.endswith("EncoderModel"):
+            tensors = Counter(
+                {t: n for t, n in tensors.items() if not re.search(r"(^|\.)(decoder|lm_head)\b", t.path)}
+            )
+        elif stated.endswith(("Model", "ForSequenceClassification", "ForTokenClassification")):
+            tensors = Counter({t: n for t, n in tensors.items() if not LAST.search(t.path)})
+    loose = _unfollowed(known, structure, document)
+    doubts += [
+        Message("the field {field} differs from that of the class and is not followed", {"field": name})
+        for name in loose
+    ]
+    tensors = _replaced(tensors, known, document, where, doubts)
+    if structure.get("deviation", 1.0) > EXACT:
+        doubts.append(
+            Message(
+                "the parameters of {model} are not followed exactly at sizes other than the usual ones",
+                {"model": str(document.get("model_type"))},
+            )
+        )
+    return Reading(tensors, scope, structure, architecture, tuple(doubts), not loose)
+
+
+HEAD = re.compile(r"(classifier|(^|\.)head|score|(^|\.)fc|class_labels_classifier).*\.?(weight|bias)$")
+USUAL_CLASSES = 2
+"""Classes of a configuration that gives none (PreTrainedConfig.num_labels)."""
+
+
+def _classes(document: Mapping[str, object]) -> int | None:
+    labels, count = document.get("id2label"), document.get("num_labels")
+    if isinstance(labels, Mapping) and labels:
+        return len(labels)
+    return count if isinstance(count, int) and not isinstance(count, bool) and 0 < count < 1e7 else None
+
+
+DECIDING = re.compile(
+    r"step$|_freq|interval|period|every|pattern|offset|_layers$|layers_block|layer_ids|block_type|rank$|experts|^use_.*bias"
+    r"|_bias$|latent|shared"
+)
+"""Names of fields that decide what a layer is or how wide."""
+NOT_STRUCTURE = re.compile(
+    r"_per_tok|top_?k|num_hidden_layers|n_group|window|aux_loss|output_|router|dropout|mtp|nextn"
+)
+"""Names of them that do not change a tensor, or that are read for themselves."""
+
+
+def _unfollowed(
+    known: Mapping[str, Any], structure: Mapping[str, Any], document: Mapping[str, object]
+) -> list[str]:
+    """Return given fields that decide about layers, differ from the class and are in none of its formulas."""
+    text = json.dumps([structure["loops"], structure.get("top")]) + json.dumps(
+        [rule for rule in known["defaults"].values() if isinstance(rule, Mapping)]
+    )
+    aliases = known.get("aliases", {})
+    loose = []
+    for given, value in document.items():
+        name = aliases.get(given, given)
+        if name not in known["defaults"] or not DECIDING.search(name) or NOT_STRUCTURE.search(name):
+            continue
+        usual = known["defaults"][name]
+        if isinstance(usual, Mapping) or value == usual or (not value and not usual):
+            continue
+        if not re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", text):
+            loose.append(given)
+    return loose
+
+
+LANGUAGE = re.compile(r"(^|\.)(language_model|text_model|llm|decoder|lm_head|text_decoder)\.")
+VISION = re.compile(r"(^|\.)(vision_tower|vision_model|visual|vision_encoder|image_encoder|vision)\.")
+AUDIO = re.compile(r"(^|\.)(audio_tower|audio_encoder|audio_model|encoder|speech_encoder)\.")
+
+
+def _replaced(
+    tensors: Counter[Tensor],
+    known: Mapping[str, Any],
+    document: Mapping[str, object],
+    where: str,
+    doubts: list[Message],
+) -> Counter[Tensor]:
+    """Return tensors with those of a tower of another type than the usual one in its place."""
+    for name, usual in known["defaults"].items():
+        inner = document.get(name)
+        if not (isinstance(usual, Mapping) and "type" in usual and isinstance(inner, Mapping)):
+            continue
+        kind = str(inner.get("model_type") or usual["type"])
+        if kind == usual["type"]:
+            continue
+        pattern = VISION if "vision" in name else AUDIO if "audio" in name or "encoder" in name else LANGUAGE
+        own = read_class({**inner, "model_type": kind}, f"{where}.{name}")
+        if own is None:
+            doubts.append(
+                Message("{field} is of the type {model}, which is not known", {"field": name, "model": kind})
+            )
+            continue
+        doubts += own.doubts
+        tensors = Counter(
+            {tensor: count for tensor, count in tensors.items() if not pattern.search(tensor.path)}
+        )
+        tower = (
+            "vision_tower."
+            if pattern is VISION
+            else "audio_tower."
+            if pattern is AUDIO
+            else "language_model."
+        )
+        for tensor, count in own.tensors.items():
+            tensors[Tensor(tower + tensor.path, tensor.kind, tensor.sizes)] += count
+    return tensors
+
+
+ATTENTION_OUT = re.compile(
+    r"att.*\.(o_proj|out_proj|c_proj|dense|wo|to_out(\.\d+)?|proj|out|o_b_proj|output\.dense|linear_out|o|out_lin)\.weight$"
+)
+QUERY = re.compile(r"att.*\.(q_proj|query|q_b_proj|q|q_lin)\.weight$")
+LINEAR_ATTENTION = re.compile(r"linear_att|mamba|ssm|\.gdn|lightning|recurrent|time_mix|conv")
+TOWER = re.compile(
+    r"vision|visual|image|img|pixel|patch|projector|connector|merger|resampler|aligner|qformer|perceiver|vit|siglip|clip"
+)
+SOUND = re.compile(r"audio|speech|whisper|conformer|wav2vec|feature_extractor|feature_projection|sound")
+CROSS = re.compile(r"encoder_attn|crossattention|\.cross_attn|EncDecAttention")
+ENCODER, DECODER = re.compile(r"(^|\.)encoder\."), re.compile(r"(^|\.)(decoder|lm_head)\.")
+LAST = re.compile(
+    r"(^|\.)(lm_head|embed_out|output_layer|predictions|cls|score|classifier|vocab_head|lm_loss)\b"
+)
+
+
+def parts_of(reading: Reading) -> tuple[list[Part], tuple[Message, ...]]:
+    """Return the parts of a network from its tensors, and what was assumed of the rows of its products."""
+    scope, structure = reading.scope, reading.structure
+    values = scope.values
+    assumptions: list[Message] = []
+    paths = [tensor.path for tensor in reading.tensors]
+    both = (
+        not reading.architecture.endswith(("ForCausalLM", "LMHeadModel", "ForMaskedLM"))
+        and any(ENCODER.search(path) for path in paths)
+        and any(DECODER.search(path) for path in paths)
+        and not any(TOWER.search(path) for path in paths)
+    )
+    top = _top(structure, values)
+    ratios = structure.get("rows") or {}
+    patch, frames = _patch(values), AUDIO_FRAMES
+    alone = _alone(reading)
+    window = (
+        float(values.get("sliding_window") or 0)
+        if isinstance(values.get("sliding_window"), int | float)
+        else 0.0
+    )
+    kinds = values.get("layer_types")
+    sliding = kinds.count("sliding_attention") / len(kinds) if isinstance(kinds, list) and kinds else 0.0
+    queries: dict[str, int] = {}
+    for tensor in reading.tensors:
+        if QUERY.search(tensor.path) and len(tensor.sizes) == 2:
+            queries[tensor.path.rpartition(".")[0].rpartition(".")[0]] = tensor.sizes[0]
+    heads = max(_heads(values), 1)
+    parts: list[Part] = []
+    seen: set[str] = set()
+    for tensor, count in reading.tensors.items():
+        path, sizes = tensor.path, tensor.sizes
+        rows, share = "tokens", 1.0
+        last = bool(LAST.search(path))
+        if SOUND.search(path):
+            rows, share = "sound", float(frames)
+        elif TOWER.search(path):
+            rows, share = "image", 1.0 / patch**2
+        elif both and DECODER.search(path):
+            rows = "target"
+        if last:
+            rows, share = ("target" if both else "scored"), 1.0
+        if CROSS.search(path) and reading.architecture.endswith("ForCausalLM"):
+            share = 0.0  # There is no other sequence to attend to.
+        ratio = ratios.get(path)
+        if ratio is not None and rows == "tokens":
+            share = float(scope.value(ratio) if isinstance(ratio, str) else ratio)
+        if alone:
+            rows, share = (alone, float(frames) if alone == "fixed" else 1.0 / patch**2)
+        elif rows in ("image", "sound"):
+            seen.add(rows)
+            rows = "image" if rows == "image" else "fixed"
+        common: dict[str, Any] = {
+            "name": path,
+            "count": float(count),
+            "weights": float(tensor.elements),
+            "rows": rows,
+            "share": share,
+            "last": last,
+        }
+        routed = re.search(r"\bexperts\b|\.expert|experts\.", path) and "shared" not in path
+        if tensor.kind == "embedding":
+            lookup = bool(re.search("emb|wte|wpe|shared|word|token", path))
+            parts.append(
+                Part(
+                    **common
+                    | {
+                        "kind": "lookup",
+                        "columns": float(sizes[-1]),
+                        "last": False,
+                        "rows": rows if rows != "scored" else "tokens",
+                    }
+                )
+                if lookup
+                else Part(**common | {"kind": "lookup", "columns": float(sizes[-1])})
+            )
+        elif tensor.kind == "experts" or (routed and len(sizes) == 3):
+            active = min(top / sizes[0], 1.0) if top else 1.0
+            parts.append(
+                Part(
+                    **common,
+                    kind="product",
+                    inner=float(sizes[2]),
+                    columns=float(sizes[1]),
+                    batch=float(sizes[0]),
+                    active=active,
+                )
+            )
+        elif routed and len(sizes) == 2:
+            experts = max(_experts(values), 1)
+            parts.append(
+                Part(
+                    **common,
+                    kind="product",
+                    inner=float(sizes[1]),
+                    columns=float(sizes[0]),
+                    active=min(top / experts, 1.0) if top else 1.0,
+                )
+            )
+        elif len(sizes) >= 2 and tensor.kind in ("linear", "turned", "convolution"):
+            inner = float(tensor.elements / sizes[0])
+            columns = float(sizes[0])
+            if tensor.kind == "turned":
+                inner, columns = float(sizes[0]), float(sizes[1])
+            parts.append(Part(**common, kind="product", inner=inner, columns=columns))
+            if (
+                ATTENTION_OUT.search(path)
+                and not LINEAR_ATTENTION.search(path)
+                and tensor.kind != "convolution"
+            ):
+                width = (inner + queries.get(path.rpartition(".")[0].rpartition(".")[0], inner)) / 2
+                attention = {
+                    "kind": "attention",
+                    "inner": width / heads,
+                    "batch": float(heads),
+                    "weights": 0.0,
+                    "columns": width,
+                }
+                for slid, part_share in ((True, sliding), (False, 1.0 - sliding)):
+                    if (part_share and window and rows == "tokens") or not slid:
+                        parts.append(
+                            Part(
+                                **common
+                                | attention
+                                | {
+                                    "name": path.replace("weight", "attention"),
+                                    "count": count * (part_share if window and rows == "tokens" else 1.0),
+                                    "window": window if slid else 0.0,
+                                }
+                            )
+                        )
+        else:
+            parts.append(Part(**common, kind="vector"))
+    for path, source in (structure.get("tied") or {}).items():
+        origin = next((t for t in reading.tensors if t.path == source), None)
+        if alone or any(part.name == path for part in parts) or origin is None or origin.kind != "embedding":
+            continue
+        if origin is not None and len(origin.sizes) == 2:
+            parts.append(
+                Part(
+                    name=path,
+                    kind="product",
+                    inner=float(origin.sizes[1]),
+                    columns=float(origin.sizes[0]),
+                    rows="target" if both else "scored",
+                    last=True,
+                )
+            )
+    if "image" in seen:
+        assumptions.append(
+            Message("no image is counted in a sample; state image_size to count one of that size a sample")
+        )
+    if "sound" in seen:
+        assumptions.append(Message("one recording of {count} frames a sample is assumed", {"count": frames}))
+    return parts, tuple(assumptions)
+
+
+def _alone(reading: Reading) -> str:
+    """Return the rows of a network that reads images or sound alone; empty for one that reads tokens."""
+    if reading.architecture.endswith(
+        ("ForImageClassification", "ForObjectDetection", "ForSemanticSegmentation")
+    ):
+        return "image"
+    return "fixed" if reading.architecture.endswith("ForCTC") else ""
+
+
+def _patch(values: Mapping[str, Any]) -> int:
+    """Return the side of a patch of the image tower. [pixels]"""
+    for prefix in ("vision_config.", ""):
+        patch = values.get(f"{prefix}patch_size")
+        patch = patch[0] if isinstance(patch, list) and patch else patch
+        if isinstance(patch, int) and not isinstance(patch, bool) and patch > 0:
+            return patch
+    return PATCH
+
+
+def _image_size(values: Mapping[str, Any]) -> int:
+    for prefix in ("vision_config.", ""):
+        size = values.get(f"{prefix}image_size")
+        size = size[0] if isinstance(size, list) and size else size
+        if isinstance(size, int) and 0 < size <= 1e5:
+            return size
+    return 224
+
+
+def _named(values: Mapping[str, Any], names: tuple[str, ...]) -> int:
+    for prefix in ("", "text_config.", "decoder."):
+        for name in names:
+            value = values.get(prefix + name)
+            if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+                return value
+    return 0
+
+
+def _heads(values: Mapping[str, Any]) -> int:
+    return _named(
+        values,
+        (
+            "num_attention_heads",
+            "n_head",
+            "num_heads",
+            "n_heads",
+            "decoder_attention_heads",
+            "encoder_attention_heads",
+        ),
+    )
+
+
+def _experts(values: Mapping[str, Any]) -> int:
+    return _named(values, ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"))
+
+
+def _top(structure: Mapping[str, Any], values: Mapping[str, Any]) -> int:
+    stated = structure.get("top")
+    value = values.get(stated) if stated else None
+    if isinstance(value, list):
+        value = max((entry for entry in value if isinstance(entry, int)), default=0)
+    if isinstance(value, int) and value > 0:
+        return value
+    return _named(values, TOP)
+
+
+TOP = (
+    "num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_top_k", "top_k_experts", "moe_k", "topk",
+    "num_selected_experts", "num_active_experts",
+)  # fmt: skip
+"""Fields of the number of experts that a token visits."""
+
+
+def class_profile(reading: Reading, title: str) -> ModelProfile:
+    """Return the profile of a configuration by the tensors of its class."""
+    parts, assumptions = parts_of(reading)
+    values = reading.scope.values
+    context = (
+        _named(
+            values,
+            (
+                "max_position_embeddings",
+                "n_positions",
+                "max_sequence_length",
+                "max_seq_len",
+                "seq_length",
+                "n_ctx",
+            ),
+        )
+        or 2048
+    )
+    depth = _named(values, ("num_hidden_layers", "n_layer", "num_layers", "n_layers", "encoder_layers")) or 1
+    hidden = _named(values, ("hidden_size", "d_model", "n_embd", "dim", "decoder_hidden_size")) or 1
+    masked = "MaskedLM" in reading.architecture
+    both = any(part.rows == "target" for part in parts)
+    family = "t5" if both else "bert" if masked else "llama"
+    experts = any(part.active < 1 for part in parts)
+    if _alone(reading):
+        pass
+    elif context > LONGEST_TAKEN:
+        assumptions += (
+            Message(
+                "samples of {usual} tokens are assumed; the {value} positions are a limit, "
+                "not a training length",
+                {"usual": LONGEST_TAKEN, "value": context},
+            ),
+        )
+    else:
+        assumptions += (
+            Message("samples are assumed to fill the longest context, {value} tokens", {"value": context}),
+        )
+    doubts = reading.doubts
+    alone = _alone(reading)
+    if alone == "image" and any(
+        tensor.kind == "convolution" and tensor.sizes[-1] > 1
+        for tensor in reading.tensors
+        if "patch" not in tensor.path
+    ):
+        doubts += (
+            Message("the compute of the stages of this image model is not followed: only its parameters are"),
+        )
+    if not experts and any("experts" in part.name and "shared" not in part.name for part in parts):
+        doubts += (Message("how many experts a token visits is not given; all are counted"),)
+    return ModelProfile(
+        id="config",
+        name=title,
+        family=family,
+        origin="config",
+        body=ArchitectureBody(
+            "tensors",
+            (
+                ("depth", depth),
+                ("heads", _heads(values)),
+                ("hidden", hidden),
+                ("parts", written(parts)),
+                ("target_share", TARGET_SHARE if both else 1.0),
+            ),
+        ),
+        assumptions=assumptions,
+        doubts=doubts,
+        default_seq_len=None if alone else context,
+        default_image_size=_image_size(values) if alone == "image" else None,
+        scored=MASKED if masked else ScoredTokens(),
+    )

@@ -1,0 +1,97 @@
+"""Reading an uploaded model, whose format follows from its content, not from its name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from app.errors import Message
+from app.profiles.config import config_profile
+from app.profiles.documents import MOST_ONNX_BYTES, check_size, decode, printable, unreadable
+from app.profiles.layer_table import layers_profile, read_layer_csv
+from app.profiles.model import ModelProfile
+from app.profiles.onnx_file import read_onnx_file
+from app.profiles.readers.loose import parse_config
+from app.profiles.readers.native import native_of
+from app.profiles.readers.weights import header_of, refuse_adapter, refuse_index, weights_profile
+from app.profiles.summaries import FVCORE, TORCHINFO, read_summary
+from app.profiles.transformer import transformer_profile
+
+MOST_TEXT_BYTES = 5_000_000
+"""Largest configuration, layer table or summary. [B]"""
+
+CONFIGURATION = re.compile(
+    r"\s*(?:(?://|#)[^\n]*\n\s*|/\*.*?\*/\s*)*(?:[A-Z]\w{0,80}Config\s*)?\{", re.DOTALL
+)
+ACCEPTED = Message(
+    "an ONNX model, a Hugging Face config.json, a layer table in CSV or JSON, "
+    "or a summary by torchinfo or fvcore"
+)
+
+
+def read_profile(name: str, data: bytes) -> ModelProfile:
+    title = printable(name, 80) or "file"
+    check_size(title, len(data), MOST_ONNX_BYTES)
+    kind = foreign_kind(data)
+    if kind:
+        raise unreadable(
+            "{file} is {kind}; accepted: {accepted}", file=title, kind=Message(kind), accepted=ACCEPTED
+        )
+    header = header_of(title, data)
+    if header is not None:
+        return weights_profile(title, header)
+    if is_binary(data):
+        return read_onnx_file(title, data)
+    check_size(title, len(data), MOST_TEXT_BYTES)
+    text = decode(title, data)
+    start = text.lstrip()[:1]
+    if start in {"{", "["} or CONFIGURATION.match(text):
+        profile = _json(title, parse_config(title, text))
+    elif TORCHINFO in text or FVCORE.search(text):
+        profile = read_summary(title, text)
+    else:
+        profile = read_layer_csv(title, text)
+    return profile
+
+
+def foreign_kind(data: bytes) -> str:
+    """Return the kind of a file that cannot be read, or an empty string."""
+    for start, kind in (
+        (b"PK\x03\x04", "an archive (a PyTorch checkpoint is one)"),
+        (b"\x80\x02", "a Python pickle, which is never opened"),
+        (b"\x1f\x8b", "compressed"),
+        (b"\x89HDF", "a Keras HDF5 file"),
+        (b"PAR1", "a Parquet file, which holds data, not a model"),
+        (b"%PDF", "a PDF"),
+    ):
+        if data.startswith(start):
+            return kind
+    return ""
+
+
+def is_binary(data: bytes) -> bool:
+    """Return whether content starts like a serialised ONNX model rather than like text."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")):
+        return False
+    # A model starts with its version or another field of the message; text has no such bytes.
+    return any(byte < 9 or 13 < byte < 32 for byte in data[:64])
+
+
+def _json(name: str, value: object) -> ModelProfile:
+    if isinstance(value, list):
+        return replace(layers_profile(value, name=name, where="layers"), name=name)
+    if isinstance(value, Mapping):
+        if "layers" in value and isinstance(value["layers"], list):
+            return layers_profile(value["layers"], name=name, where="layers")
+        if isinstance(value.get("transformer"), Mapping):
+            return transformer_profile(value["transformer"], where="transformer")
+        if "layers" in value and "kind" in value and "seq_len" in value:
+            return transformer_profile(value, where="transformer")
+        refuse_index(name, value)
+        refuse_adapter(name, value)
+        native = native_of(value)
+        if native is not None:
+            profile = config_profile(native.config, name=name, where="config")
+            return replace(profile, name=name, assumptions=(*profile.assumptions, *native.assumed))
+    return config_profile(value, name=name, where="config")

@@ -1,0 +1,235 @@
+"""What a file is, by its content: a model, data, prices, and what else it says of an estimate."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.errors import AppError, Message, Unprocessable
+from app.profiles.config import config_profile
+from app.profiles.documents import check_size, decode, printable
+from app.profiles.layer_table import read_layer_csv
+from app.profiles.model import ModelProfile
+from app.profiles.readers.loose import parse_config
+from app.profiles.readers.models import CONFIGURATION, MOST_TEXT_BYTES, is_binary, read_profile
+from app.profiles.readers.native import native_of
+from app.profiles.readers.prices import PriceList, priced_document, priced_rows, table_rows, workbook_rows
+from app.profiles.readers.weights import header_of
+from app.profiles.sample_files import encoding_of
+from app.profiles.samples import LengthSample, read_sample
+from app.profiles.summaries import FVCORE, TORCHINFO
+
+MOST_BYTES = 25_000_000
+MODEL_KEYS = frozenset(
+    ("model_type", "architectures", "hidden_size", "_class_name", "weight_map", "transformer", "layers",
+     "d_model", "n_embd")
+)  # fmt: skip
+"""Keys of which a model's description has at least one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Import:
+    """What was read of a file; ``model`` and the others are parts of a request."""
+
+    kind: str
+    recognised: Message
+    model: dict[str, Any] | None = None
+    profile: ModelProfile | None = None
+    workload: dict[str, Any] = field(default_factory=dict)
+    plan: dict[str, Any] = field(default_factory=dict)
+    sample: LengthSample | None = None
+    prices: PriceList | None = None
+    assumed: tuple[Message, ...] = ()
+    missing: tuple[str, ...] = ()
+    not_understood: tuple[str, ...] = ()
+    doubts: tuple[Message, ...] = ()
+
+
+def read_import(name: str, data: bytes) -> Import:
+    """Return what a file is and says; refuse one that nothing recognises."""
+    title = printable(name, 80) or "file"
+    check_size(title, len(data), MOST_BYTES)
+    rows = workbook_rows(title, data) if data.startswith(b"PK\x03\x04") else None
+    if rows is not None:
+        prices = priced_rows(rows)
+        if prices is None:
+            raise Unprocessable.at(
+                "file",
+                "{file} is a workbook without a heading that names items and prices; name the columns "
+                "item, quantity, unit price and currency",
+                file=title,
+            )
+        return _priced(prices)
+    if data.startswith(b"PAR1"):
+        return _sampled(title, data)
+    if header_of(title, data) is not None:
+        return _modelled("safetensors", read_profile(title, data), None)
+    if is_binary(data):
+        return _modelled("onnx", read_profile(title, data), None)
+    if encoding_of(title, data[:65_536]) == "cp949":
+        data = data.decode("cp949", "replace").encode()
+    if len(data) > MOST_TEXT_BYTES:
+        return _sampled(title, data)
+    text = decode(title, data)
+    if CONFIGURATION.match(text) or text.lstrip()[:1] in {"{", "["}:
+        return _structured(title, data, text)
+    if TORCHINFO in text or FVCORE.search(text):
+        return _modelled("summary", read_profile(title, data), None)
+    prices = priced_rows(table_rows(text))
+    if prices is not None:
+        return _priced(prices)
+    if re.match(r"(?i)\s*\W?(kind|name|layer)\W?\s*[,;\t]", text):
+        return _modelled("layers", read_layer_csv(title, text), None)
+    return _sampled(title, data)
+
+
+def _structured(title: str, data: bytes, text: str) -> Import:
+    """Return what a JSON file, or one line after the other of it, says."""
+    try:
+        value = parse_config(title, text)
+    except AppError as error:
+        try:
+            return _sampled(title, data)
+        except AppError:
+            raise error from None
+    if isinstance(value, Mapping):
+        prices = priced_document(value)
+        if prices is not None:
+            return _priced(prices)
+        if "peft_type" in value:
+            return _adapter(value)
+        images = value.get("images")
+        if isinstance(images, list) and "annotations" in value:
+            return _images(images)
+        native = native_of(value)
+        if native is not None:
+            profile = config_profile(native.config, name=title, where="config")
+            request = native.config if native.kind == "params.json" else None
+            return _modelled(native.kind, profile, request, native.workload, native.plan)
+        if value.keys() & MODEL_KEYS:
+            profile = read_profile(title, data)
+            return _modelled("config" if profile.origin == "config" else profile.origin, profile, dict(value))
+    if isinstance(value, list) and value and isinstance(value[0], Mapping) and "kind" in value[0]:
+        return _modelled("layers", read_profile(title, data), None)
+    return _sampled(title, data)
+
+
+def _modelled(
+    kind: str,
+    profile: ModelProfile,
+    document: dict[str, Any] | None,
+    workload: dict[str, Any] | None = None,
+    plan: dict[str, Any] | None = None,
+) -> Import:
+    model = {"config": document} if document is not None and profile.origin == "config" else None
+    return Import(
+        kind=kind,
+        recognised=Message(
+            "a model ({kind}): {name}, {parameters} billion parameters, {active} billion active",
+            {
+                "kind": kind,
+                "name": profile.name,
+                "parameters": float(f"{profile.parameters / 1e9:.4g}"),
+                "active": float(f"{profile.active_parameters / 1e9:.4g}"),
+            },
+        ),
+        model=model,
+        profile=profile,
+        workload=workload or {},
+        plan=plan or {},
+        assumed=profile.assumptions,
+        missing=() if workload and "samples" in workload else ("workload.tokens",),
+        not_understood=tuple(
+            str(value)
+            for message in profile.doubts
+            for name, value in message.values.items()
+            if name == "field"
+        ),
+        doubts=profile.doubts,
+    )
+
+
+def _adapter(value: Mapping[str, object]) -> Import:
+    rank = value.get("r")
+    modules = value.get("target_modules")
+    workload: dict[str, Any] = {"kind": "lora"}
+    if isinstance(rank, int) and not isinstance(rank, bool) and 0 < rank < 1e5:
+        workload["lora_rank"] = rank
+    if isinstance(modules, list) and all(isinstance(entry, str) for entry in modules[:50]):
+        workload["lora_modules"] = modules[:50]
+    return Import(
+        kind="adapter",
+        recognised=Message(
+            "adapters ({kind}) on {base}",
+            {
+                "kind": printable(str(value.get("peft_type"))),
+                "base": printable(str(value.get("base_model_name_or_path") or "?")),
+            },
+        ),
+        workload=workload,
+        missing=("model",),
+    )
+
+
+def _images(images: list[object]) -> Import:
+    sides = sorted(
+        entry["width"]
+        for entry in images
+        if isinstance(entry, Mapping) and isinstance(entry.get("width"), int)
+    )
+    workload: dict[str, Any] = {"epochs": 1, "dataset_samples": len(images)}
+    if sides and 1 <= sides[len(sides) // 2] <= 1e5:
+        workload["image_size"] = sides[len(sides) // 2]
+    return Import(
+        kind="coco",
+        recognised=Message("{count} images with their annotations (COCO)", {"count": len(images)}),
+        workload=workload,
+        assumed=(Message("one epoch is assumed"),),
+        missing=("model",),
+    )
+
+
+def _sampled(title: str, data: bytes) -> Import:
+    sample = read_sample(title, data)
+    return Import(
+        kind="data",
+        recognised=Message(
+            "data: {samples} samples of {tokens} tokens on average",
+            {"samples": sample.samples, "tokens": float(f"{sample.mean_tokens:.4g}")},
+        ),
+        sample=sample,
+        workload={
+            "epochs": 1,
+            "dataset_samples": sample.samples,
+            "seq_len": sample.seq_len,
+            "mean_tokens": sample.mean_used,
+        },
+        assumed=(*sample.assumptions, Message("one epoch is assumed")),
+        missing=("model",),
+    )
+
+
+def _priced(prices: PriceList) -> Import:
+    first = prices.lines[0] if prices.lines else None
+    if first is None:
+        raise Unprocessable.at(
+            "file", "the price list ({kind}) has no line with a price above 0", kind=prices.kind
+        )
+    return Import(
+        kind=prices.kind,
+        recognised=Message(
+            "prices ({kind}): {count} lines, the first is {item} at {price} {currency}",
+            {
+                "kind": prices.kind,
+                "count": len(prices.lines),
+                "item": first.item,
+                "price": first.price,
+                "currency": first.currency or "?",
+            },
+        ),
+        prices=prices,
+        missing=prices.missing,
+        not_understood=prices.unread,
+    )
