@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,6 @@ from app.estimating.context import MEASURED, SizingContext
 from app.estimating.validation.cases import number, read_case, read_table, without_answers
 from app.estimating.validation.predict import build
 from app.estimating.validation.run import SLOWER_IS_MORE, RowResult, ValidationReport, read_rows, validate
-from app.estimating.workload import is_convolutional
 from app.features.accuracy.agreement import Gaps, gaps
 from app.features.accuracy.fitted import FittedFigure, accepted_figures, fitted_figures, own_figures
 from app.features.accuracy.predictions import (
@@ -33,7 +31,6 @@ from app.features.accuracy.predictions import (
     load_patterns,
     reason_texts,
 )
-from app.profiles.presets import presets
 from tools.predictions import predictions_of
 
 FITTED_FILES = (
@@ -175,14 +172,6 @@ def in_headline(row: Row) -> bool:
 def with_default_software(context: SizingContext) -> SizingContext:
     """Return a context that predicts rows with the default software of an estimate."""
     return replace(context, rules=replace(context.rules, software=()))
-
-
-@cache
-def convolutional_families() -> frozenset[str]:
-    """Return the families whose presets are networks of convolutions."""
-    return frozenset(
-        profile.family for profile in presets().values() if is_convolutional(profile.operators())
-    )
 
 
 def left_out(report: ValidationReport, path: Path) -> dict[str, tuple[RowResult, ...]]:

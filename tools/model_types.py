@@ -1,3 +1,5 @@
+# mypy: ignore-errors
+# torch and transformers are no part of this repository, so that nothing here has types.
 """Write data/model_types/TYPE.json: the tensors of every model type of huggingface/transformers as formulas.
 
 Run by hand with ``torch`` (CPU) and ``transformers`` installed beside it; neither is needed by the product:
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math as _math
 import operator
 import random
 import re
@@ -47,8 +50,8 @@ RAW = {
     "use_cache",
     "architectures",
 }
-TOP = ("top_k", "topk", "num_experts_per_tok", "num_experts_per_token", "k", "num_selected_experts", "moe_topk",
-       "moe_k", "num_activated_experts", "experts_per_token")  # fmt: skip
+TOP = ("top_k", "topk", "num_experts_per_tok", "num_experts_per_token", "k", "num_selected_experts",
+       "moe_topk", "moe_k", "num_activated_experts", "experts_per_token")  # fmt: skip
 VARIANTS = 4
 SIZES = 2
 """Sizes at which whole files are checked."""
@@ -176,8 +179,8 @@ def _comparison(symbol: str, function: Any) -> Any:
     return method
 
 
-for name, symbol in (("add", "+"), ("sub", "-"), ("mul", "*"), ("truediv", "/"), ("floordiv", "//"), ("mod", "%"),
-                     ("pow", "**")):  # fmt: skip
+for name, symbol in (("add", "+"), ("sub", "-"), ("mul", "*"), ("truediv", "/"), ("floordiv", "//"),
+                     ("mod", "%"), ("pow", "**")):  # fmt: skip
     for kind in (Whole, Real):
         setattr(kind, f"__{name}__", _arithmetic(symbol, getattr(operator, name), swap=False))
         setattr(kind, f"__r{name}__", _arithmetic(symbol, getattr(operator, name), swap=True))
@@ -300,7 +303,6 @@ class Maths(types.ModuleType):
 
 
 MATHS = Maths("math")
-import math as _math
 
 for _name in dir(_math):
     setattr(MATHS, _name, getattr(_math, _name))
@@ -308,12 +310,12 @@ MATHS.ceil = lambda value: (
     Whole(_math.ceil(plain(value)), f"ceil({text(value)})")
     if isinstance(value, Number)
     else _math.ceil(value)
-)  # type: ignore[attr-defined]
+)
 MATHS.floor = lambda value: (
     Whole(_math.floor(plain(value)), f"floor({text(value)})")
     if isinstance(value, Number)
     else _math.floor(value)
-)  # type: ignore[attr-defined]
+)
 
 
 def bare(value: Any) -> Any:
@@ -418,10 +420,6 @@ def remember(config: PretrainedConfig, prefix: str = "") -> None:
             config.__dict__[name] = listing
 
 
-def labels(config: PretrainedConfig) -> None:
-    """Let the number of classes be a field of its own."""
-
-
 def made_config(kind: str, changes: dict[str, Any]) -> PretrainedConfig:
     cls = CONFIG_MAPPING[kind]
     nested: dict[str, Any] = {}
@@ -471,7 +469,7 @@ def trace(
             at = getattr(at, parent)
         at.__dict__[last] = None
     values = fields_of(config)
-    FRAMES.__init__()  # type: ignore[misc]
+    FRAMES.__init__()
     PASSES.clear()
     remember(config)
     cls = getattr(transformers, architecture)
@@ -487,19 +485,18 @@ def trace(
             if "math" in module.__dict__:
                 module.__dict__["math"] = MATHS
             patched.append(module)
-    nn.Parameter.__new__ = _new_parameter  # type: ignore[method-assign,assignment]
-    nn.Module.__init__ = _new_module  # type: ignore[method-assign]
+    nn.Parameter.__new__ = _new_parameter
+    nn.Module.__init__ = _new_module
     try:
         with torch.device("meta"), Sizes():
             model = cls(config)
     finally:
-        nn.Parameter.__new__ = _parameter  # type: ignore[method-assign]
-        nn.Module.__init__ = _module  # type: ignore[method-assign]
+        nn.Parameter.__new__ = _parameter
+        nn.Module.__init__ = _module
         for module in patched:
             del module.__dict__["range"], module.__dict__["int"]
             if "math" in module.__dict__:
                 module.__dict__["math"] = _math
-    seen: dict[int, str] = {}
     passes: dict[tuple[Any, ...], dict[str, Any]] = {}
     patterns: dict[str, str] = {}
 
@@ -538,8 +535,10 @@ def trace(
                 pattern.append(part)
         pattern.append(name)
         # Walk down the loops; every pass keeps the loop inside it as an item.
-        for depth, (loop_path, fresh) in enumerate(outer):
+        for loop_path, fresh in outer:
             count = rename("*".join(FRAMES.counts[frame["loop"]] for frame in fresh), renames)
+            if FOREIGN.search(count):
+                count = guess(sum(entry["loop"] == fresh[-1]["loop"] for entry in PASSES), values)
             frame_of(loop, instance, None)["items"].add(("loop", loop_path, count))
             instance = (*instance, *(frame["index"] for frame in fresh))
             loop = loop_path
@@ -723,14 +722,13 @@ def optional_fields(kind: str, values: dict[str, Any], cls: Any = None, prefix: 
         for entry in dataclasses.fields(cls):
             path = prefix + entry.name
             if (
-                "None" in str(entry.type)
-                and path in values
-                and not path.endswith(("token_id", "token_index"))
+                "None" not in str(entry.type)
+                or path.endswith(("token_id", "token_index"))
+                or path not in values
             ):
-                if values[path] is None or (
-                    isinstance(values[path], int) and not isinstance(values[path], bool)
-                ):
-                    found.append(path)
+                continue
+            if values[path] is None or (isinstance(values[path], int) and not isinstance(values[path], bool)):
+                found.append(path)
     return found
 
 
@@ -756,7 +754,6 @@ def structure(kind: str, architecture: str) -> dict[str, Any] | None:
             continue
     base = base or trace(kind, architecture, {}, [], {})
     values = base["values"]
-    none_now = {name for name, value in values.items() if value is None}
     runs: list[tuple[dict[str, Any], dict[str, bool]]] = [(base, {})]
     relevant_none: list[str] = []
     plan = [(changes, nones, None) for changes, nones in variants(kind, architecture, base)]
@@ -765,9 +762,8 @@ def structure(kind: str, architecture: str) -> dict[str, Any] | None:
             "rank|head|dim|size|experts|layers|groups|width|ratio|window|latent|freq|inter|ffn|hidden|num_|n_",
             name,
         ):
-            plan.append(
-                ({name: 8} if values[name] is None else {}, [] if values[name] is None else [name], name)
-            )
+            absent = values[name] is None
+            plan += [({name: 8} if absent else {}, [] if absent else [name], name)]
     plain_signature = signature(base)
     effective: list[dict[str, Any]] = []
     for changes, nones, optional in plan[:24]:
@@ -847,7 +843,7 @@ def derived(config: PretrainedConfig, cls: Any, given: dict[str, Any]) -> dict[s
             for name, value in declared.items()
             if isinstance(value, int) and not isinstance(value, bool) and name not in RAW
         }
-        FRAMES.__init__()  # type: ignore[misc]
+        FRAMES.__init__()
         PASSES.clear()
         module = sys.modules[cls.__module__]
         module.__dict__["int"], module.__dict__["range"] = WholeOf, SpanOf

@@ -293,22 +293,31 @@ class Charges:
         """Shares of the purchase and of an hour that are proportional to the price of the system."""
         follows, capital = self.follows, self.found.capital
         moving = sum(price * follows.get(name, 0.0) for name, price in capital.items())
-        more = sum((whole - free) * follows.get(name, 0.0) for name, (free, whole) in self._lines.items())
-        return moving / (sum(capital.values()) or 1.0), float(
-            more / sum(float(ends[1]) for ends in self._lines.values())
+        return moving / (sum(capital.values()) or 1.0), self.price_share(self._lines)
+
+    def price_share(self, lines: Mapping[str, Floats]) -> float:
+        """Return the share of lines, at factors 0 and 1 on prices, that is proportional to the system's."""
+        follows = self.follows
+        moved = sum(
+            (float(whole) - float(free)) * follows.get(name, 0.0) for name, (free, whole) in lines.items()
         )
+        total = sum(float(ends[1]) for ends in lines.values())
+        return moved / total if total else 0.0
 
     @property
     def follows(self) -> dict[str, float]:
         """Share of each line that is proportional to the price of the system; 0 of those left out."""
         proportional, capital = self.proportional, self.found.capital
         equipment = sum(capital.get(name, 0.0) for name in SUPPORTED)
-        share = sum(price for name, price in capital.items() if name in proportional) / (equipment or 1.0)
-        # Spare parts and support follow the equipment; freight and installation the racks as well.
+        own = sum(price for name, price in capital.items() if name in proportional)
+        # What is rented has one price, which its support follows.
+        share = own / equipment if equipment else 1.0
+        # Spare parts, support and resale follow the equipment; freight and installation the racks as well.
         kept = equipment + capital.get("spares", 0.0)
         return dict.fromkeys(proportional, 1.0) | {
             "spares": share,
             "support": share,
+            "residual": share,
             "install": share * kept / ((kept + capital.get("racks", 0.0)) or 1.0),
         }
 

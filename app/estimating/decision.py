@@ -239,7 +239,9 @@ def check_demand(demand: Demand | None) -> None:
         )
     ((name, value),) = stated.items()
     if name == "utilisation" and not 0 < value <= 1:
-        raise BadInput.at(f"{field}.utilisation", "must be above 0 and at most 1, not {value}", value=value)
+        raise BadInput.at(
+            f"{field}.utilisation", "must be above 0 and at most {most}, not {value}", value=value, most=1
+        )
     if not 0 < value <= MOST_RUNS:
         raise BadInput.at(
             f"{field}.{name}", "must be above 0 and at most {most}, not {value}", value=value, most=MOST_RUNS

@@ -54,7 +54,7 @@ class _Writing:
         yield from self._doubted(chosen)
         if chosen.idle_share is not None and chosen.idle_share > MOSTLY_IDLE:
             yield Message(
-                "Bought for this work alone, it stands idle {share} of the term.",
+                "Bought for this work alone, it stands idle for {share} of the term.",
                 {"share": chance(chosen.idle_share)},
             )
         yield from self._runs(chosen)

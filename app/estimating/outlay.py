@@ -10,9 +10,9 @@ import numpy as np
 
 from app.catalog.catalog import Catalog
 from app.engine.cost.hours import facility_power, support_cost
-from app.engine.cost.outlay import owned_outlay, paid_hours, rented_outlay
-from app.engine.records import FloatLike, Floats
-from app.engine.units import HOUR, HOURS_PER_YEAR, MONTHS, YEAR
+from app.engine.cost.outlay import owned_outlay, rented_outlay
+from app.engine.records import Floats
+from app.engine.units import HOURS_PER_YEAR, MONTHS, YEAR
 from app.estimating.costing import Charges, included, owned_system
 from app.estimating.hardware import Hardware
 from app.estimating.prices import DollarPrices, idle_power, training_power
@@ -49,20 +49,6 @@ class Outlay:
     price of the system; a commitment is wholly so.
     """
 
-    def of(self, seconds: Uncertain, runs: float, price: float = 1.0) -> Uncertain:
-        """Return the outlay of a number of runs, at a factor on the price of the system. [currency]"""
-        changed = 1.0 + (price - 1.0) * self.price_share
-        fixed, rent = (changed, 1.0) if self.owned else (1.0, changed)
-
-        def total(part: int, time: FloatLike) -> Floats:
-            hours = np.asarray(time, dtype=float) * (runs / HOUR)
-            paid = (
-                price * paid_hours(hours, self.commitment) * self.committed[part] if self.commitment else 0.0
-            )
-            return np.asarray(fixed * self.fixed[part] + rent * self.hourly[part] * hours + paid)
-
-        return float(total(0, seconds[0])), total(1, seconds[1])
-
     def idle_share(self, seconds: float, runs: float) -> float | None:
         """Return the share of the term that an owned system does not work; None if rented."""
         return max(1.0 - runs * seconds / self.term, 0.0) if self.owned else None
@@ -82,9 +68,7 @@ def outlay_of(hardware: Hardware, charges: Charges, catalog: Catalog, family: st
     if commitment:
         instances = np.array([0.0, hardware.count * (rates.hourly or 0.0)])
         committed = charges.sampled({"instances": instances})
-    share = _price_share(
-        outlay_lines(hardware, rates, float(not rates.owned), ends, catalog, family), charges
-    )
+    priced = outlay_lines(hardware, rates, float(not rates.owned), ends, catalog, family)
     return Outlay(
         owned=rates.owned,
         term=rates.lifetime * YEAR,
@@ -92,7 +76,7 @@ def outlay_of(hardware: Hardware, charges: Charges, catalog: Catalog, family: st
         hourly=hourly,
         commitment=commitment,
         committed=committed,
-        price_share=share,
+        price_share=charges.price_share(priced),
     )
 
 
@@ -133,15 +117,3 @@ def outlay_lines(
     return {
         name: np.broadcast_to(np.asarray(line, dtype=float), factor.shape) for name, line in lines.items()
     }
-
-
-def _price_share(lines: Mapping[str, Floats], charges: Charges) -> float:
-    """Return the share of the sum of lines that is proportional to the price of the system."""
-    follows, capital, (bought, _) = charges.follows, charges.found.capital, charges.shares
-    # What is sold at the end follows the whole of what is bought.
-    moved = sum(
-        (float(line[1]) - float(line[0])) * follows.get(name, 0.0 if name in capital else bought)
-        for name, line in lines.items()
-    )
-    total = sum(float(line[1]) for line in lines.values())
-    return moved / total if total else 0.0

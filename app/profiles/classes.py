@@ -36,8 +36,9 @@ SUSPICIOUS = re.compile(
 )
 """Names of fields that change what a layer is."""
 GENERIC = frozenset(
-    ("architectures", "auto_map", "torch_dtype", "dtype", "transformers_version", "model_type", "_name_or_path",
-     "quantization_config", "rope_scaling", "rope_parameters", "id2label", "label2id", "task_specific_params")
+    ("architectures", "auto_map", "torch_dtype", "dtype", "transformers_version", "model_type",
+     "_name_or_path", "quantization_config",
+     "rope_scaling", "rope_parameters", "id2label", "label2id", "task_specific_params")
 )  # fmt: skip
 TEXT_PARTS = ("text_config", "llm_config", "language_config", "llm_cfg", "decoder")
 
@@ -61,6 +62,8 @@ class Reading:
     structure: Mapping[str, Any]
     architecture: str
     doubts: tuple[Message, ...]
+    followed: bool = True
+    """False where a field that decides about layers is given and not in the formulas."""
 
     @property
     def parameters(self) -> int:
@@ -87,9 +90,8 @@ def architecture_of(known: Mapping[str, Any], document: Mapping[str, object]) ->
                 if name.endswith(ending):
                     return str(name)
     both = known["defaults"].get("is_encoder_decoder") is True
-    return min(
-        options, key=lambda name: (both and not name.endswith("ForConditionalGeneration"), _usual(name))
-    )
+    names: list[str] = list(options)
+    return min(names, key=lambda name: (both and not name.endswith("ForConditionalGeneration"), _usual(name)))
 
 
 def _usual(name: str) -> int:
@@ -139,6 +141,11 @@ def fields_of(
             values[prefix + name] = usual
     if "feed_forward_proj" in given and "is_gated_act" in defaults and "is_gated_act" not in given:
         values[f"{prefix}is_gated_act"] = str(given["feed_forward_proj"]).startswith("gated")
+    if "moe_layers" in defaults and "moe_layers" not in given:
+        step = values.get(f"{prefix}interleave_moe_layer_step")
+        layers = values.get(f"{prefix}num_hidden_layers")
+        if isinstance(step, int) and isinstance(layers, int) and step > 0 and layers <= MOST_LISTED:
+            values[f"{prefix}moe_layers"] = list(range(step - 1, layers, step))
     local = Scope({path.removeprefix(prefix): value for path, value in values.items()})
     for name, usual in later:
         try:
@@ -165,8 +172,8 @@ def _nested(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def _derived(rule: Mapping[str, Any], scope: Scope) -> Any:
     if "is" in rule:
         return scope.value(rule["is"])
-    count = int(scope.value(rule["each"]))
-    if not 0 <= count <= MOST_LISTED:
+    count = scope.whole(rule["each"])
+    if count > MOST_LISTED:
         raise Undefined(rule["each"])
     made = []
     for number in range(count):
@@ -213,7 +220,13 @@ def read_class(
         return None
     architecture = architecture_of(known, document)
     structure = known["architectures"][architecture]
-    scope = Scope(fields_of(known, document, where))
+    values = fields_of(known, document, where)
+    if (dimension := document.get("head_dim")) is not None and "head_dim" not in known["defaults"]:
+        # Classes read it where a file has it, without a field of their own.
+        values["head_dim"] = _checked(dimension, 1, f"{where}.head_dim")
+        text = json.dumps(structure).replace("(hidden_size//num_attention_heads)", "head_dim")
+        structure = json.loads(text)
+    scope = Scope(values)
     try:
         tensors = Counter(tensors_of(structure, scope))
     except Undefined as error:
@@ -237,6 +250,16 @@ def read_class(
         and name not in known.get("aliases", {})
         and name not in GENERIC
     ]
+    classes = _classes(document)
+    if classes is not None:
+        tensors = Counter(
+            {
+                Tensor(t.path, t.kind, (classes, *t.sizes[1:]))
+                if HEAD.search(t.path) and t.sizes[0] == USUAL_CLASSES
+                else t: n
+                for t, n in tensors.items()
+            }
+        )
     named = document.get("architectures")
     stated = str(named[0]) if isinstance(named, list) and named else ""
     if stated and stated != architecture:
@@ -246,6 +269,11 @@ def read_class(
             )
         elif stated.endswith(("Model", "ForSequenceClassification", "ForTokenClassification")):
             tensors = Counter({t: n for t, n in tensors.items() if not LAST.search(t.path)})
+    loose = _unfollowed(known, structure, document)
+    doubts += [
+        Message("the field {field} differs from that of the class and is not followed", {"field": name})
+        for name in loose
+    ]
     tensors = _replaced(tensors, known, document, where, doubts)
     if structure.get("deviation", 1.0) > EXACT:
         doubts.append(
@@ -254,7 +282,51 @@ def read_class(
                 {"model": str(document.get("model_type"))},
             )
         )
-    return Reading(tensors, scope, structure, architecture, tuple(doubts))
+    return Reading(tensors, scope, structure, architecture, tuple(doubts), not loose)
+
+
+HEAD = re.compile(r"(classifier|(^|\.)head|score|(^|\.)fc|class_labels_classifier).*\.?(weight|bias)$")
+USUAL_CLASSES = 2
+"""Classes of a configuration that gives none (PreTrainedConfig.num_labels)."""
+
+
+def _classes(document: Mapping[str, object]) -> int | None:
+    labels, count = document.get("id2label"), document.get("num_labels")
+    if isinstance(labels, Mapping) and labels:
+        return len(labels)
+    return count if isinstance(count, int) and not isinstance(count, bool) and 0 < count < 1e7 else None
+
+
+DECIDING = re.compile(
+    r"step$|_freq|interval|period|every|pattern|offset|_layers$|layers_block|layer_ids|block_type|rank$|experts|^use_.*bias"
+    r"|_bias$|latent|shared"
+)
+"""Names of fields that decide what a layer is or how wide."""
+NOT_STRUCTURE = re.compile(
+    r"_per_tok|top_?k|num_hidden_layers|n_group|window|aux_loss|output_|router|dropout|mtp|nextn"
+)
+"""Names of them that do not change a tensor, or that are read for themselves."""
+
+
+def _unfollowed(
+    known: Mapping[str, Any], structure: Mapping[str, Any], document: Mapping[str, object]
+) -> list[str]:
+    """Return given fields that decide about layers, differ from the class and are in none of its formulas."""
+    text = json.dumps([structure["loops"], structure.get("top")]) + json.dumps(
+        [rule for rule in known["defaults"].values() if isinstance(rule, Mapping)]
+    )
+    aliases = known.get("aliases", {})
+    loose = []
+    for given, value in document.items():
+        name = aliases.get(given, given)
+        if name not in known["defaults"] or not DECIDING.search(name) or NOT_STRUCTURE.search(name):
+            continue
+        usual = known["defaults"][name]
+        if isinstance(usual, Mapping) or value == usual or (not value and not usual):
+            continue
+        if not re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", text):
+            loose.append(given)
+    return loose
 
 
 LANGUAGE = re.compile(r"(^|\.)(language_model|text_model|llm|decoder|lm_head|text_decoder)\.")
@@ -368,7 +440,7 @@ def parts_of(reading: Reading) -> tuple[list[Part], tuple[Message, ...]]:
         elif rows in ("image", "sound"):
             seen.add(rows)
             rows = "image" if rows == "image" else "fixed"
-        common = {
+        common: dict[str, Any] = {
             "name": path,
             "count": float(count),
             "weights": float(tensor.elements),
@@ -538,7 +610,11 @@ def _top(structure: Mapping[str, Any], values: Mapping[str, Any]) -> int:
     return _named(values, TOP)
 
 
-TOP = ("num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_top_k", "top_k_experts", "moe_k", "topk", "num_selected_experts", "num_active_experts")  # fmt: skip
+TOP = (
+    "num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_top_k", "top_k_experts", "moe_k", "topk",
+    "num_selected_experts", "num_active_experts",
+)  # fmt: skip
+"""Fields of the number of experts that a token visits."""
 
 
 def class_profile(reading: Reading, title: str) -> ModelProfile:
@@ -570,7 +646,8 @@ def class_profile(reading: Reading, title: str) -> ModelProfile:
     elif context > LONGEST_TAKEN:
         assumptions += (
             Message(
-                "samples of {usual} tokens are assumed; the {value} positions are a limit, not a training length",
+                "samples of {usual} tokens are assumed; the {value} positions are a limit, "
+                "not a training length",
                 {"usual": LONGEST_TAKEN, "value": context},
             ),
         )
@@ -597,16 +674,12 @@ def class_profile(reading: Reading, title: str) -> ModelProfile:
         origin="config",
         body=ArchitectureBody(
             "tensors",
-            tuple(
-                sorted(
-                    {
-                        "parts": written(parts),
-                        "depth": depth,
-                        "hidden": hidden,
-                        "heads": _heads(values),
-                        "target_share": TARGET_SHARE if both else 1.0,
-                    }.items()
-                )
+            (
+                ("depth", depth),
+                ("heads", _heads(values)),
+                ("hidden", hidden),
+                ("parts", written(parts)),
+                ("target_share", TARGET_SHARE if both else 1.0),
             ),
         ),
         assumptions=assumptions,

@@ -16,7 +16,7 @@ from app.engine.operators.transformer import Stack, TransformerShape
 from app.errors import AppError, Message, Unprocessable
 from app.profiles.architectures.hybrid import ATTENTION, EXPERTS, FEED_FORWARD, LETTERS, STATE_SPACE
 from app.profiles.bodies import ArchitectureBody, TransformerBody
-from app.profiles.classes import EXACT, SUSPICIOUS, Reading, class_profile, read_class
+from app.profiles.classes import EXACT, SUSPICIOUS, USUAL_CLASSES, Reading, class_profile, read_class
 from app.profiles.documents import as_text, flag, printable, whole
 from app.profiles.model import LONGEST_TAKEN, ModelProfile, ScoredTokens
 from app.profiles.transformer import MASKED, TARGET_SHARE, must_divide
@@ -305,10 +305,12 @@ def config_profile(document: object, *, name: str = "config.json", where: str = 
     if "_class_name" in document:
         raise Unprocessable.at(
             f"{where}._class_name",
-            "{value} of diffusers is not read by its fields; choose a diffusion preset, or send the model as ONNX or "
-            "its safetensors header",
+            "{value} of diffusers is not read by its fields; choose a diffusion preset, or send the model "
+            "as ONNX or its safetensors header",
             value=as_text(document["_class_name"]),
         )
+    if kind in MODEL_TYPES:
+        _check_fields(document, MODEL_TYPES[kind], title, where)
     reading = read_class(document, where)
     if reading is not None:
         return _ordinary(reading, document, title, where) or class_profile(reading, title)
@@ -329,6 +331,15 @@ def config_profile(document: object, *, name: str = "config.json", where: str = 
     return replace(
         profile, doubts=(*profile.doubts, *reader.doubts, *([] if listed else _suspects(document)))
     )
+
+
+def _check_fields(document: Mapping[str, object], form: Traits, title: str, where: str) -> None:
+    """Refuse a field of a listed type that is given and wrong; those left out have defaults."""
+    try:
+        _profile(Reader(document, where), form, title)
+    except AppError as error:
+        if any(wrong.field.rpartition(".")[2] in document for wrong in error.errors):
+            raise
 
 
 def _stated_traits(document: Mapping[str, object]) -> Traits:
@@ -383,9 +394,18 @@ def _ordinary(
         plain = replace(
             profile, body=replace(profile.body, shape=replace(profile.body.shape, prediction_layers=0))
         )
-        if abs(plain.parameters - reading.parameters) > EXACT * reading.parameters:
+        if listed is not None and not reading.followed:
+            # A listed form follows these fields itself.
+            return profile
+        shape = profile.body.shape
+        # Checkpoints of a listed type may hold an output layer that the class ties.
+        untied = shape.vocabulary * shape.hidden if listed is not None and not shape.tied else 0
+        if (
+            min(abs(plain.parameters - more - reading.parameters) for more in (0, untied))
+            > EXACT * reading.parameters
+        ):
             continue
-        if form.image:
+        if listed is not None:
             return replace(profile, doubts=reading.doubts)
         whole_class = whole_class or class_profile(reading, title)
         at = plain.tokens(128)
@@ -630,7 +650,7 @@ def _classes(reader: Reader) -> int:
     if classes is None and isinstance(labels, Mapping) and labels:
         classes = len(labels)
     if classes is None:
-        classes = 1000
+        classes = USUAL_CLASSES
         reader.assume("the number of classes is not given; {value} is assumed", value=classes)
     return classes
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import cast
 
@@ -22,6 +22,7 @@ from app.profiles.bodies import (
     operator_from_json,
     operator_table,
     operator_to_json,
+    scaled_target,
     shape_from_json,
     shape_to_json,
 )
@@ -168,6 +169,8 @@ class ModelProfile:
     """What of the file is not understood: its figures may be far off."""
     default_seq_len: int | None = None
     default_image_size: int | None = None
+    stated_length: bool = False
+    """True where the default length was stated, and is no limit on positions."""
     scored: ScoredTokens = ScoredTokens()
     hugging_face: tuple[str, ...] = ()
     """Names under which the same dimensions are published on Hugging Face."""
@@ -180,7 +183,19 @@ class ModelProfile:
     @property
     def limited(self) -> bool:
         """True where the default length is a limit on positions above :data:`LONGEST_TAKEN`."""
-        return self.origin == "config" and (self.default_seq_len or 0) > LONGEST_TAKEN
+        longest = self.default_seq_len or 0
+        return self.origin == "config" and not self.stated_length and longest > LONGEST_TAKEN
+
+    def of_length(self, seq_len: int | None) -> ModelProfile:
+        """Return the profile with another default length of a sample; itself without one. [tokens]"""
+        if seq_len is None or self.default_seq_len is None:
+            return self
+        body = self.body
+        if isinstance(body, TransformerBody):
+            shape = scaled_target(body.shape, float(seq_len), float(self.default_seq_len))
+            body = replace(body, shape=shape)
+        notes = tuple(note for note in self.assumptions if not note.template.startswith("samples "))
+        return replace(self, body=body, default_seq_len=seq_len, assumptions=notes, stated_length=True)
 
     def operators(self, tokens: Tokens | None = None, image_size: int | None = None) -> OperatorTable:
         """Return the operators of one sample, by default at the profile's usual size."""
@@ -280,6 +295,7 @@ class ModelProfile:
             "default_seq_len": self.default_seq_len,
             "default_image_size": self.default_image_size,
             "scored": {"share": self.scored.share, "table": [list(pair) for pair in self.scored.table]},
+            **({"stated_length": True} if self.stated_length else {}),
             **({"hugging_face": list(self.hugging_face)} if self.hugging_face else {}),
             "body": body_to_json(self.body),
         }
@@ -312,6 +328,7 @@ class ModelProfile:
             scored=ScoredTokens(
                 cast("float", scored.get("share", 1.0)), tuple((pair[0], pair[1]) for pair in pairs)
             ),
+            stated_length=document.get("stated_length") is True,
             hugging_face=tuple(cast("list[str]", document.get("hugging_face", []))),
         )
 

@@ -260,7 +260,8 @@ def rows_of(name: str, document: object) -> list[object]:
     if "images" in document and "annotations" in document:
         images = document["images"]
         raise unreadable(
-            "{file} describes {count} images (COCO), which have no tokens; state them as samples with image_size",
+            "{file} describes {count} images (COCO), which have no tokens; state them as samples with "
+            "image_size",
             file=name,
             count=len(images) if isinstance(images, list) else 0,
         )

@@ -75,8 +75,9 @@ LENGTH_COLUMNS = ("length", "num_tokens", "n_tokens", "token_count", "tokens_cou
 """Columns that give the length of a sample in tokens."""
 LIST_COLUMNS = ("input_ids", "token_ids", "tokens", "ids")
 """Columns that list the tokens of a sample, or give their number."""
-TEXT_COLUMNS = ("text", "content", "document", "body", "sentence", "article", "prompt", "question", "input",
-                "instruction", "messages", "conversations", "query", "source", "premise", "sentence1")  # fmt: skip
+TEXT_COLUMNS = ("text", "content", "document", "body", "sentence", "article", "prompt", "question",
+                "input", "instruction", "messages", "conversations", "query", "source",
+                "premise", "sentence1")  # fmt: skip
 """Columns that hold text of a sample, the usual one first."""
 ALONE = frozenset(("text", "messages", "conversations", "conversation"))
 """Columns that hold a whole sample: nothing is counted beside them."""

@@ -1,6 +1,7 @@
-"""Tensors of a model type as formulas of its configuration, as data/model_types.json holds them.
+"""Tensors of a model type as formulas of its configuration, as data/model_types holds them.
 
-A structure has loops (``model.layers.*``), each a list of tensors and inner loops, some under decisions. Expressions are arithmetic and comparisons over fields; nothing else is understood.
+A structure has loops (``model.layers.*``), each a list of tensors and inner loops, some under decisions.
+Expressions are arithmetic and comparisons over fields; nothing else is understood.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from app.errors import AppError, Message
 
 MOST_PASSES = 20_000
 """Passes of loops of one structure."""
+MOST_SIZE = 1e12
+"""Largest side of a tensor."""
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -56,6 +59,11 @@ def _parsed(expression: str) -> ast.expr:
     return ast.parse(expression, mode="eval").body
 
 
+@lru_cache(maxsize=50_000)
+def _path(node: ast.expr) -> str:
+    return ast.unparse(node)
+
+
 @dataclass
 class Scope:
     """Fields of a configuration by path, and the numbers of the running passes."""
@@ -64,10 +72,18 @@ class Scope:
     passes: dict[str, int] = field(default_factory=dict)
 
     def value(self, expression: str) -> Any:
+        if expression in self.values and self.values[expression] is not None:
+            return self.values[expression]
         try:
             return self._value(_parsed(expression))
         except (TypeError, ValueError, ZeroDivisionError, IndexError, OverflowError) as error:
             raise Undefined(expression) from error
+
+    def whole(self, expression: str) -> int:
+        value = self.value(expression)
+        if not isinstance(value, int | float) or not 0 <= value <= MOST_SIZE:
+            raise Undefined(expression)
+        return int(value)
 
     def _value(self, node: ast.expr) -> Any:
         match node:
@@ -76,7 +92,7 @@ class Scope:
             case ast.Name(id=name) if name in self.passes:
                 return self.passes[name]
             case ast.Name() | ast.Attribute():
-                path = ast.unparse(node)
+                path = _path(node)
                 if path not in self.values:
                     raise Undefined(path)
                 return self.values[path]
@@ -94,7 +110,7 @@ class Scope:
             case ast.Subscript(value=listing, slice=index):
                 return self._value(listing)[self._value(index)]
             case ast.Call(func=ast.Name(id="is_none"), args=[argument]):
-                return self.values.get(ast.unparse(argument)) is None
+                return self.values.get(_path(argument)) is None
             case ast.Call(func=ast.Name(id=name), args=[argument]) if name in _FUNCTIONS:
                 return _FUNCTIONS[name](self._value(argument))
         raise Undefined(ast.unparse(node))
@@ -128,14 +144,14 @@ def tensors_of(structure: Mapping[str, Any], scope: Scope) -> Iterator[Tensor]:
                 count, *guard = more
                 if guard and not decided(guard[0], scope):
                     continue
-                for number in range(min(int(scope.value(count)), MOST_PASSES)):
+                for number in range(min(scope.whole(count), MOST_PASSES)):
                     scope.passes[f"i{depth}"] = number
                     yield from visit(path, depth + 1)
                 scope.passes.pop(f"i{depth}", None)
             else:
                 kind, sizes, *guard = more
                 if not guard or decided(guard[0], scope):
-                    yield Tensor(path, kind, tuple(int(scope.value(size)) for size in sizes))
+                    yield Tensor(path, kind, tuple(map(scope.whole, sizes)))
 
     yield from visit("", 0)
 

@@ -44,8 +44,6 @@ def on(context: SizingContext, system: str, software: str | None = "megatron-cor
         ("dgx-h100", "megatron-core", "measured_here"),
         ("dgx-h100", None, "chip_elsewhere"),
         ("dgx-h100", "megatron-2022", "software_elsewhere"),
-        ("dgx-a100-640gb", "neuron-2023", "software_elsewhere"),
-        ("mi300x-8", "megatron-core", "software_elsewhere"),
         ("dgx-h200", "megatron-core", "data_sheet"),
         ("dgx-h200", None, "data_sheet"),
     ],

@@ -89,7 +89,7 @@ def test_a_search_holds_a_plan_against_those_with_as_many_ranks_to_a_sample() ->
     same = search(SearchRequest.model_validate({**asking, "constraints": {"context": 4}}), context)
     assert {one.plan.context for one in same.plans} == {4}
     assert any(one.plan.data == 4 and one.plan.micro_batch == 1 for one in same.plans)
-    other = search(SearchRequest.model_validate(asking), context)
+    other = search(SearchRequest.model_validate({**asking, "constraints": {"context": 1}}), context)
     assert {one.plan.context for one in other.plans} == {1}
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import random
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from app.engine.units import HOURS_PER_YEAR
+from app.errors import BadInput
 from app.estimating.decision import Alternative, Decision, DecisionQuestion, DecisivePrice
 from app.estimating.deliberation import decision_of
 from app.estimating.outlay import Outlay
@@ -357,3 +359,191 @@ def test_the_deadline_that_overturns_is_the_first(options: list[Option], asked: 
         assert looser == ([min(later)] if later else [])
     else:
         assert looser == []
+
+
+@settings(max_examples=60)
+@given(drawn_options(), drawn_questions(), st.sampled_from((1.1, 3.0)))
+def test_more_money_or_time_never_makes_an_option_miss(
+    options: list[Option], asked: Asked, factor: float
+) -> None:
+    asked = replace(asked, runs=7, per_year=None, busy=None)
+    more = replace(
+        asked,
+        deadline=asked.deadline and factor * asked.deadline,
+        budget=asked.budget and factor * asked.budget,
+        power=asked.power and factor * asked.power,
+    )
+    for before, after in zip(answer(options, asked).options, answer(options, more).options, strict=True):
+        assert after.meets or not before.meets
+        assert (before.probability or 0.0) <= (after.probability or 0.0)
+
+
+@settings(max_examples=60)
+@given(drawn_options(), st.integers(1, 50))
+def test_more_work_never_costs_less(options: list[Option], runs: int) -> None:
+    less, more = (answer(options, Asked(runs=number)) for number in (runs, runs + 1))
+    for before, after in zip(less.options, more.options, strict=True):
+        if before.outlay is not None and after.outlay is not None:
+            assert before.outlay.value <= after.outlay.value
+        assert before.meets or not after.meets
+
+
+@settings(max_examples=80)
+@given(drawn_options(), drawn_questions())
+def test_the_recommended_option_alone_is_recommended(options: list[Option], asked: Asked) -> None:
+    found = answer(options, asked)
+    if found.recommended is not None:
+        alone = [option for option in options if option.id == found.recommended]
+        again = answer(alone, replace(asked, runs=found.runs, per_year=None, busy=None))
+        assert (again.recommended, again.tied, again.margin) == (found.recommended, [], None)
+
+
+@settings(max_examples=80)
+@given(drawn_options(), drawn_questions())
+def test_what_has_no_price_changes_nothing_for_the_others(options: list[Option], asked: Asked) -> None:
+    day = (DAY, [DAY] * SAMPLES)
+    more = [
+        Option(id="figure", owned=False, time=day, priced=False, published=True),
+        Option(id="unpriced", owned=True, time=day, priced=False),
+        Option(id="large", owned=True, time=None, priced=False),
+    ]
+    without, found = answer(options, asked), answer([*more, *options], asked)
+    assert found.model_copy(update={"options": found.options[3:]}) == without.model_copy(
+        update={"nearest": found.nearest, "sentences": found.sentences}
+    )
+    if without.nearest is not None:
+        assert found.nearest == without.nearest
+
+
+@settings(max_examples=80)
+@given(drawn_options(), drawn_questions(), st.randoms(use_true_random=False))
+def test_order_and_names_do_not_matter(options: list[Option], asked: Asked, dice: random.Random) -> None:
+    # Of options that are equal in everything, the first is taken.
+    fitting = [option for option in options if option.time is not None]
+    assume(
+        len({(each.time and each.time[0], each.fixed[0], each.hourly[0]) for each in fitting}) == len(fitting)
+    )
+    shuffled = [replace(option, id=f"new-{option.id}") for option in options]
+    dice.shuffle(shuffled)
+    found, again = answer(options, asked), answer(shuffled, asked)
+    assert again.runs == found.runs
+    assert again.recommended == (found.recommended and f"new-{found.recommended}")
+    assert set(again.tied) == {f"new-{name}" for name in found.tied}
+    whys = {option.id: option.why_not for option in again.options}
+    assert all(whys[f"new-{option.id}"] == option.why_not for option in found.options)
+    assert [entry.at for entry in again.overturned_by] == [entry.at for entry in found.overturned_by]
+
+
+@settings(max_examples=60)
+@given(drawn_options(), drawn_questions())
+def test_another_currency_scales_all_money_and_changes_nothing_else(
+    options: list[Option], asked: Asked
+) -> None:
+    rate = 1024.0
+
+    def converted(amount: Amount | None) -> Amount | None:
+        return None if amount is None else (rate * amount[0], [rate * sample for sample in amount[1]])
+
+    others = [
+        replace(option, **{name: converted(getattr(option, name)) for name in MONEY}) for option in options
+    ]
+    found = answer(options, asked)
+    again = answer(others, replace(asked, budget=asked.budget and rate * asked.budget))
+    assert (again.recommended, again.tied, again.runs) == (found.recommended, found.tied, found.runs)
+    for before, after in zip(found.options, again.options, strict=True):
+        assert (after.meets, after.why_not, after.probability, after.time) == (
+            before.meets, before.why_not, before.probability, before.time,
+        )  # fmt: skip
+        for name in ("outlay", "purchase", "run"):
+            one, other = getattr(before, name), getattr(after, name)
+            assert (one is None) == (other is None)
+            if one is not None:
+                assert other.value == pytest.approx(rate * one.value)
+                assert other.low == pytest.approx(rate * one.low)
+    if found.nearest is not None and found.nearest.money is not None:
+        assert again.nearest is not None and again.nearest.money is not None
+        assert again.nearest.money.budget == pytest.approx(rate * found.nearest.money.budget)
+
+
+MONEY = ("purchase", "run", "fixed", "hourly", "committed")
+
+
+@pytest.mark.parametrize(
+    ("demand", "field", "status", "given_value"),
+    [
+        ({"runs": 0}, "runs", 400, 0),
+        ({"runs": -2}, "runs", 400, -2),
+        ({"runs": 2e9}, "runs", 400, 2e9),
+        ({"runs": 1.5}, "runs", 422, 1.5),
+        ({"runs_per_year": 0}, "runs_per_year", 400, 0),
+        ({"runs_per_year": -0.5}, "runs_per_year", 400, -0.5),
+        ({"utilisation": 0}, "utilisation", 400, 0),
+        ({"utilisation": 1.2}, "utilisation", 400, 1.2),
+        ({"utilisation": -0.1}, "utilisation", 400, -0.1),
+    ],
+)
+def test_a_demand_that_cannot_be_is_refused(
+    demand: dict[str, float], field: str, status: int, given_value: float
+) -> None:
+    with pytest.raises(BadInput) as raised:
+        DecisionQuestion.of(Limits(), Demand.model_validate(demand), "USD")
+    (fault,) = raised.value.errors
+    assert (raised.value.status, fault.field) == (status, f"assumptions.demand.{field}")
+    assert fault.message.values["value"] == given_value
+    if status == 400:
+        assert fault.message.values["most"] == (1 if field == "utilisation" else 1e9)
+
+
+def test_two_demands_and_none_are_refused() -> None:
+    for demand, fields in (
+        ({"runs": 1, "utilisation": 0.5}, ["assumptions.demand.runs", "assumptions.demand.utilisation"]),
+        ({}, ["assumptions.demand"]),
+    ):
+        with pytest.raises(BadInput) as raised:
+            DecisionQuestion.of(Limits(), Demand.model_validate(demand), "USD")
+        assert raised.value.status == 400
+        assert [fault.field for fault in raised.value.errors] == fields
+
+
+@pytest.mark.parametrize("field", ["deadline_s", "budget", "power_w", "probability"])
+@pytest.mark.parametrize("value", [0.0, -1.0, 1e30])
+def test_a_limit_that_cannot_be_is_refused(field: str, value: float) -> None:
+    with pytest.raises(BadInput) as raised:
+        DecisionQuestion.of(Limits.model_validate({field: value}), None, "USD")
+    (fault,) = raised.value.errors
+    assert (raised.value.status, fault.field, fault.message.values["value"]) == (400, field, value)
+    assert float(str(fault.message.values["most"])) > 0
+
+
+def test_the_work_is_done_once_unless_stated() -> None:
+    asked = DecisionQuestion.of(Limits(), None, "USD")
+    assert (asked.demand, asked.probability, asked.limited) == (Demand(runs=1), 0.8, False)
+
+
+def test_a_decision_over_many_options_is_quick() -> None:
+    """700 options, 256 samples; the slowest question of those drawn."""
+    dice = random.Random(1)
+
+    def amount(value: float) -> Amount:
+        return value, [value * math.exp(dice.gauss(0.0, 0.1)) for _ in range(SAMPLES)]
+
+    options = []
+    for number in range(700):
+        owned, machines = number % 3 != 0, 1 + number % 40
+        option = Option(id=f"o{number}", owned=owned, time=amount(dice.uniform(1e6, 3e6) * 8 / machines))
+        price = dice.uniform(2e5, 5e5) * machines
+        if owned:
+            option = replace(
+                option, purchase=amount(price), fixed=amount(1.5 * price), run=amount(price / 10)
+            )
+        else:
+            option = replace(option, hourly=amount(50.0 * machines), run=amount(price / 20))
+        options.append(replace(option, item=f"i{number % 15}"))
+    alternatives = [alternative(option) for option in options]
+    asked = question(Asked(deadline=3e6, budget=8e6, kind="term", runs=40))
+    seconds = []
+    for _ in range(5):
+        start = time.perf_counter()
+        decision_of(alternatives, asked, TERM)
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < 0.3

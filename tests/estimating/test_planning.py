@@ -81,7 +81,9 @@ def test_memory_and_time_of_a_search_are_those_of_every_plan_anew(
     assert found.feasible == kept.size > 0
     step = scenario.step(found.plans.take(kept)).total
     np.testing.assert_allclose(found.evaluated.seconds[kept], step, rtol=1e-12)
-    assert found.evaluated.seconds[found.best] == step.min()
+    # What fills a device ranks as slower for it.
+    assert found.best == np.argmin(found.cost)
+    assert found.evaluated.seconds[found.best] <= (1.0 + MARGIN_PRICE) * step.min()
 
 
 @settings(max_examples=25)
@@ -109,7 +111,8 @@ def test_a_plan_that_leaves_nothing_free_ranks_as_slower_and_is_no_less_a_plan()
     tight = replace(scenario, hardware=replace(scenario.hardware, chip=chip))
     found = searched(tight, **one)
     assert found.feasible and not found.borderline
-    assert found.cost[found.best] / found.totals[found.best] == pytest.approx(1.0 + 0.7 * MARGIN_PRICE)
+    ranked = found.cost[found.best] / found.totals[found.best]
+    assert ranked * (1.0 + 1e-12) >= 1.0 + 0.7 * MARGIN_PRICE and ranked <= 1.0 + MARGIN_PRICE
     assert not searched(tight, margin=0.06, **one).feasible
 
 
@@ -159,8 +162,8 @@ def test_what_is_given_is_kept_and_the_rest_is_said_to_be_searched() -> None:
         ("bow-pod16", {"data": 3.0}, BadInput, "plan.data"),
         ("dgx-a100-640gb", {"tensor": 8.0, "data": 4.0}, Conflict, "plan.data"),
         ("dgx-a100-640gb", {"pipeline": 16.0, "tensor": 4.0}, Conflict, "plan.pipeline"),
-        ("dgx-a100-640gb", {"micro_batch": 5.0}, BadInput, "plan"),
-        ("dgx-a100-640gb", {"expert": 2.0}, BadInput, "plan"),
+        ("dgx-a100-640gb", {"micro_batch": 5.0}, BadInput, "plan.micro_batch"),
+        ("dgx-a100-640gb", {"expert": 2.0}, BadInput, "plan.expert"),
     ],
 )
 def test_plans_that_cannot_be_are_refused_by_name(

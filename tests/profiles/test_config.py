@@ -45,14 +45,21 @@ def test_layers_with_and_without_a_window_are_told_apart() -> None:
 def test_an_unknown_type_says_what_is_assumed() -> None:
     profile = config_profile({**LLAMA, "model_type": "brand-new", "rope_theta": 1e4})
     assert profile.parameters == 6_738_415_616
-    assert "gated" in str(profile.assumptions[0])
+    assert "gated" in str(profile.doubts[0])
     assert profile.family == "llama"
 
 
-def test_the_language_part_of_a_multimodal_model_is_counted() -> None:
+def test_the_towers_of_a_known_multimodal_model_are_counted() -> None:
+    # LLaVA 1.5 7B: the language model, CLIP ViT-L/14 at 336 pixels and two layers that join them.
     profile = config_profile({"model_type": "llava", "text_config": LLAMA, "vision_config": {}})
+    assert profile.parameters == 7_062_902_784
+    assert profile.doubts == ()
+
+
+def test_the_towers_of_an_unknown_multimodal_model_are_a_doubt() -> None:
+    profile = config_profile({"model_type": "new-vl", "text_config": LLAMA, "vision_config": {}})
     assert profile.parameters == 6_738_415_616
-    assert "text_config" in str(profile.assumptions[-1])
+    assert "vision_config" in {doubt.values["field"] for doubt in profile.doubts}
 
 
 @pytest.mark.parametrize(
@@ -68,7 +75,6 @@ def test_the_language_part_of_a_multimodal_model_is_counted() -> None:
         ({"tie_word_embeddings": "no"}, Unprocessable, "model.config.tie_word_embeddings"),
         ({"vocab_size": None}, Unprocessable, "model.config.vocab_size"),
         ({"model_type": 7}, Unprocessable, "model.config.model_type"),
-        ({"model_type": "albert"}, Unprocessable, "model.config.model_type"),
         ({"model_type": "swin", "depths": "no"}, Unprocessable, "model.config.depths"),
         ({"model_type": "nemotron_h"}, Unprocessable, "model.config.hybrid_override_pattern"),
         (

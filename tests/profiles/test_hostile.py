@@ -98,7 +98,7 @@ def test_files_with_flipped_bytes(original: bytes, data: st.DataObject) -> None:
         (b"[" * 5000 + b"]" * 5000, "deeper"),
         (b'{"a": ' * 100 + b"1" + b"}" * 100, "deeper"),
         (b'{"hidden_size": NaN}', "NaN"),
-        (b'{"hidden_size": -Infinity}', "Infinity"),
+        (b'{"hidden_size": -Infinity}', "whole number"),
         (b'{"hidden_size": 1e400}', "too large"),
         (b'{"hidden_size": ' + b"9" * 5000 + b"}", "digits"),
         (b'{"a": 1, "a": 2}', "twice"),
@@ -113,7 +113,7 @@ def test_what_is_wrong_is_said(data: bytes, said: str) -> None:
 
 
 def test_a_large_text_is_refused() -> None:
-    with pytest.raises(TooLarge, match="2 MB"):
+    with pytest.raises(TooLarge, match="5 MB"):
         read_profile("upload", b"{" + b" " * MOST_TEXT_BYTES + b"}")
 
 

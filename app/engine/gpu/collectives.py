@@ -15,6 +15,10 @@ from app.engine.plans import Plan
 class Weights(NamedTuple):
     share: float
     """Share of the layers on the fullest stage. [-]"""
+    stage_layers: float
+    """Layers of that stage. [-]"""
+    relieved: float
+    """Layers that the last stage holds fewer. [-]"""
     layers: float
     """Weights of its layers. [-]"""
     outside: float
@@ -94,6 +98,8 @@ def device_weights(case: Case, plan: Plan) -> Weights:
     quantised = rank_weights(case, plan, QUANTISED)
     return Weights(
         share=stage_share(case.depth, plan.pipeline),
+        stage_layers=fullest_stage(case.depth, plan.pipeline),
+        relieved=relieved_layers(case.depth, plan.pipeline),
         layers=every.layers,
         outside=every.outside,
         experts=every.experts,

@@ -12,7 +12,7 @@ from app.engine.gpu.gemm import narrowing_time
 from app.engine.gpu.memory import GRADIENTS, OPTIMIZER, PARAMETERS
 from app.engine.gpu.work import Work
 from app.engine.host import host_wait_time, input_sharers
-from app.engine.pipeline import bubble_slots, even_chunks, relieved_layers, stage_transfer_time
+from app.engine.pipeline import bubble_slots, even_chunks, stage_transfer_time
 from app.engine.plans import Plan
 
 
@@ -98,17 +98,18 @@ def step_time(
         between = between_stages_time(case, plan, software)
     computed = (work.layers_gemm + work.layers_attention + work.layers_memory) * share
     exchanged = (work.tensor_comm + work.expert_comm) * share
-    bare = 0.0
-    if exchanged > 0.0:
-        bare = share * exposed_time(exchanged, software.layer_overlap, computed) / exchanged
+    bare = share
+    if exchanged > 0.0 and software.layer_overlap > 0.0:
+        bare *= exposed_time(exchanged, software.layer_overlap, computed) / exchanged
     tensor, experts = work.tensor_comm * bare + work.sample_comm, work.expert_comm * bare
     stage_time = gemm + attention + memory + fixed + tensor + experts + between
-    stage_layers = share * case.depth
     alone, head = 0.0, work.head_gemm + work.head_attention + work.head_memory
-    if deep and case.balanced_head == 0.0 and head > 0.0:
-        # The last stage is slower by its head, less the layers it lacks where these do not divide.
-        fewer = relieved_layers(case.depth, plan.pipeline) * stage_time / stage_layers
-        alone = max(head - fewer, 0.0) / head
+    if deep and case.balanced_head == 0.0:
+        alone = 1.0
+        if weights.relieved > 0.0 and head > 0.0:
+            # The last stage is slower by its head, less the layers it lacks where these do not divide.
+            fewer = weights.relieved * stage_time / weights.stage_layers
+            alone = max(head - fewer, 0.0) / head
     after = alone * head
     data = exposed_collective_time(case, plan, software, collectives, stage_time, after)
     update = update_time(case, plan, software, weights)
@@ -116,6 +117,9 @@ def step_time(
         update += narrowing_time(weights.layers, case.narrowing, case.bandwidth)
     updates = update_kernels(case, plan, software)
     waiting = exposed_dispatch_time(updates, software.dispatch_interval, update)
+    chunks = plan.interleave
+    if chunks > 1.0:
+        chunks = even_chunks(weights.stage_layers, chunks)
     several = software.multi_device_overhead if devices_of(plan) > 1.0 else 0.0
     sharers = input_sharers(plan.tensor, plan.pipeline, plan.data, case.host_devices)
     per_sample = max(software.host_time_per_sample, software.input_time_per_sample * sharers)
@@ -127,7 +131,7 @@ def step_time(
         tensor_comm=tensor * accumulation,
         expert_comm=experts * accumulation,
         pipeline_comm=between * accumulation,
-        pipeline_bubble=bubble_slots(plan.pipeline, even_chunks(stage_layers, plan.interleave)) * stage_time,
+        pipeline_bubble=bubble_slots(plan.pipeline, chunks) * stage_time,
         data_comm=data + row_exchange_time(case, plan, software),
         optimizer=update,
         input=accumulation * host_wait_time(plan.micro_batch, per_sample, stage_time),

@@ -118,7 +118,7 @@ def _ranks(space: Space, degrees: Floats) -> Floats:
         order = np.argsort(np.where(ranks == 0, 2, np.where(ranks == data, 0, 1)), axis=0, kind="stable")
         return np.ascontiguousarray(np.take_along_axis(ranks, order, axis=0))
     if space.shards_everywhere:
-        return data[np.newaxis]
+        return np.ascontiguousarray(data[np.newaxis])
     machine_copies = np.maximum(min(space.devices_per_node, space.devices) // tensor, 1.0)
     inside = (machine_copies > 1) & (machine_copies < data) & (data % machine_copies == 0)
     return np.stack([data, np.where(inside, machine_copies, 0.0)])

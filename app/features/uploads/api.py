@@ -46,7 +46,7 @@ PROFILE_BODY = {
                 "schema": {"$ref": "#/components/schemas/ProfileRequest"},
                 "examples": {"config": {"value": CONFIG}, "transformer": {"value": TRANSFORMER}},
             },
-            **form_body(),
+            **form_body(SampleFields),
         },
     }
 }
@@ -77,16 +77,24 @@ def attachment(name: str, content: bytes) -> Response:
     return Response(content, media_type="application/octet-stream", headers=headers)
 
 
+async def profile_upload(request: Request) -> Upload[SampleFields] | Any:
+    """Read a model's file with the length of its samples, or JSON in its place."""
+    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if kind == "multipart/form-data":
+        return await read_upload(request, SampleFields)
+    return await read_upload_or_json(request)
+
+
 @router.post(
     "/profiles", status_code=201, summary="Upload a model", responses=ASK, openapi_extra=PROFILE_BODY
 )
 @requires(Right.MAKE, body=LARGE_BODY)
 def create_profile(
-    workspace: WorkspaceDep, upload: Annotated[Any, Depends(read_upload_or_json)], key: KeyHeader = None
+    workspace: WorkspaceDep, upload: Annotated[Any, Depends(profile_upload)], key: KeyHeader = None
 ) -> KeptProfile:
     """Read a model from an ONNX graph, a Hugging Face config.json or a layer table, and store it."""
     if isinstance(upload, Upload):
-        return uploads.upload_profile(workspace, upload.name, upload.content, key)
+        return uploads.upload_profile(workspace, upload.name, upload.content, key, upload.fields.seq_len)
     return uploads.describe_profile(workspace, checked(ProfileRequest, upload), key)
 
 

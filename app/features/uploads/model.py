@@ -176,6 +176,9 @@ class ProfileRequest(Schema):
     """
 
     name: Name | None = Field(None, max_length=200, description="Name.", examples=["our 7B"])
+    seq_len: Whole | None = Field(
+        None, description="Length of a sample; if omitted, that of the model. [tokens]"
+    )
     config: dict[str, Sent] | None = Field(None, description="A Hugging Face config.json object.")
     transformer: TransformerInput | None = Field(None, description="A transformer defined by its dimensions.")
     layers: list[dict[str, Sent]] | None = Field(None, max_length=10_000, description="A layer table.")

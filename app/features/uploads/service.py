@@ -9,7 +9,7 @@ from functools import partial
 
 from pydantic import Field
 
-from app.errors import Conflict, Message, NotFound, Unprocessable
+from app.errors import Conflict, Message, NotFound, Unprocessable, check_between
 from app.estimating.documents import CheckWarning
 from app.estimating.request import ModelInput
 from app.estimating.schema import Document, Quantity
@@ -36,7 +36,7 @@ from app.profiles.documents import printable
 from app.profiles.model import ModelProfile
 from app.profiles.readers.models import read_profile
 from app.profiles.readers.recognition import read_import
-from app.profiles.samples import LengthSample, read_sample
+from app.profiles.samples import MOST_LENGTH, LengthSample, read_sample
 
 MAX_NAME = 200
 
@@ -48,9 +48,17 @@ class Uploads(Document):
     samples: Page[UploadSummary] = Field(description="Samples of the data, newest first.")
 
 
-def upload_profile(workspace: Workspace, name: str, content: bytes, key: str | None = None) -> KeptProfile:
-    once = IdempotentCall.of("profiles", key, f"{name}\n".encode() + content)
-    return keep_profile(workspace, once, lambda: read_profile(name, content), (name, content))
+def upload_profile(
+    workspace: Workspace, name: str, content: bytes, key: str | None = None, seq_len: int | None = None
+) -> KeptProfile:
+    once = IdempotentCall.of("profiles", key, f"{name}\n{seq_len}\n".encode() + content)
+    if seq_len is not None:
+        check_between("seq_len", seq_len, 1, MOST_LENGTH)
+
+    def read() -> ModelProfile:
+        return read_profile(name, content).of_length(seq_len)
+
+    return keep_profile(workspace, once, read, (name, content))
 
 
 def recognise(name: str, content: bytes) -> ImportDocument:
@@ -59,13 +67,13 @@ def recognise(name: str, content: bytes) -> ImportDocument:
 
 
 def describe_profile(workspace: Workspace, request: ProfileRequest, key: str | None = None) -> KeptProfile:
-    sources = request.model_dump(exclude={"name"}, exclude_none=True)
+    sources = request.model_dump(exclude={"name", "seq_len"}, exclude_none=True)
     if len(sources) != 1:
         raise Unprocessable.at("model", "exactly one of config, transformer and layers is required")
     source = ModelInput(**sources)
 
     def read() -> ModelProfile:
-        profile = resolve_model(source, workspace.sizing)
+        profile = resolve_model(source, workspace.sizing).of_length(request.seq_len)
         return replace(profile, name=request.name) if request.name else profile
 
     return keep_profile(workspace, IdempotentCall.of("profiles", key, request), read)

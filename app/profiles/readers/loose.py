@@ -17,7 +17,7 @@ _COMMAS = re.compile(_STRING + r"|,(?=\s*+[}\]])")
 
 
 def parse_config(name: str, text: str) -> object:
-    """Return the value of a configuration: JSON, else JSON with comments, else a literal of Python.
+    r"""Return the value of a configuration: JSON, else JSON with comments, else a literal of Python.
 
     >>> parse_config("config.json", 'LlamaConfig {"hidden_size": 8, // wide\\n}')
     {'hidden_size': 8}

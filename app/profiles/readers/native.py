@@ -1,7 +1,7 @@
 """Arguments of training programs and native parameter files, as the fields of a configuration.
 
-Meta's and Mistral's params.json (llama-models and mistral-inference), Megatron-LM's arguments as JSON, and the
-hyper-parameters that NeMo writes.
+Meta's and Mistral's params.json (llama-models and mistral-inference), Megatron-LM's arguments as JSON, and
+the hyper-parameters that NeMo writes.
 """
 
 from __future__ import annotations
@@ -107,8 +107,8 @@ PLAN = {
     "micro_batch_size": "micro_batch",
     "virtual_pipeline_model_parallel_size": "interleave",
 }
-NOT_READ = ("multi_latent_attention", "heterogeneous_layers_config_path", "hybrid_override_pattern", "is_hybrid_model",
-            "moe_latent_size", "mamba_num_heads")  # fmt: skip
+NOT_READ = ("multi_latent_attention", "heterogeneous_layers_config_path", "hybrid_override_pattern",
+            "is_hybrid_model", "moe_latent_size", "mamba_num_heads")  # fmt: skip
 
 
 def _megatron(kind: str, document: Mapping[str, object], where: str) -> Native:
@@ -117,7 +117,7 @@ def _megatron(kind: str, document: Mapping[str, object], where: str) -> Native:
         if document.get(name):
             raise Unprocessable.at(
                 f"{where}.{name}",
-                "{field} gives layers of a kind that is not read from arguments; send the model's config.json",
+                "{field} gives layers of a kind that is not read from arguments; send config.json",
                 field=name,
             )
     heads = _need(document, "num_attention_heads", where)

@@ -24,7 +24,8 @@ CURRENCIES = {"₩": "KRW", "\\": "KRW", "원": "KRW", "$": "USD", "€": "EUR",
 CODES = re.compile(r"\b(USD|KRW|EUR|GBP|JPY|CNY)\b")
 _DATE = re.compile(r"(20\d\d)[-./년 ]{1,2}(\d{1,2})[-./월 ]{1,2}(\d{1,2})")
 HEADINGS = {
-    "item": ("item", "description", "product", "part", "sku", "model", "품목", "품명", "제품", "모델", "규격", "항목"),
+    "item": ("item", "description", "product", "part", "sku", "model", "품목", "품명", "제품", "모델",
+             "규격", "항목"),
     "count": ("quantity", "qty", "count", "units", "수량"),
     "unit_price": ("unit price", "price per unit", "unit cost", "list price", "price", "단가", "가격"),
     "total": ("total", "amount", "extended", "subtotal", "금액", "합계", "공급가"),
@@ -215,7 +216,7 @@ def _infracost(document: Mapping[str, object]) -> Iterator[Price]:
 
 
 def workbook_rows(name: str, data: bytes) -> list[list[str]] | None:
-    """Return the rows of the first sheet of a workbook with a heading of prices; None where it is no workbook."""
+    """Return the rows of the first sheet with a heading of prices; None where it is no workbook."""
     try:
         with ZipFile(io.BytesIO(data)) as archive:
             names = set(archive.namelist())

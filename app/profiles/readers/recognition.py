@@ -22,6 +22,11 @@ from app.profiles.samples import LengthSample, read_sample
 from app.profiles.summaries import FVCORE, TORCHINFO
 
 MOST_BYTES = 25_000_000
+MODEL_KEYS = frozenset(
+    ("model_type", "architectures", "hidden_size", "_class_name", "weight_map", "transformer", "layers",
+     "d_model", "n_embd")
+)  # fmt: skip
+"""Keys of which a model's description has at least one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +57,8 @@ def read_import(name: str, data: bytes) -> Import:
         if prices is None:
             raise Unprocessable.at(
                 "file",
-                "{file} is a workbook without a heading that names items and prices; name the columns item, quantity, "
-                "unit price and currency",
+                "{file} is a workbook without a heading that names items and prices; name the columns "
+                "item, quantity, unit price and currency",
                 file=title,
             )
         return _priced(prices)
@@ -102,10 +107,8 @@ def _structured(title: str, data: bytes, text: str) -> Import:
         if native is not None:
             profile = config_profile(native.config, name=title, where="config")
             request = native.config if native.kind == "params.json" else None
-            read = _modelled(native.kind, profile, request, native.workload, native.plan)
-            return read
-        if any(key in value for key in ("model_type", "architectures", "hidden_size", "_class_name", "weight_map",
-                                        "transformer", "layers", "d_model", "n_embd")):  # fmt: skip
+            return _modelled(native.kind, profile, request, native.workload, native.plan)
+        if value.keys() & MODEL_KEYS:
             profile = read_profile(title, data)
             return _modelled("config" if profile.origin == "config" else profile.origin, profile, dict(value))
     if isinstance(value, list) and value and isinstance(value[0], Mapping) and "kind" in value[0]:

@@ -63,7 +63,8 @@ def weights_profile(name: str, header: Mapping[str, object]) -> ModelProfile:
         quantised = re.search(r"qweight|scales|qzeros|weight_packed|weight_scale|_absmax|quant_state", path)
         if quantised:
             raise unreadable(
-                "{file} holds quantised weights ({tensor}), whose shapes are not those of the model; send config.json",
+                "{file} holds quantised weights ({tensor}), whose shapes are not those of the model; "
+                "send config.json",
                 file=name,
                 tensor=printable(path),
             )
@@ -108,15 +109,11 @@ def weights_profile(name: str, header: Mapping[str, object]) -> ModelProfile:
         origin="layers",
         body=ArchitectureBody(
             "tensors",
-            tuple(
-                sorted(
-                    {
-                        "parts": written(parts),
-                        "depth": max(len(layers), 1),
-                        "hidden": hidden or 1,
-                        "heads": 0,
-                    }.items()
-                )
+            (
+                ("depth", max(len(layers), 1)),
+                ("heads", 0),
+                ("hidden", hidden or 1),
+                ("parts", written(parts)),
             ),
         ),
         assumptions=(Message("samples of {value} tokens are assumed", {"value": LENGTH}),),
@@ -133,8 +130,8 @@ def refuse_index(name: str, document: Mapping[str, object]) -> None:
     size = metadata.get("total_size") if isinstance(metadata, Mapping) else None
     size = size if isinstance(size, int | float) and not isinstance(size, bool) and 0 < size < 1e16 else 0
     raise unreadable(
-        "{file} is the index of a checkpoint of {size} GB ({parameters} billion parameters at 2 bytes each): it names "
-        "tensors without their shapes; send config.json, or the first part of the checkpoint",
+        "{file} is the index of a checkpoint of {size} GB ({parameters} billion parameters at 2 bytes each): "
+        "it names tensors without their shapes; send config.json, or the first part of the checkpoint",
         file=name,
         size=round(size / 1e9, 3),
         parameters=round(size / 2e9, 3),
@@ -146,8 +143,8 @@ def refuse_adapter(name: str, document: Mapping[str, object]) -> None:
     if "peft_type" not in document:
         return
     raise unreadable(
-        "{file} is an adapter ({kind}, rank {rank}) for {base}: send the configuration of {base} as the model, and state "
-        "the kind of training lora with that rank",
+        "{file} is an adapter ({kind}, rank {rank}) for {base}: send the configuration of {base} as the "
+        "model, and state the kind of training lora with that rank",
         file=name,
         kind=printable(str(document.get("peft_type"))),
         rank=printable(str(document.get("r"))),

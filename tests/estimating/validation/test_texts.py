@@ -244,8 +244,8 @@ JUDGED = (
 @pytest.mark.parametrize("name", JUDGED)
 def test_every_named_system_is_known_in_any_spelling(name: str) -> None:
     small = {**LLAMA, "model_name": "Llama-3-8B", "layers": "4", "hidden": "4096", "heads": "32",
-             "params": "", "accelerators": "8", "nodes": "1", "tp": "1", "pp": "1", "dp": "8", "seq_len": "1024",
-             "global_batch": "8", "software": ""}  # fmt: skip
+             "params": "", "accelerators": "8", "nodes": "1", "tp": "1", "pp": "1", "dp": "8",
+             "seq_len": "1024", "global_batch": "8", "software": ""}  # fmt: skip
     step = seconds(small, system=name)
     for spelling in (name.upper(), name.replace("-", " "), name.replace("-", "_")):
         assert seconds(small, system=spelling) == step

@@ -155,7 +155,7 @@ def test_the_pick_for_gpt3_on_64_gpus_is_believable() -> None:
         best = found(GPT3 | {"software": software}).plans[0]
         assert 0.85 < best.step_time.value / 13.75 < 1.25
         assert best.mfu.value < 0.6
-        assert best.memory.value < 80e9 - 2 * 2**30
+        assert best.memory.value < 80 * 2**30
 
 
 def test_a_kind_of_plan_that_was_never_measured_has_to_be_faster() -> None:
@@ -201,11 +201,11 @@ def test_refusals_name_the_field() -> None:
     assert refused(GPT3, probability=0.2) == "probability"
     assert refused(GPT3, constraints={"rts": 4}) == "constraints.rts"
     assert refused(BERT_ON_IPUS, constraints={"interleave": [2, 4]}) == "constraints.interleave"
-    assert refused(GPT3, constraints={"data": 7}) == "constraints"
+    assert refused(GPT3, constraints={"data": 7}) == "constraints.data"
     assert refused(GPT3, workload={}) == "workload"
     assert refused(GPT3, model={"total_flop": 1e21}) == "model.total_flop"
     assert refused(GPT3, system={"id": "dgx-a100-640gb", "count": 0}) == "system.count"
-    assert refused(GPT3, system={"id": "dgx-a100-640gb", "streaming_memory_gb": 4}) == (
+    assert refused(GPT3, system={"id": "dgx-a100-640gb", "streaming_memory_gb": 0}) == (
         "system.streaming_memory_gb"
     )
     assert refused(GPT3, constraints={"tensor": 64, "pipeline": 64}) == "constraints.pipeline"

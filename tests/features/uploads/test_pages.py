@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 
+from bs4 import BeautifulSoup
+from httpx import Response
+
 from app.platform.web.examples import STUDY
 from tests.support.application import Reader, sentences
 from tests.support.views import QWEN2_7B
@@ -115,3 +118,33 @@ def test_uploads_are_renamed_through_the_api(reader: Reader) -> None:
     assert (listed["name"], listed["customer"]) == ("Ours", "")
     events = reader.data("/audit.json")["items"]
     assert any(one["action"] == "profile.changed" for one in events)
+
+
+def test_any_file_is_recognised_before_it_is_kept(reader: Reader) -> None:
+    def sent(content: bytes, **fields: str) -> Response:
+        return reader.submit("/uploads", fields, files={"file": ("file", content)})
+
+    prices = BeautifulSoup(sent(b"item,quantity,unit price (USD)\nGPU server,2,250000\n").text, "html.parser")
+    assert "GPU server" in prices.select_one("#prices").text  # type: ignore[union-attr]
+    kept = sent(b'{"text": "one two three four"}\n', keep="1")
+    assert kept.headers["location"].startswith("/uploads/wkl_")
+    refused = sent(b'{"_class_name": "UNet2DConditionModel"}')
+    assert refused.status_code == 422
+
+
+def test_imports_are_parts_of_a_request(reader: Reader) -> None:
+    files = {"file": ("config.json", json.dumps({"model_type": "mamba2", "num_hidden_layers": 4}).encode())}
+    answer = reader.ask("POST", "/api/v1/imports", files=files).json()
+    assert answer["kind"] == "config" and answer["parameters"] > 0
+    made = reader.ask("POST", "/api/v1/profiles", json=answer["read"]["model"]).json()
+    assert made["parameters"] == answer["parameters"]
+
+
+def test_a_model_may_have_another_length(reader: Reader) -> None:
+    files = {"file": ("config.json", json.dumps(QWEN2_7B).encode())}
+    one, two = (
+        reader.ask("POST", "/api/v1/profiles", files=files, data={"seq_len": str(length)}).json()
+        for length in (128, 256)
+    )
+    assert (one["seq_len"], two["seq_len"]) == (128, 256)
+    assert two["forward_flop_per_sample"] > 2 * one["forward_flop_per_sample"]
