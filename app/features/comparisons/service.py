@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -66,7 +66,7 @@ class ComparisonHead:
     title: str | None
     locale: str
     currency: str
-    limits: Limits
+    limits: Limits = field(default_factory=Limits)
 
 
 def create_comparison(workspace: Workspace, request: ComparisonRequest, key: str | None = None) -> Comparison:
