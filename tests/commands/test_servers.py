@@ -107,6 +107,8 @@ def test_a_server_answers_in_the_words_of_this_machine(
 def test_a_proposal_is_made_frozen_and_fetched(rackline: Rackline) -> None:
     made = json.loads(rackline("compare", written("rows.json", HEAD_TO_HEAD), "--json", *SERVER)[1])
     asked = {"comparison_id": made["id"], "customer": "하이퍼커넥트", "locale": "ko", "currency": "KRW"}
+    # Published figures are recommended by their author alone.
+    asked["recommended"] = "IPU-POD64"
     files = [f"offer.{kind}" for kind in ("pdf", "xlsx", "csv", "json")]
     out = [word for name in files for word in ("--out", name)]
     code, text, _ = rackline("proposal", written("asked.json", asked), "--freeze", *out, *SERVER)
@@ -129,6 +131,7 @@ def test_a_proposal_needs_no_server(rackline: Rackline, monkeypatch: pytest.Monk
     monkeypatch.setenv("RACKLINE_DATA_DIR", str(Path("data").absolute()))
     made = json.loads(rackline("compare", written("rows.json", HEAD_TO_HEAD), "--save", "--json")[1])
     asked = {"comparison_id": made["id"], "customer": "Customer A", "locale": "en", "currency": "USD"}
+    asked["recommended"] = "IPU-POD64"
     code, text, _ = rackline("proposal", written("asked.json", asked), "--out", "offer.csv")
     assert code == 0 and "draft" in text and "Customer A" in Path("offer.csv").read_text(encoding="utf-8")
     code, _, said = rackline("proposal", "prp_aaaaaaaaaaaaaaaa", "--lang", "ko")

@@ -100,7 +100,7 @@ def test_the_cover_says_who_offers_what_to_whom() -> None:
 def test_the_summary_is_one_page(korean: Proposal) -> None:
     summary = squeezed(pages(proposal_pdf(korean))[1])
     for said in (
-        "128×DGXA100구매:",
+        "128×DGXA100구매를권합니다",
         "추천근거",
         "VAT별도",
         "4년간1회실행의총지출",
@@ -108,7 +108,7 @@ def test_the_summary_is_one_page(korean: Proposal) -> None:
         "결과를바꿀수있는요인",
     ):
         assert said in summary
-    assert summary.index("구매:") < summary.index("추천근거") < summary.index("완료시점")
+    assert summary.index("구매를권합니다") < summary.index("추천근거") < summary.index("완료시점")
 
 
 @pytest.mark.parametrize("locale", ["ko", "en", "zh"])
