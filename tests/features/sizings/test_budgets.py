@@ -87,8 +87,7 @@ def test_the_three_costs_are_those_of_the_estimate(whole: SizingSamples) -> None
             assert option.costs.term.value == pytest.approx(cost.hourly.value * hours, rel=0.5)
         else:
             assert cost.capex is not None and option.costs.purchase is not None
-            share = sizing_context().catalog.figure("cost-defaults", "installation_share").si
-            assert option.costs.purchase.value == pytest.approx(cost.capex.value * (1.0 + share))
+            assert option.costs.purchase.value == pytest.approx(cost.capex.value)
             lines = {line.item for line in cost.lines}
             assert option.count == 1 or "fabric" in lines
 
