@@ -196,6 +196,9 @@ def apply_knobs(content: StudyContent, knobs: Mapping[str, KnobValue]) -> StudyV
             FieldError(field_of_knobs(error.field, keys, knobs), error.message) for error in refusal.errors
         )
         raise refusal from None
+    keys = [option.key for option in changed.options]
+    with fields_at(lambda field: field_of_knobs(field, keys, knobs)):
+        check_asked(changed)
     texts = {name: _changed_to(name, before, tree) for name in ordered}
     return StudyVariant(changed, {name: text for name, text in texts.items() if text is not None})
 
@@ -431,13 +434,17 @@ def check(content: StudyContent, catalog: Catalog) -> None:
             known_id(catalog, "system", option.system.id, f"{path}.system.id")
         if option.figure is not None:
             _check_figure(option.figure, option, keys, path, catalog)
-    with fields_at("limits.{}".format):
-        check_limits(content.limits)
-    demand = demand_of(content)
-    with fields_at("base.{}".format):
-        check_demand(demand)
+    check_asked(content)
     if content.baseline is not None and content.baseline not in keys:
         raise NotFound.named("option", content.baseline, keys, "baseline")
+
+
+def check_asked(content: StudyContent) -> None:
+    """Refuse limits and a demand that can never be right."""
+    with fields_at("limits.{}".format):
+        check_limits(content.limits)
+    with fields_at("base.{}".format):
+        check_demand(demand_of(content))
 
 
 def demand_of(content: StudyContent) -> Demand | None:

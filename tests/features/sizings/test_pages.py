@@ -75,7 +75,7 @@ def test_limits_turn_the_knobs_of_the_study(reader: Reader, address: str) -> Non
     assert (request["deadline_s"], request["budget"], request["probability"]) == (1728, None, 0.5)
     study = reader.data(after.replace("/systems?", ".json?"))
     limits = study["content"]["limits"]
-    assert limits.pop("budget") is None
+    assert limits.pop("budget") is None and limits.pop("power_w") is None
     assert limits == {"deadline_s": 1728, "budget_kind": "purchase", "probability": 0.5}
     assert len(study["changes"]) == 4
     hard = reader.page(reader.get(f"{address}?deadline=1e-6").headers["location"])
