@@ -37,7 +37,7 @@ from app.features.proposals.branding import read_logo
 from app.features.proposals.content import build_content
 from app.features.proposals.lines import content_hash
 from app.features.proposals.model import (
-    Frozen,
+    FreezeRecord,
     Proposal,
     ProposalEvent,
     ProposalEvents,
@@ -62,7 +62,7 @@ from app.features.sweeps.service import title_of
 from app.features.tenancy.model import PartitionRequest, QueueRequest
 from app.features.tenancy.partitions import plan_partitions
 from app.features.tenancy.service import share_time
-from app.features.uploads.model import KeptProfile, ProfileRequest
+from app.features.uploads.model import ProfileDocument, ProfileRequest
 from app.features.uploads.service import workload_document
 from app.platform.listing import filled
 from app.platform.web.examples import (
@@ -134,8 +134,8 @@ def answers(workspace: Workspace, requests: Mapping[str, Any]) -> dict[str, Base
         "ScalingCurve": scaling(sizing, "dgx-a100-640gb", workspace.sizing),
         "ModelMapping": map_onto_ipus(workspace, MappingRequest.model_validate(requests["MappingRequest"])),
         "Checks": check_plan(ChecksRequest.model_validate(requests["ChecksRequest"])),
-        "KeptProfile": KeptProfile.of(resolve_model(model, workspace.sizing)),
-        "KeptWorkload": workload_document(
+        "ProfileDocument": ProfileDocument.of(resolve_model(model, workspace.sizing)),
+        "WorkloadDocument": workload_document(
             "wkl_a2b3c4d5e6f7g2h3", "data.jsonl", read_sample("data.jsonl", SAMPLE)
         ),
         "Chip": shelves.chips.get("a100-sxm-80gb"),
@@ -223,7 +223,7 @@ def proposal_answers(
             share=state,
             content=content,
         ),
-        "Frozen": Frozen(id=identifier, status="frozen", sha256=sha256, frozen_at=MOMENT),
+        "FreezeRecord": FreezeRecord(id=identifier, status="frozen", sha256=sha256, frozen_at=MOMENT),
         "ProposalEvents": ProposalEvents(items=[event]),
         "Share": Share(
             url="https://rackline.example.com/s/3Zt0cQ…",

@@ -21,7 +21,7 @@ from app.estimating.validation.run import read_rows, validate
 from app.features.estimates.document import summary_of, with_request
 from app.features.sizings.answering import size
 from app.features.sizings.model import Sizing, SizingRequest
-from app.features.uploads.model import ImportDocument, KeptProfile
+from app.features.uploads.model import ImportDocument, ProfileDocument
 from app.platform.wording.lines import table
 from app.platform.wording.voice import voice
 from app.profiles.readers.models import read_profile
@@ -69,16 +69,16 @@ def profile(
     if save or server is not None:
         with session(server, key_file, lang) as api:
             answer = api.document(api.call("POST", "profiles", files={"file": (file.name, data)}))
-        say(answer, KeptProfile, profile_text, as_json, lang)
+        say(answer, ProfileDocument, profile_text, as_json, lang)
         return
     model = read_profile(file.name, data)
     # Nothing is stored under the new identifier.
-    document = KeptProfile.of(model).model_copy(update={"id": ""})
+    document = ProfileDocument.of(model).model_copy(update={"id": ""})
     if as_json:
         assumptions = [str(message) for message in model.assumptions]
         typer.echo(indented({**document.model_dump(mode="json"), "assumptions": assumptions}))
     else:
-        say(document, KeptProfile, profile_text, as_json, lang)
+        say(document, ProfileDocument, profile_text, as_json, lang)
 
 
 @cli.command()

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from app.features.bills.model import Bill
     from app.features.comparisons.model import Comparison
     from app.features.plans.model import Search
-    from app.features.proposals.model import SaidWarning
+    from app.features.proposals.model import ProposalWarning
     from app.features.sizings.model import Sizing
-    from app.features.uploads.model import ImportDocument, KeptProfile
+    from app.features.uploads.model import ImportDocument, ProfileDocument
 
 
 def estimate_text(answer: Estimate, speaker: Voice) -> list[str]:
@@ -39,7 +39,7 @@ def estimate_text(answer: Estimate, speaker: Voice) -> list[str]:
 
 
 def remarks(
-    warnings: Sequence[CheckWarning | SaidWarning], defaults: Sequence[Default], speaker: Voice
+    warnings: Sequence[CheckWarning | ProposalWarning], defaults: Sequence[Default], speaker: Voice
 ) -> list[str]:
     colon = speaker.sign(": ")
     prefix = f"{speaker.gettext('default')}{colon}"
@@ -170,7 +170,7 @@ def import_text(answer: ImportDocument, speaker: Voice) -> list[str]:
     ]
 
 
-def profile_text(answer: KeptProfile, speaker: Voice) -> list[str]:
+def profile_text(answer: ProfileDocument, speaker: Voice) -> list[str]:
     _ = speaker.gettext
     facts = [
         (_("Model"), answer.name),
@@ -200,7 +200,7 @@ def profile_text(answer: KeptProfile, speaker: Voice) -> list[str]:
     ]
 
 
-def id_lines(answer: Estimate | Sizing | Comparison | Bill | KeptProfile) -> list[str]:
+def id_lines(answer: Estimate | Sizing | Comparison | Bill | ProfileDocument) -> list[str]:
     """Return the line with the identifier of a stored answer."""
     return ["", f"id: {answer.id}"] if answer.id else []
 

@@ -79,7 +79,7 @@ class ResolvedRequest:
 
 
 @dataclass(slots=True)
-class Decision:
+class PlanDecision:
     """What is decided before the engine computes the final numbers."""
 
     request: EstimateRequest
@@ -112,7 +112,7 @@ def decide(
     allowed: Mapping[str, Sequence[float]] | None = None,
     probability: float = RANKED_AT,
     lean: bool = True,
-) -> Decision:
+) -> PlanDecision:
     """Resolve workload and software, then choose batch and plan."""
     question = question_of(request, profile, hardware, context)
     return choose(question, hardware, context, allowed=allowed, probability=probability, lean=lean)
@@ -159,7 +159,7 @@ def choose(
     probability: float = RANKED_AT,
     lean: bool = True,
     evaluator: GpuEvaluator | None = None,
-) -> Decision:
+) -> PlanDecision:
     training, scenario = question.training, question.scenario
     if allowed is None:
         allowed = {name: (value,) for name, value in given_fields(question.request.plan).items()}
@@ -192,7 +192,7 @@ def choose(
         evaluator=evaluator,
         everything=not lean,
     )
-    return Decision(
+    return PlanDecision(
         request=question.request,
         profile=question.profile,
         hardware=hardware,

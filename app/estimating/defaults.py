@@ -10,7 +10,7 @@ from app.engine.reliability import job_failure_rate
 from app.engine.units import DAY, KILOWATT_HOUR, MINUTE, TERABYTE, YEAR
 from app.errors import Message
 from app.estimating.capital import STORAGE
-from app.estimating.deciding import Decision
+from app.estimating.deciding import PlanDecision
 from app.estimating.documents import Default
 from app.estimating.hardware import Hardware
 from app.estimating.plan_search import default_margin
@@ -34,7 +34,7 @@ def system_defaults(request: EstimateRequest, hardware: Hardware) -> list[Defaul
     return defaults
 
 
-def plan_defaults(decision: Decision) -> list[Default]:
+def plan_defaults(decision: PlanDecision) -> list[Default]:
     defaults = []
     if decision.batch_searched:
         why = Message("shortest training time within the range where convergence holds")

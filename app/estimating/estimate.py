@@ -24,7 +24,7 @@ from app.estimating.checks import (
 )
 from app.estimating.context import CALIBRATION_PREFIX, SizingContext, critical_batch_checks
 from app.estimating.costing import RunExpense, cost_trace, run_expense
-from app.estimating.deciding import Decision, decide
+from app.estimating.deciding import PlanDecision, decide
 from app.estimating.defaults import assumption_defaults, plan_defaults, system_defaults
 from app.estimating.documents import CheckWarning, Default, Estimate, Text, ThreeSteps, Validation
 from app.estimating.hardware import Hardware, Reliability, reliability
@@ -137,7 +137,7 @@ class TimedPlan:
     """A decided plan with its run, and what follows from both without money."""
 
     def __init__(
-        self, plan: Decision, assumed: Reliability, context: SizingContext, run: Run | None = None
+        self, plan: PlanDecision, assumed: Reliability, context: SizingContext, run: Run | None = None
     ) -> None:
         self.plan = plan
         self.assumed = assumed
@@ -279,7 +279,7 @@ class TimedPlan:
         )
 
 
-def _run(decision: Decision, assumed: Reliability, factors: Floats) -> Run:
+def _run(decision: PlanDecision, assumed: Reliability, factors: Floats) -> Run:
     training = decision.training
     (run,) = runs_of(
         decision.scenario,
@@ -304,7 +304,7 @@ UNTIMED = dict.fromkeys(
 """Fields that are unknown for a plan that does not fit."""
 
 
-def _untimed(plan: Decision) -> BadInput:
+def _untimed(plan: PlanDecision) -> BadInput:
     """Return the refusal of training whose time is mostly generation, with the memory that it needs."""
     return BadInput.at(
         "workload.kind",
@@ -338,14 +338,14 @@ class Answer:
         return hardware_of(self.request, self.context)
 
     @cached_property
-    def plan(self) -> Decision:
+    def plan(self) -> PlanDecision:
         """Batch and plan."""
 
-        def make() -> Decision:
+        def make() -> PlanDecision:
             return decide(self.request, self.profile, self.hardware, self.context)
 
         question = self._question
-        plan: Decision = make() if question is None else self.context.remember(("plan", question), make)
+        plan: PlanDecision = make() if question is None else self.context.remember(("plan", question), make)
         if plan.training.kind in GENERATING:
             raise _untimed(plan)
         return plan

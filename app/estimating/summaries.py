@@ -13,7 +13,7 @@ from app.engine.plans import Bound, Plans
 from app.engine.records import Floats, IpuChip
 from app.engine.units import HOUR
 from app.estimating.costing import system_power
-from app.estimating.deciding import Decision
+from app.estimating.deciding import PlanDecision
 from app.estimating.documents import (
     Memory,
     MemoryPart,
@@ -55,11 +55,11 @@ def system_summary(hardware: Hardware, catalog: Catalog, family: str | None = No
     )
 
 
-def plan_summary(decision: Decision, plans: Plans) -> PlanSummary:
+def plan_summary(decision: PlanDecision, plans: Plans) -> PlanSummary:
     return plan_summaries(decision, plans)[0]
 
 
-def plan_summaries(decision: Decision, plans: Plans) -> list[PlanSummary]:
+def plan_summaries(decision: PlanDecision, plans: Plans) -> list[PlanSummary]:
     """Return the fields of each plan, with those that were searched."""
     scenario, depth = decision.scenario, decision.scenario.table.depth
     stated = as_stated(plans)
@@ -96,7 +96,7 @@ def _evenly(depth: int, stages: int) -> list[int]:
     return [whole + (index < remainder) for index in range(stages)]
 
 
-def memory_summary(decision: Decision) -> Memory:
+def memory_summary(decision: PlanDecision) -> Memory:
     """Return the memory of the fullest device, by part."""
     memory = decision.choice.memory
     capacity = memory_of(decision.scenario.chip)

@@ -11,7 +11,7 @@ from app.catalog.software import SoftwareProfile
 from app.engine.records import Floats
 from app.estimating.calibrated import MeasuredStep, fit_profile
 from app.estimating.context import SizingContext
-from app.estimating.deciding import Decision
+from app.estimating.deciding import PlanDecision
 from app.estimating.ranges import common_normals, residual_factors
 from app.estimating.regimes import regimes
 
@@ -21,7 +21,7 @@ STEPS = 3
 """Runs of a code from which a calibration is judged: `gpu_calibrated` of data/residuals.csv."""
 
 
-def step_prediction(decision: Decision) -> Prediction:
+def step_prediction(decision: PlanDecision) -> Prediction:
     """Return the logarithm of a case's step time as a function of profile and normals."""
     rate = decision.request.assumptions.input_samples_per_second
     fed = decision.batch / (rate * decision.machines_used) if rate else 0.0
@@ -34,7 +34,7 @@ def step_prediction(decision: Decision) -> Prediction:
     return predict
 
 
-def case_regimes(decision: Decision, context: SizingContext) -> list[str]:
+def case_regimes(decision: PlanDecision, context: SizingContext) -> list[str]:
     """Return the regimes of a case, with that of a class replaced by that of a profile.
 
     The wider figures that a calibration starts from already cover how stacks of a class differ.
@@ -44,7 +44,7 @@ def case_regimes(decision: Decision, context: SizingContext) -> list[str]:
     return ["gpu_profile_known" if name == "gpu_class_known" else name for name in own]
 
 
-def after_three_steps(decision: Decision, context: SizingContext) -> tuple[Decision, Floats]:
+def after_three_steps(decision: PlanDecision, context: SizingContext) -> tuple[PlanDecision, Floats]:
     """Return a case calibrated with three steps at the predicted time, and its residual factors."""
     scenario, plans, family = decision.scenario, decision.choice.plans, decision.profile.family
     predict, names = step_prediction(decision), case_regimes(decision, context)

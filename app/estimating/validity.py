@@ -11,7 +11,7 @@ from app.catalog.software import SoftwareProfile
 from app.errors import Message
 from app.estimating.basis import basis_error, basis_of, basis_sentence, chip_set, family_set
 from app.estimating.context import SizingContext, default_software
-from app.estimating.deciding import Decision
+from app.estimating.deciding import PlanDecision
 from app.estimating.documents import CheckWarning, OutsideRun, Text, ThreeSteps, Validation
 from app.estimating.nearest import SHOWN, UNTOLD, Status, family_error, nearest_runs, reach
 from app.estimating.ranges import quantity, significant
@@ -31,7 +31,7 @@ OTHER_BATCH = 1.5
 WIDE_FORMATS = frozenset({"tf32", "fp32"})
 
 
-def family_error_of(decision: Decision, context: SizingContext) -> float | None:
+def family_error_of(decision: PlanDecision, context: SizingContext) -> float | None:
     """Return the median error of measured runs of the family on the chip with the software."""
     entry = decision.hardware.entry
     usual = default_software(
@@ -52,7 +52,7 @@ def family_error_of(decision: Decision, context: SizingContext) -> float | None:
     )
 
 
-def reach_of(decision: Decision, context: SizingContext) -> float:
+def reach_of(decision: PlanDecision, context: SizingContext) -> float:
     """Return the distance of the nearest measured run of the family on the chip with the software."""
     return reach(
         context.runs,
@@ -64,7 +64,7 @@ def reach_of(decision: Decision, context: SizingContext) -> float:
     )
 
 
-def measurable(decision: Decision, run: Run) -> dict[str, Quantity]:
+def measurable(decision: PlanDecision, run: Run) -> dict[str, Quantity]:
     """Return the ranges of an estimate by metric of measured runs."""
     training, batch = decision.training, float(decision.choice.plans.global_batch[0])
     step = run.step_samples
@@ -91,7 +91,7 @@ class SameRuns:
     """Clearest run outside the range of each software."""
 
 
-def same_runs(decision: Decision, context: SizingContext, figures: Mapping[str, Quantity]) -> SameRuns:
+def same_runs(decision: PlanDecision, context: SizingContext, figures: Mapping[str, Quantity]) -> SameRuns:
     """Return the measured runs of a case; ``figures`` are the ranges of its estimate by metric."""
     software, profile = decision.scenario.software, decision.profile
     chip, devices = decision.hardware.entry.chip, int(decision.choice.plans.devices[0])
@@ -136,7 +136,7 @@ def same_runs(decision: Decision, context: SizingContext, figures: Mapping[str, 
 
 
 def validation_summary(
-    decision: Decision,
+    decision: PlanDecision,
     context: SizingContext,
     regimes: list[str],
     same: SameRuns,
@@ -179,7 +179,7 @@ def validation_summary(
     )
 
 
-def _same_model(case: MeasurementCase, decision: Decision) -> bool:
+def _same_model(case: MeasurementCase, decision: PlanDecision) -> bool:
     profile = decision.profile
     if case.preset is not None and case.preset == profile.id:
         return True
@@ -188,7 +188,7 @@ def _same_model(case: MeasurementCase, decision: Decision) -> bool:
     return abs(case.parameters / profile.parameters - 1.0) <= SAME_SIZE
 
 
-def _same_work(case: MeasurementCase, decision: Decision) -> bool:
+def _same_work(case: MeasurementCase, decision: PlanDecision) -> bool:
     training, precision = decision.training, decision.scenario.precision.value
     if case.metric in THROUGHPUT and case.includes_evaluation:
         return False
@@ -211,7 +211,7 @@ def _same_work(case: MeasurementCase, decision: Decision) -> bool:
     return abs(float(tokens) / training.tokens.mean - 1.0) <= ALIKE
 
 
-def _reasons(case: MeasurementCase, decision: Decision, other: SoftwareProfile | None) -> list[Apart]:
+def _reasons(case: MeasurementCase, decision: PlanDecision, other: SoftwareProfile | None) -> list[Apart]:
     plans, batch = decision.choice.plans, case.global_batch
     reasons: dict[Apart, bool] = {
         "software": other is not None,

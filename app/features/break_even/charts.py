@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.estimating.schema import Quantity
-from app.features.break_even.model import BreakEven, Mixed
+from app.features.break_even.model import BreakEven, FleetMix
 from app.platform.charts import figures
 from app.platform.charts.figures import OWNED, RENTED, Figure, Trace, axis, curve, figure, reach
 from app.platform.wording.voice import Voice
@@ -89,7 +89,7 @@ def tornado(answer: BreakEven, voice: Voice) -> Figure:
     return drawn
 
 
-def base_and_peak(mixed: Mixed, currency: str, voice: Voice) -> Figure:
+def base_and_peak(mixed: FleetMix, currency: str, voice: Voice) -> Figure:
     """Return the cost by owned capacity: owned part, rented part, and their sum with its minimum."""
     shares = [100.0 * point.owned for point in mixed.points]
     series = (

@@ -37,8 +37,8 @@ from app.features.break_even.model import (
     BreakEvenRequest,
     CashPoint,
     DemandCase,
-    Mixed,
-    MixedPoint,
+    FleetMix,
+    FleetMixPoint,
     Outcome,
     RangesInput,
     TornadoRow,
@@ -213,7 +213,7 @@ MOST_SHOWN = 400
 """Most points of the load curve; longer ones are thinned."""
 
 
-def mixed(terms: BuildOrRent, bill: float, demand: Sequence[float], peak_factor: float) -> Mixed:
+def mixed(terms: BuildOrRent, bill: float, demand: Sequence[float], peak_factor: float) -> FleetMix:
     """Return what owning any part of the cluster costs where the rest is rented.
 
     Both sides are proportional to capacity: the cluster's cost over the horizon, spread evenly, for
@@ -229,15 +229,15 @@ def mixed(terms: BuildOrRent, bill: float, demand: Sequence[float], peak_factor:
     top = float(np.max(used))
     shares = np.unique(np.concatenate([np.linspace(0.0, top, STEPS + 1), [best]]))
     points = [
-        MixedPoint(owned=float(share), own=float(base), rent=float(peak), total=float(base + peak))
+        FleetMixPoint(owned=float(share), own=float(base), rent=float(peak), total=float(base + peak))
         for share, base, peak in zip(shares, *base_and_peak_cost(shares, used, own, rent), strict=True)
     ]
     # Renting everything has no peak surcharge: it costs the bill itself.
-    nothing = MixedPoint(owned=0.0, own=0.0, rent=bill, total=bill)
+    nothing = FleetMixPoint(owned=0.0, own=0.0, rent=bill, total=bill)
     cheapest = next(point for point in points if point.owned == best)
     load = np.sort(used)[::-1]
     thinned = load[np.linspace(0, len(load) - 1, min(len(load), MOST_SHOWN)).round().astype(int)]
-    return Mixed(
+    return FleetMix(
         best=min(cheapest, nothing, key=lambda point: point.total),
         all_owned=points[-1],
         all_rented=nothing,

@@ -319,7 +319,7 @@ class DemandCase(Document):
     """When break-even is reached: within the horizon, after it, or never."""
 
 
-class MixedPoint(Document):
+class FleetMixPoint(Document):
     """Cost of owning part of the capacity and renting the rest."""
 
     owned: float = Field(description="Owned capacity relative to that of the cluster.")
@@ -329,18 +329,18 @@ class MixedPoint(Document):
     total: float = Field(description="Total of owned and rented capacity. [currency/month]")
 
 
-class Mixed(Document):
+class FleetMix(Document):
     """Hybrid of owned base load and rented peak load."""
 
-    best: MixedPoint = Field(description="Owned capacity with the lowest cost.")
-    all_owned: MixedPoint
+    best: FleetMixPoint = Field(description="Owned capacity with the lowest cost.")
+    all_owned: FleetMixPoint
     """Cost with capacity owned for the highest demand and nothing rented."""
-    all_rented: MixedPoint = Field(description="Cost with nothing owned.")
+    all_rented: FleetMixPoint = Field(description="Cost with nothing owned.")
     worth_owning_share: float
     """Share of the time for which capacity must be in use to be worth owning."""
     mean_demand: float = Field(description="Mean capacity in use relative to that of the cluster.")
     peak_demand: float = Field(description="Highest capacity in use relative to that of the cluster.")
-    points: list[MixedPoint] = Field(description="Cost by owned capacity.")
+    points: list[FleetMixPoint] = Field(description="Cost by owned capacity.")
     load: list[float]
     """Load profile: capacity in use relative to that of the cluster, highest first."""
 
@@ -392,7 +392,7 @@ class BreakEven(Document):
     tornado: list[TornadoRow] = Field(description="Effect of each input on its own, largest first.")
     demand_cases: list[DemandCase] = Field(description="Break-even at higher or lower demand.")
     cash_flow: list[CashPoint] = Field(description="Cumulative cost of both sides, month by month.")
-    mixed: Mixed | None
+    mixed: FleetMix | None
     """Hybrid of owned base load and rented peak load; null without a demand profile."""
     defaults: list[Default] = Field(description="Default values used, and why.")
     warnings: list[CheckWarning] = Field(description="Warnings to consider when reading the result.")

@@ -14,7 +14,7 @@ from app.errors import Message
 from app.estimating.documents import CheckWarning
 from app.estimating.ranges import chance, money, significant
 from app.features.break_even.inputs import Amounts, used_share
-from app.features.break_even.model import BreakEven, Mixed
+from app.features.break_even.model import BreakEven, FleetMix
 
 LONG_GROWTH = 24.0
 """Months from which extrapolated growth is a caution."""
@@ -90,7 +90,7 @@ def _turning(answer: BreakEven) -> Iterator[Message]:
         )
 
 
-def _mixed(hybrid: Mixed, currency: str) -> Message:
+def _mixed(hybrid: FleetMix, currency: str) -> Message:
     values = {
         "share": round(100 * hybrid.best.owned, 1),
         "best": money(hybrid.best.total, currency),

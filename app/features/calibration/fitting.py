@@ -21,7 +21,7 @@ from app.engine.records import Floats
 from app.errors import BadInput, Message, fields_at
 from app.estimating.calibrated import MeasuredStep, ProfileFit, fit_profile
 from app.estimating.context import SizingContext
-from app.estimating.deciding import Decision, decide
+from app.estimating.deciding import PlanDecision, decide
 from app.estimating.documents import CheckWarning, Estimate, caution, info, serious
 from app.estimating.estimate import estimate, hardware_of
 from app.estimating.ranges import significant
@@ -131,7 +131,7 @@ class PreparedRun:
     """A run with its plan decided."""
 
     stated: CalibrationRun
-    decision: Decision
+    decision: PlanDecision
     step: MeasuredStep
 
 
@@ -143,15 +143,15 @@ def check_measurement(run: CalibrationRun, position: int) -> None:
         )
 
 
-def decided(request: EstimateRequest, context: SizingContext) -> Decision:
+def decided(request: EstimateRequest, context: SizingContext) -> PlanDecision:
     return decide(request, resolve_model(request.model, context), hardware_of(request, context), context)
 
 
 def prepared(
-    runs: Sequence[CalibrationRun], request: EstimateRequest, target: Decision, context: SizingContext
+    runs: Sequence[CalibrationRun], request: EstimateRequest, target: PlanDecision, context: SizingContext
 ) -> list[PreparedRun]:
     """Decide system, workload and plan of each run, once for runs that share them."""
-    known: dict[tuple[SystemInput, WorkloadInput, PlanInput], tuple[Decision, Prediction]] = {}
+    known: dict[tuple[SystemInput, WorkloadInput, PlanInput], tuple[PlanDecision, Prediction]] = {}
     prepared_runs = []
     for position, run in enumerate(runs):
         system = run_system(run.system, request.system)
@@ -174,7 +174,7 @@ def prepared(
     return prepared_runs
 
 
-def _check_kind(system: SystemInput, target: Decision, context: SizingContext) -> None:
+def _check_kind(system: SystemInput, target: PlanDecision, context: SizingContext) -> None:
     """Refuse a run on the other kind of hardware."""
     entry, known = context.hardware.system(system.id, 1).entry, target.hardware.entry.chip_kind
     if entry.chip_kind is not known:

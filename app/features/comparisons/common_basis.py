@@ -31,7 +31,7 @@ from app.features.comparisons.compare import (
     leaders,
     ratios_of,
 )
-from app.features.comparisons.model import BasisCost, Comparison, CostRatio, OneBasis
+from app.features.comparisons.model import BasisCost, CommonBasis, Comparison, CostRatio
 from app.platform.wording.voice import Voice
 
 SHARED = ("price_book_id", "price_date", "discount_rate", "include", "storage_tb", "egress_gb")
@@ -55,7 +55,7 @@ class BasisRequest:
 
 @dataclass(frozen=True, slots=True)
 class CommonBasisCosts:
-    basis: OneBasis
+    basis: CommonBasis
     costs: Mapping[str, list[BasisCost]]
     """By label or key, the option's own way to pay first; only options with a known cost."""
     amounts: Mapping[str, AmountSamples | None]
@@ -140,7 +140,7 @@ def _basis(
     stated: Sequence[AssumptionsInput],
     requested: BasisRequest,
     context: SizingContext,
-) -> OneBasis:
+) -> CommonBasis:
     values = _shared(stated, ("utilisation", "amortisation_years"))
     bases = [estimate.cost.basis for estimate in estimates if estimate.cost is not None]
     owned = [basis for basis in bases if basis.get("acquisition") == "own"]
@@ -153,7 +153,7 @@ def _basis(
         utilisation = float(str(values.get("utilisation") or defaults.utilisation.si))
     if years is None:
         years = float(str(values.get("amortisation_years") or defaults.amortisation.si / YEAR))
-    return OneBasis(
+    return CommonBasis(
         utilisation=utilisation, term_years=years, useful_hours_per_year=utilisation * HOURS_PER_YEAR
     )
 
@@ -172,7 +172,7 @@ def _ways(
     request: EstimateRequest,
     estimate: Estimate,
     shared: Mapping[str, object],
-    basis: OneBasis,
+    basis: CommonBasis,
     context: SizingContext,
 ) -> Iterator[tuple[BasisCost, AmountSamples]]:
     """Yield every way to pay for an option that has a price, its own first."""
@@ -203,7 +203,7 @@ def _ways(
 
 
 def _way(
-    charges: Charges, rental: str | None, own: bool, timed: Timed, basis: OneBasis
+    charges: Charges, rental: str | None, own: bool, timed: Timed, basis: CommonBasis
 ) -> tuple[BasisCost, AmountSamples]:
     year = basis.useful_hours_per_year * HOUR
     term = year * basis.term_years

@@ -45,7 +45,7 @@ class BasisCost(Document):
     """Cost lines."""
 
 
-class OneBasis(Document):
+class CommonBasis(Document):
     """Basis shared by the costs of all options."""
 
     utilisation: float
@@ -183,7 +183,7 @@ class Comparison(Document):
     """Label of the fastest row; null if rows tie."""
     fastest_tied: list[str] = Field(default_factory=list)
     """Labels of the rows that tie for the shortest time; empty if one row is the fastest."""
-    one_basis: OneBasis | None = None
+    one_basis: CommonBasis | None = None
     """Basis shared by the costs of all rows; null if no cost is known."""
     cost_ratios: list[CostRatio] = Field(default_factory=list)
     """Cost per run of each row relative to each cheaper row, on the shared basis."""

@@ -33,7 +33,7 @@ from app.features.networks.model import (
     FabricOption,
     FittedEfficiencies,
     MeasuredThroughput,
-    Turning,
+    TurningPoint,
 )
 from app.features.networks.options import (
     by_network,
@@ -268,7 +268,7 @@ def _gain(evaluation: Evaluation, network: NetworkCandidate) -> FabricGain:
     )
 
 
-def _turning(evaluation: Evaluation) -> Turning:
+def _turning(evaluation: Evaluation) -> TurningPoint:
     cluster, pair = evaluation.cluster, evaluation.verdict.pair
     rungs = ladder(cluster.hardware, cluster.context.catalog, evaluation.request.oversubscription)
     fabrics = [] if pair is None else [network.timing.fabric for network in pair]

@@ -21,13 +21,13 @@ from app.features.networks.model import (
     AccumulationPoint,
     Algorithm,
     Collective,
-    Exposed,
+    ExposedTime,
     Kind,
     NetworkMessage,
     Rung,
     Term,
     TermShare,
-    Turning,
+    TurningPoint,
 )
 from app.features.networks.options import NetworkOption
 from app.features.networks.timing import Cluster, NetworkTiming, gpu_system
@@ -44,12 +44,12 @@ SAME = 1e-3
 """Relative difference of two bandwidths below which networks are alike."""
 
 
-def exposed_of(parts: Mapping[str, Floats], index: int = 0) -> Exposed:
+def exposed_of(parts: Mapping[str, Floats], index: int = 0) -> ExposedTime:
     """Return the exposed communication of a step."""
     sizes = np.broadcast_shapes(*(np.shape(value) for value in parts.values()))
     flat = {name: float(np.ravel(np.broadcast_to(value, sizes))[index]) for name, value in parts.items()}
     seconds = {kind: flat.get(part, 0.0) for kind, part in EXPOSED.items()}
-    return Exposed(**seconds, share=sum(seconds.values()) / sum(flat.values()))
+    return ExposedTime(**seconds, share=sum(seconds.values()) / sum(flat.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +288,7 @@ def turning_of(
     rungs: Sequence[NetworkOption],
     threshold: float,
     pair: Sequence[ScaleOutFabric],
-) -> Turning:
+) -> TurningPoint:
     """Return where the advice changes along a ladder of networks and along accumulation.
 
     ``pair`` is the cheaper and the dearer network of the advice; empty if there is only one.
@@ -302,7 +302,7 @@ def turning_of(
     enough = int(sufficient_rung(seconds, threshold))
     left = relative_gain(seconds, np.min(seconds))
     points = _along_accumulation(cluster, base, fabrics, threshold, pair)
-    return Turning(
+    return TurningPoint(
         rungs=[
             Rung(
                 label=rung.label,

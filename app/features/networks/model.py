@@ -109,7 +109,7 @@ EXPOSED: Mapping[Kind, str] = {"tensor": "tensor_comm", "pipeline": "pipeline_co
 """Kind of communication → part of a step."""
 
 
-class Exposed(Document):
+class ExposedTime(Document):
     """Exposed communication of one step, that within machines included."""
 
     tensor: float
@@ -244,7 +244,7 @@ class FabricOption(Document):
     """Samples per second; measured if the request has runs."""
     time_to_train: Quantity
     """Time to train."""
-    exposed: Exposed
+    exposed: ExposedTime
     """Predicted exposed communication."""
     messages: list[NetworkMessage]
     """Messages of one step, as modelled."""
@@ -351,7 +351,7 @@ class Rung(Document):
     """Bandwidth out of one machine, in one direction. [B/s]"""
     step_time: float
     """Time per step. [s]"""
-    exposed: Exposed
+    exposed: ExposedTime
     """Exposed communication."""
     left_to_gain: float
     """Gain of the fastest network of the ladder over this one."""
@@ -376,7 +376,7 @@ class AccumulationPoint(Document):
     """True if the slowest network is sufficient at the threshold."""
 
 
-class Turning(Document):
+class TurningPoint(Document):
     """Points at which the advice changes: along the bandwidth of a machine, and along accumulation."""
 
     rungs: list[Rung]
@@ -437,7 +437,7 @@ class FabricChoice(Document):
     """Gain of each other network over the reference."""
     advice: NetworkAdvice | None
     """Recommendation; null if nothing fits."""
-    turning: Turning | None
+    turning: TurningPoint | None
     """Where the advice changes; null on one machine or if nothing fits."""
     fitted: FittedEfficiencies | None
     """What the measured runs show about the software; null without runs."""

@@ -19,7 +19,14 @@ from app.features.bills.model import FabricPlan, FabricRequest
 from app.features.networks import charts
 from app.features.networks.answering import usual_options, weigh_fabrics
 from app.features.networks.forms import FORM, RUNS, USUAL, VIEW, at_form_fields, choice_request
-from app.features.networks.model import EXPOSED, Exposed, FabricChoice, FabricGain, FabricOption, NetworkTerms
+from app.features.networks.model import (
+    EXPOSED,
+    ExposedTime,
+    FabricChoice,
+    FabricGain,
+    FabricOption,
+    NetworkTerms,
+)
 from app.features.studies.frame import (
     OpenView,
     StudyFrame,
@@ -236,11 +243,11 @@ def network_knobs(option: FabricOption, frame: StudyFrame) -> dict[str, str]:
     return {f"fabric.{frame.option}": option.fabric, f"ports.{frame.option}": str(option.ports_per_node)}
 
 
-def exposed_time(exposed: Exposed) -> float:
+def exposed_time(exposed: ExposedTime) -> float:
     return exposed.tensor + exposed.pipeline + exposed.data
 
 
-def segments(exposed: Exposed, longest: float) -> list[Segment]:
+def segments(exposed: ExposedTime, longest: float) -> list[Segment]:
     bars, start = [], 0.0
     for kind, part in EXPOSED.items():
         value = float(getattr(exposed, kind))

@@ -10,7 +10,7 @@ import numpy as np
 from app.engine.plans import Plans
 from app.engine.records import Floats, GpuSystem, ScaleOutFabric
 from app.estimating.context import SizingContext
-from app.estimating.deciding import Decision, decide
+from app.estimating.deciding import PlanDecision, decide
 from app.estimating.hardware import Hardware, Reliability
 from app.estimating.ranges import own_column, quantity, residual_factors
 from app.estimating.regimes import regimes
@@ -53,7 +53,7 @@ class Cluster:
             ports_per_node=network.ports,
         )
 
-    def decided(self, network: NetworkOption) -> Decision:
+    def decided(self, network: NetworkOption) -> PlanDecision:
         """Return the workload with its requested or best plan on a network, and samples of the network."""
         hardware = self.on(network)
         ports = {"fabric": network.fabric, "ports_per_node": network.ports}
@@ -71,7 +71,7 @@ class NetworkTiming:
     """A workload on one network."""
 
     network: NetworkOption
-    decision: Decision
+    decision: PlanDecision
     """With the requested plan, or the best on this network."""
     run: Run
     same_plan: Run
@@ -108,7 +108,7 @@ def timed(cluster: Cluster, networks: Sequence[NetworkOption], reference: Plans)
     return timings
 
 
-def _run_on(cluster: Cluster, decision: Decision, plans: Plans, reference: Plans) -> Run:
+def _run_on(cluster: Cluster, decision: PlanDecision, plans: Plans, reference: Plans) -> Run:
     """Return the run of a plan on the network of a decision, central and as samples.
 
     Residual errors are those of the reference's plan on every network: each network could run that plan, so

@@ -14,7 +14,7 @@ from app.engine.search.selection import best_that_differ, pareto_set
 from app.errors import AppError, BadInput, Message, refuse
 from app.estimating.checks import data_sheet_checks, does_not_fit, model_checks, plan_checks
 from app.estimating.context import SizingContext
-from app.estimating.deciding import Decision, decide, risk_of, run_totals
+from app.estimating.deciding import PlanDecision, decide, risk_of, run_totals
 from app.estimating.defaults import plan_defaults, system_defaults
 from app.estimating.documents import Part
 from app.estimating.nearest import UNVALIDATED
@@ -197,7 +197,7 @@ def plan_value(name: str, value: float) -> float | str | bool:
 
 
 def _best(
-    sizing: Decision, keep: int, beside: PlanInput | None, context: SizingContext
+    sizing: PlanDecision, keep: int, beside: PlanInput | None, context: SizingContext
 ) -> list[SearchedPlan]:
     """Return the best materially different plans, with ranges and their differences from the first."""
     searched, scenario = sizing.choice.found, sizing.scenario
@@ -285,7 +285,7 @@ def _differences(step: StepTime, index: int) -> list[Part]:
     return [Part(part=name, seconds=seconds) for name, seconds in order if seconds]
 
 
-def _front(sizing: Decision) -> list[PlanPoint]:
+def _front(sizing: PlanDecision) -> list[PlanPoint]:
     searched = sizing.choice.found
     front = pareto_set(searched.evaluated.seconds, searched.evaluated.memory)
     if front.size > MOST_POINTS:
@@ -301,7 +301,7 @@ def _front(sizing: Decision) -> list[PlanPoint]:
     ]
 
 
-def _map(sizing: Decision) -> list[MapCell]:
+def _map(sizing: PlanDecision) -> list[MapCell]:
     """Return the best plan of every tensor and pipeline degree, or the leanest if none fits."""
     searched, capacity = sizing.choice.found, memory_of(sizing.scenario.chip)
     tensor, pipeline = searched.plans.tensor.astype(int), searched.plans.pipeline.astype(int)
@@ -333,7 +333,7 @@ def _map(sizing: Decision) -> list[MapCell]:
     ]
 
 
-def _what_if(sizing: Decision, risk: Risk, context: SizingContext) -> list[WhatIf]:
+def _what_if(sizing: PlanDecision, risk: Risk, context: SizingContext) -> list[WhatIf]:
     """Return the best plan with doubled memory, memory bandwidth or network bandwidth."""
     searched = sizing.choice.found
     before = float(searched.cost[searched.best])

@@ -11,7 +11,7 @@ from app.estimating.documents import Text
 from app.estimating.ranges import chance, duration, money, significant
 from app.estimating.schema import Quantity
 from app.features.comparisons.model import ComparisonRow
-from app.features.proposals.model import Advice, Reasoned
+from app.features.proposals.model import Advice, OptionReasons
 
 
 def advise(
@@ -41,7 +41,7 @@ def advise(
         by_rule=by_rule,
         reasons=reasons,
         avoid=[
-            Reasoned(label=label, reasons=list(map(Text.of, reasons)))
+            OptionReasons(label=label, reasons=list(map(Text.of, reasons)))
             for label, reasons in against.items()
             if reasons
         ],

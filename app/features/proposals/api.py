@@ -10,7 +10,7 @@ from app.features.proposals import service as proposals
 from app.features.proposals import sharing
 from app.features.proposals.files import file_of
 from app.features.proposals.model import (
-    Frozen,
+    FreezeRecord,
     Proposal,
     ProposalEvents,
     ProposalLocale,
@@ -164,7 +164,7 @@ def change_proposal(
 
 @router.post("/{id}/freeze", summary="Freeze a draft", responses=CHANGE)
 @requires(Right.PROPOSE, CostClass.SEARCH)
-def freeze_proposal(workspace: WorkspaceDep, identifier: ProposalId) -> Frozen:
+def freeze_proposal(workspace: WorkspaceDep, identifier: ProposalId) -> FreezeRecord:
     """Hash the content, render the document and store both permanently; repeating it changes nothing."""
     return proposals.freeze_proposal(workspace, identifier)
 

@@ -56,7 +56,7 @@ from app.features.proposals.model import (
     OptionTerm,
     ProposalContent,
     ProposalRequest,
-    SaidWarning,
+    ProposalWarning,
     Term,
     TermLine,
 )
@@ -383,12 +383,12 @@ def rental_bill(
     return option_bill(label, lines=[line], complete=price is not None)
 
 
-def said_warnings(warnings: Iterable[OptionWarning]) -> list[SaidWarning]:
+def said_warnings(warnings: Iterable[OptionWarning]) -> list[ProposalWarning]:
     """Return every warning once with the options it concerns, most serious first."""
-    unique: dict[tuple[str, str], SaidWarning] = {}
+    unique: dict[tuple[str, str], ProposalWarning] = {}
     for label, warning in warnings:
         text = in_words(warning.text)
-        new = SaidWarning(code=warning.code, severity=warning.severity, text=text, options=[])
+        new = ProposalWarning(code=warning.code, severity=warning.severity, text=text, options=[])
         options = unique.setdefault((warning.code, warning.message), new).options
         options += [] if label is None else [label]
     return sorted(unique.values(), key=lambda warning: SEVERITIES.index(warning.severity))

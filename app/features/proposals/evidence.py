@@ -24,8 +24,8 @@ from app.features.proposals.model import (
     FitFound,
     FittedRun,
     GainFound,
+    OptionReasons,
     ProposalRequest,
-    Reasoned,
     WeighedOption,
 )
 from app.platform.workspace import Workspace
@@ -138,7 +138,7 @@ def with_evidence(advice: Advice, evidence: Evidence | None, recommended: Compar
     """
     gains = [gain for gain in (evidence.gains if evidence else ()) if gain.against is not None]
     refused = [
-        Reasoned(label=str(gain.against), reasons=[gain.sentence, *gain.more])
+        OptionReasons(label=str(gain.against), reasons=[gain.sentence, *gain.more])
         for gain in gains
         if not gain.worth and not advises_against(gain, recommended)
     ]

@@ -317,7 +317,7 @@ class Branding(Document):
     note: Text | None = Field(description="How the requested colour was changed.")
 
 
-class Reasoned(Document):
+class OptionReasons(Document):
     """An option with reasons."""
 
     label: str = Field(description="Label of the option.")
@@ -333,7 +333,7 @@ class Advice(Document):
     reasons: list[Text] = Field(description="Reasons for the recommendation.")
     tied: list[str] = Field([], exclude_if=is_empty)
     """Labels of the options that nothing separates, in proposals of before there were decisions."""
-    avoid: list[Reasoned] = Field(description="Options not to buy, and why.")
+    avoid: list[OptionReasons] = Field(description="Options not to buy, and why.")
     deadline_s: float | None = Field(description="Maximum time to train. [s]")
     budget: float | None = Field(description="Most that may be spent.")
     budget_kind: BudgetKind | None = None
@@ -415,7 +415,7 @@ class Term(Document):
         return [option for option in self.options if option.own]
 
 
-class SaidWarning(Document):
+class ProposalWarning(Document):
     """A warning with the options to which it applies; no options if it applies to the comparison."""
 
     code: str = Field(description="Name of the check.")
@@ -496,7 +496,7 @@ class ProposalContent(Document):
     """Measured runs of the customer; omitted if none are used."""
     bills: list[OptionBill] = Field(description="Bill of materials of each option.")
     term: Term | None = Field(description="Costs over a term; null if no cost is known.")
-    warnings: list[SaidWarning] = Field(description="All warnings, most severe first.")
+    warnings: list[ProposalWarning] = Field(description="All warnings, most severe first.")
     assumptions: list[Assumption] = Field(description="All assumptions.")
     sources: list[SourceRef] = Field(description="Sources of all figures in the proposal.")
     number: str | None = Field(None, exclude_if=is_empty, description="Reference number, such as 2026-0012.")
@@ -602,7 +602,7 @@ class Proposal(Document):
         return ProposalContent.read(content, frozen=info.data.get("frozen_at") is not None)
 
 
-class Frozen(Document):
+class FreezeRecord(Document):
     """Result of freezing a proposal."""
 
     id: str = Field(description="Identifier of the proposal.")
@@ -671,7 +671,7 @@ class ReplayChange(Document):
     """Relative change: now divided by then, minus one; null if the values are not numbers."""
 
 
-class Refused(Document):
+class FreezeRefusal(Document):
     """An option that can no longer be estimated with the current catalogue."""
 
     label: str = Field(description="Label of the option.")
@@ -688,7 +688,7 @@ class Replay(Document):
     catalog_version: dict[str, str] = Field(description="Version of the catalogue then and now.")
     compared: int = Field(description="Number of lines compared.")
     changes: list[ReplayChange] = Field(description="Lines that differ, in document order.")
-    refused: list[Refused] = Field(description="Options that can no longer be estimated.")
+    refused: list[FreezeRefusal] = Field(description="Options that can no longer be estimated.")
 
 
 class ProposalSummary(Document):

@@ -28,7 +28,8 @@ from app.features.proposals.exchange import in_currency, rate_between
 from app.features.proposals.lines import changes_between, content_hash
 from app.features.proposals.model import (
     REQUIRED,
-    Frozen,
+    FreezeRecord,
+    FreezeRefusal,
     Logo,
     LogoInput,
     Proposal,
@@ -38,7 +39,6 @@ from app.features.proposals.model import (
     ProposalPatch,
     ProposalRequest,
     ProposalSummary,
-    Refused,
     Replay,
     ReplayChange,
     Review,
@@ -434,7 +434,7 @@ def existing(repository: Repository, identifier: str) -> ProposalRecord:
     return references.existing(repository, ProposalRecord, identifier, "proposal")
 
 
-def freeze_proposal(workspace: Workspace, identifier: str) -> Frozen:
+def freeze_proposal(workspace: Workspace, identifier: str) -> FreezeRecord:
     """Freeze a draft: hash its content, render its PDF, and keep both for good.
 
     Freezing a frozen proposal returns the same answer.
@@ -471,7 +471,7 @@ def freeze_proposal(workspace: Workspace, identifier: str) -> Frozen:
                 raise changed_meanwhile(existing(repository, identifier).version, record.version)
         with workspace.transaction() as repository:
             record = existing(repository, identifier)
-    return Frozen.model_validate({**dict(record), "status": status_of(record)})
+    return FreezeRecord.model_validate({**dict(record), "status": status_of(record)})
 
 
 def pdf_of(workspace: Workspace, proposal: Proposal) -> bytes:
@@ -527,18 +527,18 @@ def make_replay(workspace: Workspace, identifier: str) -> Replay:
     request = ProposalRequest.model_validate(record.request, extra="ignore", context=STORED)
     context = workspace.context().priced(request.price_book_id)
     options: list[ComparisonEntry] = []
-    refused: list[Refused] = []
+    refused: list[FreezeRefusal] = []
     for entry in then.requests:
         try:
             row = ROW.validate_python(entry, extra="ignore")
             options += make_options(workspace, [row], then.currency)
         except AppError as error:
-            refused.append(Refused(label=str(entry["label"]), text=Text.of(error.message)))
+            refused.append(FreezeRefusal(label=str(entry["label"]), text=Text.of(error.message)))
     answers = NamedAnswers()
     try:
         answers = named_answers(workspace, request)
     except AppError as error:
-        refused.append(Refused(label=error.errors[0].field, text=Text.of(error.message)))
+        refused.append(FreezeRefusal(label=error.errors[0].field, text=Text.of(error.message)))
     compared, changes = 0, list[ReplayChange]()
     if options and not refused:
         today = build_content(

@@ -21,7 +21,7 @@ from app.estimating.capital import spot_interruptions
 from app.estimating.checks import time_checks
 from app.estimating.context import SizingContext
 from app.estimating.costing import Charges, system_power
-from app.estimating.deciding import Decision, ResolvedRequest, choose, question_of
+from app.estimating.deciding import PlanDecision, ResolvedRequest, choose, question_of
 from app.estimating.decision import Alternative
 from app.estimating.documents import CheckWarning
 from app.estimating.estimate import TimedPlan
@@ -113,7 +113,7 @@ class SystemSearch:
         self.left_out: list[LeftOut] = []
         self.refusal: AppError | None = None
         """Last error that left a count without a plan."""
-        self.first: Decision | None = None
+        self.first: PlanDecision | None = None
         """Decision of the first option."""
         self._groups: list[Group] = []
         self._systems: dict[str, tuple[Hardware, Group]] = {}
@@ -224,7 +224,7 @@ class SystemSearch:
                 fresh.setdefault(candidate.group, {}).setdefault(machines, candidate.hardware)
         total, done = sum(len(by_machines) for by_machines in fresh.values()), 0
         for group, by_machines in fresh.items():
-            decided: dict[int, Decision | None] = {}
+            decided: dict[int, PlanDecision | None] = {}
             for machines, hardware in by_machines.items():
                 self._watch(done, total, hardware.entry.name)
                 decided[machines] = self._decide(group, hardware)
@@ -279,7 +279,7 @@ class SystemSearch:
         self._groups.append(group)
         return group
 
-    def _decide(self, group: Group, hardware: Hardware) -> Decision | None:
+    def _decide(self, group: Group, hardware: Hardware) -> PlanDecision | None:
         try:
             return choose(group.question, hardware, self.context, evaluator=group.evaluator)
         except AppError as error:
@@ -290,7 +290,7 @@ class SystemSearch:
             self.refusal = error
             return None
 
-    def _findings(self, group: Group, decisions: Sequence[Decision]) -> list[TimedPlan]:
+    def _findings(self, group: Group, decisions: Sequence[PlanDecision]) -> list[TimedPlan]:
         timed = [TimedPlan(decision, group.reliability, self.context) for decision in decisions]
         fitting = [each for each in timed if each.fits]
         for start in range(0, len(fitting), TOGETHER):
@@ -316,7 +316,7 @@ class SystemSearch:
             run_deviation=training.target.scatter if training.target else 0.0,
         )
 
-    def _nearest(self, decision: Decision) -> float:
+    def _nearest(self, decision: PlanDecision) -> float:
         """Return the distance of the nearest measured run of the family on the chip with the software."""
         chip, software = decision.hardware.entry.chip, decision.scenario.software
         family, parameters, key = self.profile.family, self.profile.parameters, (chip, software.id)
@@ -480,7 +480,7 @@ GPU_FIELDS = ("interleave", "sharding_ranks", "context")
 IPU_FIELDS = ("rts", "rts_optimizer", "phases")
 
 
-def plan_input(decision: Decision) -> PlanInput:
+def plan_input(decision: PlanDecision) -> PlanInput:
     """Return the chosen plan in the form of a request."""
     scenario = decision.scenario
     plans, is_ipu = as_stated(decision.choice.plans), scenario.is_ipu

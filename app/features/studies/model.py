@@ -35,8 +35,8 @@ from app.features.comparisons.model import (
     MOST_TIMES,
     BasisCost,
     ClaimKind,
+    CommonBasis,
     DemandAnswer,
-    OneBasis,
 )
 
 MAX_OPTIONS = 8
@@ -492,7 +492,7 @@ class StudyAnswer(Document):
     cheapest_tied: list[str] = Field(
         default=[], description="Keys of the options that tie for the lowest cost."
     )
-    one_basis: OneBasis | None = Field(
+    one_basis: CommonBasis | None = Field(
         None, description="Basis shared by the costs of all options; null if no cost is known."
     )
     contests: list[Contest] = Field(

@@ -10,12 +10,12 @@ from fastapi import Body, Depends, Path, Request, Response
 from app.features.uploads import service as uploads
 from app.features.uploads.model import (
     ImportDocument,
-    KeptProfile,
-    KeptWorkload,
+    ProfileDocument,
     ProfileRequest,
     SampleFields,
     UploadPatch,
     UploadSummary,
+    WorkloadDocument,
 )
 from app.platform.listing import Page
 from app.platform.web.api import (
@@ -91,7 +91,7 @@ async def profile_upload(request: Request) -> Upload[SampleFields] | Any:
 @requires(Right.MAKE, body=LARGE_BODY)
 def create_profile(
     workspace: WorkspaceDep, upload: Annotated[Any, Depends(profile_upload)], key: KeyHeader = None
-) -> KeptProfile:
+) -> ProfileDocument:
     """Read a model from an ONNX graph, a Hugging Face config.json or a layer table, and store it."""
     if isinstance(upload, Upload):
         return uploads.upload_profile(workspace, upload.name, upload.content, key, upload.fields.seq_len)
@@ -120,7 +120,7 @@ def list_profiles(
 
 
 @router.get("/profiles/{id}", summary="Retrieve an uploaded model", responses=READ)
-def get_profile(workspace: WorkspaceDep, identifier: ProfileId) -> KeptProfile:
+def get_profile(workspace: WorkspaceDep, identifier: ProfileId) -> ProfileDocument:
     """Return the resolved model with its operators."""
     return uploads.get_profile(workspace, identifier)
 
@@ -143,7 +143,7 @@ def change_profile(
     workspace: WorkspaceDep,
     identifier: ProfileId,
     body: Annotated[UploadPatch, Body(examples=[UPLOAD_PATCH])],
-) -> KeptProfile:
+) -> ProfileDocument:
     """Change name and customer; what was read of the file stays."""
     return uploads.change_profile(workspace, identifier, body)
 
@@ -167,7 +167,7 @@ def create_workload(
     upload: Annotated[Upload[SampleFields], Depends(workload_upload)],
     gone: GoneDep,
     key: KeyHeader = None,
-) -> KeptWorkload:
+) -> WorkloadDocument:
     """Count the lengths in JSON lines, CSV, text or Parquet; the text is discarded after counting."""
     length = upload.fields.seq_len
     return uploads.upload_workload(workspace, upload.name, upload.content, length, key, gone)
@@ -183,7 +183,7 @@ def list_workloads(
 
 
 @router.get("/workloads/{id}", summary="Retrieve an uploaded sample", responses=READ)
-def get_workload(workspace: WorkspaceDep, identifier: WorkloadId) -> KeptWorkload:
+def get_workload(workspace: WorkspaceDep, identifier: WorkloadId) -> WorkloadDocument:
     """Return the counts of a data sample."""
     return uploads.get_workload(workspace, identifier)
 
@@ -194,7 +194,7 @@ def change_workload(
     workspace: WorkspaceDep,
     identifier: WorkloadId,
     body: Annotated[UploadPatch, Body(examples=[UPLOAD_PATCH])],
-) -> KeptWorkload:
+) -> WorkloadDocument:
     """Change name and customer; what was read of the file stays."""
     return uploads.change_workload(workspace, identifier, body)
 

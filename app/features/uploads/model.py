@@ -28,7 +28,7 @@ class UploadSummary(Document):
     """Size of the stored file; null if none is stored, as for samples. [B]"""
 
 
-class KeptProfile(Document):
+class ProfileDocument(Document):
     """A stored model profile."""
 
     id: str = Field(description="Identifier, for use as ``model.profile_id``.")
@@ -43,7 +43,7 @@ class KeptProfile(Document):
     warnings: list[CheckWarning] = Field(description="Assumptions made where the file gives no value.")
 
     @classmethod
-    def of(cls, profile: ModelProfile, name: str = "", customer: str = "") -> KeptProfile:
+    def of(cls, profile: ModelProfile, name: str = "", customer: str = "") -> ProfileDocument:
         """Return a model as it was understood, under the name and customer it was given since."""
         return cls(
             id=profile.id,
@@ -70,7 +70,7 @@ class Bin(Document):
     samples: int = Field(description="Number of samples in the bin.")
 
 
-class KeptWorkload(Document):
+class WorkloadDocument(Document):
     """Statistics of an uploaded data sample; the text itself is not stored."""
 
     id: str = Field(description="Identifier, for use as ``workload.workload_id``.")

@@ -13,7 +13,13 @@ from starlette.datastructures import UploadFile
 from app.errors import AppError, Message, Unprocessable
 from app.features.uploads import service as uploads
 from app.features.uploads.api import attachment
-from app.features.uploads.model import ImportDocument, KeptProfile, KeptWorkload, UploadPatch, UploadSummary
+from app.features.uploads.model import (
+    ImportDocument,
+    ProfileDocument,
+    UploadPatch,
+    UploadSummary,
+    WorkloadDocument,
+)
 from app.features.uploads.service import Uploads
 from app.platform.listing import USUAL_ITEMS
 from app.platform.references import no_such
@@ -103,22 +109,22 @@ def recognise_file(request: Request, workspace: WorkspaceDep, form: FormDep) -> 
 class UploadPage:
     """One upload."""
 
-    upload: KeptProfile | KeptWorkload
+    upload: ProfileDocument | WorkloadDocument
     is_model: bool
     """Whether it is a model, not a data sample."""
     form: Form
 
 
-def stored_upload(request: Request, upload: KeptProfile | KeptWorkload) -> UploadPage:
+def stored_upload(request: Request, upload: ProfileDocument | WorkloadDocument) -> UploadPage:
     return upload_page(upload, Form({"name": [upload.name], "customer": [upload.customer]}))
 
 
-def upload_page(upload: KeptProfile | KeptWorkload, form: Form) -> UploadPage:
-    return UploadPage(upload=upload, is_model=isinstance(upload, KeptProfile), form=form)
+def upload_page(upload: ProfileDocument | WorkloadDocument, form: Form) -> UploadPage:
+    return UploadPage(upload=upload, is_model=isinstance(upload, ProfileDocument), form=form)
 
 
 @resource(router, "/uploads/{identifier}", "uploads/upload.html", stored_upload)
-def show_upload(workspace: WorkspaceDep, identifier: str) -> KeptProfile | KeptWorkload:
+def show_upload(workspace: WorkspaceDep, identifier: str) -> ProfileDocument | WorkloadDocument:
     if is_sample(identifier):
         return uploads.get_workload(workspace, identifier)
     if not identifier.startswith("prf_"):
@@ -172,7 +178,7 @@ def is_sample(identifier: str) -> bool:
 
 def upload_question(workspace: Workspace, identifier: str, error: AppError | None = None) -> DeletePage:
     upload = show_upload(workspace, identifier)
-    if isinstance(upload, KeptWorkload):
+    if isinstance(upload, WorkloadDocument):
         goes = Message("The lengths counted from it are deleted; its text was never stored.")
     else:
         goes = Message("The file and the data read from it are deleted.")

@@ -17,11 +17,11 @@ from app.estimating.workload import resolve_model
 from app.features.uploads.model import (
     Bin,
     ImportDocument,
-    KeptProfile,
-    KeptWorkload,
+    ProfileDocument,
     ProfileRequest,
     UploadPatch,
     UploadSummary,
+    WorkloadDocument,
 )
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, page_of, read_cursor, write_cursor
@@ -50,7 +50,7 @@ class Uploads(Document):
 
 def upload_profile(
     workspace: Workspace, name: str, content: bytes, key: str | None = None, seq_len: int | None = None
-) -> KeptProfile:
+) -> ProfileDocument:
     once = IdempotentCall.of("profiles", key, f"{name}\n{seq_len}\n".encode() + content)
     if seq_len is not None:
         check_between("seq_len", seq_len, 1, MOST_LENGTH)
@@ -66,7 +66,9 @@ def recognise(name: str, content: bytes) -> ImportDocument:
     return ImportDocument.of(read_import(name, content))
 
 
-def describe_profile(workspace: Workspace, request: ProfileRequest, key: str | None = None) -> KeptProfile:
+def describe_profile(
+    workspace: Workspace, request: ProfileRequest, key: str | None = None
+) -> ProfileDocument:
     sources = request.model_dump(exclude={"name", "seq_len"}, exclude_none=True)
     if len(sources) != 1:
         raise Unprocessable.at("model", "exactly one of config, transformer and layers is required")
@@ -84,11 +86,11 @@ def keep_profile(
     once: IdempotentCall | None,
     read: Callable[[], ModelProfile],
     file: tuple[str, bytes] | None = None,
-) -> KeptProfile:
+) -> ProfileDocument:
     """Store a model under a new identifier, with name and content of its file."""
     files = workspace.installation.files
 
-    def make() -> tuple[KeptProfile, Save]:
+    def make() -> tuple[ProfileDocument, Save]:
         profile = replace(read(), id=new_id("prf"))
         document = profile.to_json()
 
@@ -104,11 +106,11 @@ def keep_profile(
             repository.add(row)
             repository.uploads.add_file(profile.id, sha256, printable(name, MAX_NAME) or "file", len(content))
 
-        return KeptProfile.of(profile), save
+        return ProfileDocument.of(profile), save
 
     # The lock is held until the row that refers to the file is committed.
     with files.shared() if files is not None and file is not None else nullcontext():
-        return keep(workspace, once, KeptProfile, make)
+        return keep(workspace, once, ProfileDocument, make)
 
 
 def original_file(workspace: Workspace, identifier: str) -> tuple[str, bytes]:
@@ -126,11 +128,11 @@ def original_file(workspace: Workspace, identifier: str) -> tuple[str, bytes]:
     return row.name, content
 
 
-def get_profile(workspace: Workspace, identifier: str) -> KeptProfile:
+def get_profile(workspace: Workspace, identifier: str) -> ProfileDocument:
     profile = workspace.profile(identifier)
     with workspace.transaction() as repository:
         row = existing(repository, Profile, identifier, "uploaded profile")
-        return KeptProfile.of(profile, row.name, row.customer)
+        return ProfileDocument.of(profile, row.name, row.customer)
 
 
 def change_upload(workspace: Workspace, identifier: str, patch: UploadPatch) -> None:
@@ -147,12 +149,12 @@ def change_upload(workspace: Workspace, identifier: str, patch: UploadPatch) -> 
         workspace.installation.forget_uploads()
 
 
-def change_profile(workspace: Workspace, identifier: str, patch: UploadPatch) -> KeptProfile:
+def change_profile(workspace: Workspace, identifier: str, patch: UploadPatch) -> ProfileDocument:
     change_upload(workspace, identifier, patch)
     return get_profile(workspace, identifier)
 
 
-def change_workload(workspace: Workspace, identifier: str, patch: UploadPatch) -> KeptWorkload:
+def change_workload(workspace: Workspace, identifier: str, patch: UploadPatch) -> WorkloadDocument:
     change_upload(workspace, identifier, patch)
     return get_workload(workspace, identifier)
 
@@ -176,7 +178,7 @@ def upload_workload(
     seq_len: int | None = None,
     key: str | None = None,
     gone: Callable[[], bool] = never,
-) -> KeptWorkload:
+) -> WorkloadDocument:
     """Count the lengths in a data sample and store the counts, not the text."""
     if len(content) >= LONG_BYTES:
         return run_in_worker(workspace, keep_workload, name, content, seq_len, key, gone=gone)
@@ -185,11 +187,11 @@ def upload_workload(
 
 def keep_workload(
     workspace: Workspace, name: str, content: bytes, seq_len: int | None, key: str | None
-) -> KeptWorkload:
+) -> WorkloadDocument:
     # Names are shown in lists and messages, and PostgreSQL cannot store U+0000.
     title = printable(name, MAX_NAME) or "file"
 
-    def make() -> tuple[KeptWorkload, Save]:
+    def make() -> tuple[WorkloadDocument, Save]:
         identifier, sample = new_id("wkl"), read_sample(title, content, seq_len=seq_len)
         document = sample.to_json()
         return workload_document(identifier, title, sample), lambda repository: repository.add(
@@ -197,10 +199,10 @@ def keep_workload(
         )
 
     once = IdempotentCall.of("workloads", key, f"{name}\n{seq_len}\n".encode() + content)
-    return keep(workspace, once, KeptWorkload, make)
+    return keep(workspace, once, WorkloadDocument, make)
 
 
-def get_workload(workspace: Workspace, identifier: str) -> KeptWorkload:
+def get_workload(workspace: Workspace, identifier: str) -> WorkloadDocument:
     sample = workspace.workload_sample(identifier)
     with workspace.transaction() as repository:
         row = existing(repository, SampleRow, identifier, "uploaded sample")
@@ -214,9 +216,11 @@ def list_workloads(
         return page_of(repository, SampleRow, partial(filled, UploadSummary), limit, cursor, wanted=wanted)
 
 
-def workload_document(identifier: str, name: str, sample: LengthSample, customer: str = "") -> KeptWorkload:
+def workload_document(
+    identifier: str, name: str, sample: LengthSample, customer: str = ""
+) -> WorkloadDocument:
     return filled(
-        KeptWorkload,
+        WorkloadDocument,
         sample,
         id=identifier,
         name=name,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         ComparisonSummary,
         Delivery,
         DuplicateRequest,
-        Frozen,
+        FreezeRecord,
         KeyRequest,
         NewApiKey,
         NewWebhook,
@@ -207,7 +207,7 @@ class DocumentOperations:
         """Change a draft; with an ETag, only the version that has it. Frozen proposals are a conflict."""
 
     @operation("POST proposals/{identifier}/freeze", repeatable=True)
-    def freeze_proposal(self, identifier: str) -> Frozen:
+    def freeze_proposal(self, identifier: str) -> FreezeRecord:
         """Freeze a draft: hash and document are kept for good. Repeating it changes nothing."""
 
     @operation("POST proposals/{identifier}/review")

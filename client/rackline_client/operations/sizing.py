@@ -38,8 +38,6 @@ if TYPE_CHECKING:
         Inference,
         InferenceRequest,
         Job,
-        KeptProfile,
-        KeptWorkload,
         Machine,
         MappingRequest,
         Model,
@@ -47,6 +45,7 @@ if TYPE_CHECKING:
         ModelWithOperators,
         PartitionPlan,
         PartitionRequest,
+        ProfileDocument,
         ProfileRequest,
         QueueAnswer,
         QueueRequest,
@@ -66,6 +65,7 @@ if TYPE_CHECKING:
         UploadSummary,
         VendorClaim,
         VendorClaims,
+        WorkloadDocument,
     )
 
 
@@ -153,7 +153,7 @@ class SizingOperations:
     @operation("POST profiles")
     def create_profile(
         self, model: ProfileRequest | Given | Path | File, *, key: str | None = None
-    ) -> KeptProfile:
+    ) -> ProfileDocument:
         """Keep a model, out of a file or a description; estimates name it as ``model.profile_id``."""
 
     @operation("GET profiles")
@@ -170,7 +170,7 @@ class SizingOperations:
         """List the models that were uploaded, newest first."""
 
     @operation("GET profiles/{identifier}")
-    def get_profile(self, identifier: str) -> KeptProfile:
+    def get_profile(self, identifier: str) -> ProfileDocument:
         """Read a model as it was understood."""
 
     @operation("GET profiles/{identifier}/file")
@@ -178,7 +178,7 @@ class SizingOperations:
         """Read the file of a model as it was uploaded."""
 
     @operation("PATCH profiles/{identifier}")
-    def change_profile(self, identifier: str, patch: UploadPatch | Given) -> KeptProfile:
+    def change_profile(self, identifier: str, patch: UploadPatch | Given) -> ProfileDocument:
         """Give an uploaded model another name or customer."""
 
     @operation("DELETE profiles/{identifier}")
@@ -188,7 +188,7 @@ class SizingOperations:
     @operation("POST workloads", form=True)
     def create_workload(
         self, sample: Path | File, *, seq_len: int | None = None, key: str | None = None
-    ) -> KeptWorkload:
+    ) -> WorkloadDocument:
         """Count the lengths in a sample of the data; the text itself is not kept."""
 
     @operation("GET workloads")
@@ -205,11 +205,11 @@ class SizingOperations:
         """List the samples that were uploaded, newest first."""
 
     @operation("GET workloads/{identifier}")
-    def get_workload(self, identifier: str) -> KeptWorkload:
+    def get_workload(self, identifier: str) -> WorkloadDocument:
         """Read what was counted in a sample."""
 
     @operation("PATCH workloads/{identifier}")
-    def change_workload(self, identifier: str, patch: UploadPatch | Given) -> KeptWorkload:
+    def change_workload(self, identifier: str, patch: UploadPatch | Given) -> WorkloadDocument:
         """Give an uploaded sample another name or customer."""
 
     @operation("DELETE workloads/{identifier}")
