@@ -494,8 +494,10 @@ def _case(
     if narrow and np.any(table.trained == 0):
         # Frozen weights need no wider format than that of the products.
         stored = narrowed["narrow_size"]
-    of_model = model_figures(table)
-    of_model |= {"operators": _as_kept(table, of_model["operators"], software, size, narrowed["narrow_size"])}
+    # A new record: the figures of a table are kept for the next case.
+    figures = model_figures(table)
+    kept = _as_kept(table, figures["operators"], software, size, narrowed["narrow_size"])
+    of_model = {**figures, "operators": kept}
     return Case(
         **of_software,
         **of_model,
