@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -229,13 +230,7 @@ def load_context(directory: Path) -> SizingContext:
     software = load_software(directory)
     presets = {name for name, profile in software.profiles.items() if profile.is_preset}
 
-    def usual(family: str, chip: str) -> str:
-        convolutional = family in CONVOLUTIONS
-        return default_software(
-            family, convolutional, chip, catalog.chip(chip).kind, catalog, software
-        ).profile
-
-    rules = replace(rules, usual=usual)
+    rules = replace(rules, usual=partial(usual_software, catalog, software))
     # Figures of profiles are fitted to the first table alone; see docs/decisions/0032.
     runs = (*measured_runs(fitted, rules, presets), *measured_runs(newer, rules, software.profiles))
     return SizingContext(
@@ -257,6 +252,11 @@ def load_context(directory: Path) -> SizingContext:
         left_out=load_left_out(directory / "validation" / "left_out.csv"),
         outcomes=load_outcomes(directory / "validation" / "predictions.csv"),
     )
+
+
+def usual_software(catalog: Catalog, software: SoftwareCatalog, family: str, chip: str) -> str:
+    kind = catalog.chip(chip).kind
+    return default_software(family, family in CONVOLUTIONS, chip, kind, catalog, software).profile
 
 
 def default_software(

@@ -31,7 +31,7 @@ def owned_outlay(system: OwnedSystem, training_power: FloatLike, busy_hours: Flo
     ----------
     system : OwnedSystem
         Prices and rates; its power is that of the idle system in its facility, :math:`P_0`. Utilisation and
-        discount rate do not count.
+        discount rate do not count. [-]
     training_power : FloatLike
         Draw of the facility while the system works, :math:`P_t`. [W]
     busy_hours : FloatLike

@@ -26,7 +26,7 @@ SHEET = {
 def test_a_form_started_from_a_known_system_is_filled(reader: Reader) -> None:
     page = reader.page("/accelerators?like=dgx-h100")
     filled = {field["name"]: field["value"] for field in page.select("form.sheet input[name]")}
-    assert (filled["bf16_tflops"], filled["memory_gb"], filled["link_gb_per_s"]) == ("989", "80", "450")
+    assert (filled["bf16_tflops"], filled["memory_gb"], filled["link_gb_per_s"]) == ("989", "85.5208", "450")
     assert (filled["devices"], filled["ports"], filled["name"], filled["machine_price"]) == ("8", "8", "", "")
     chosen = {one.find_parent("select")["name"]: one["value"] for one in page.select("option[selected]")}
     assert (chosen["link"], chosen["sparsity"], chosen["like"]) == ("nvswitch", "none", "dgx-h100")

@@ -157,7 +157,7 @@ def test_failures_are_those_of_the_catalogue(catalog: Catalog) -> None:
     teams = [{"jobs_per_month": 30, "devices": 16, "hours": 60}]
     sure, broken = (ask(catalog, teams, count=4, days=90, failures=failures) for failures in (False, True))
     assert sure.failures_per_1000_node_days is None
-    assert broken.failures_per_1000_node_days == pytest.approx(7.5)
+    assert broken.failures_per_1000_node_days == pytest.approx(22.0)
     assert broken.utilisation.value > sure.utilisation.value
 
 
