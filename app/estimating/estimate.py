@@ -346,6 +346,8 @@ class Answer:
 
         question = self._question
         plan: PlanDecision = make() if question is None else self.context.remember(("plan", question), make)
+        # A plan from memory was asked for with other prices and another use.
+        plan = replace(plan, request=self.request)
         if plan.training.kind in GENERATING:
             raise _untimed(plan)
         return plan

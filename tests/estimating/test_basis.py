@@ -176,7 +176,7 @@ def test_what_runs_of_a_chip_take_beyond_its_data_sheet_is_told_with_its_runs(co
 
 
 def test_faster_runs_and_families_are_told_too(context: SizingContext) -> None:
-    work = {"workload": {"samples": 1e8, "global_batch": 4096}, "system": {"id": "tpu-v5p", "count": 16}}
+    work = {"workload": {"samples": 1e8, "global_batch": 4096}, "system": {"id": "l40s-8", "count": 2}}
     told = {effect.kind: effect for effect in ask(context, model={"preset": "vit-large"}, **work).effects}
     assert "less time" in told["architecture"].text.message and told["architecture"].factor < 1.0
     assert "longer" in told["family"].text.message and told["family"].factor > 1.0

@@ -127,6 +127,9 @@ def test_a_plan_given_in_part_or_whole_is_among_the_legal_ones(asked: Space, dra
     chosen = draw.draw(st.sampled_from(every))
     values = dict(zip(OPTIONS, chosen, strict=True))
     names = draw.draw(st.sets(st.sampled_from(OPTIONS)))
+    if "sharding" in names and values["sharding"] > Sharding.OPTIMIZER:
+        # Full sharding alone is that over all copies.
+        names.add("sharding_ranks")
     narrowed = gpu_plans(replace(asked, allowed={name: (values[name],) for name in names}))
     assert chosen in rows(narrowed, OPTIONS)
     for name in names:
