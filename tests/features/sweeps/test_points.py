@@ -128,7 +128,7 @@ def test_a_refused_point_is_a_row_that_names_field_and_reason() -> None:
 
 
 def test_a_point_that_does_not_fit_has_memory_but_no_time() -> None:
-    model = {"model": {"preset": "gpt3-175b"}, "workload": {"tokens": 1e9, "global_batch": 64}}
+    model = {"model": {"preset": "llama3-405b"}, "workload": {"tokens": 1e9, "global_batch": 64}}
     row = row_at(only(sweep(models=[model])), sizing_context())
     assert row.fits is False and row.time_to_train is None and row.problem is None
     assert row.memory_share is not None and row.memory_share > 1
