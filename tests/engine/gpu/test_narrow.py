@@ -52,6 +52,16 @@ def test_blocks_with_their_own_scales_cost_no_less_than_one_scale() -> None:
     assert plain <= blocks < 1.02 * plain
 
 
+def test_an_answer_does_not_depend_on_those_before_it() -> None:
+    model, where, plans = table("llama-7b", 2048), system("dgx-b200"), Plans.of(micro_batch=2)
+
+    def bytes_of(precision: Precision) -> float:
+        return float(gpu_memory(model, plans, where, software("gpu-tuned"), precision, "adam").total)
+
+    first = [bytes_of(precision) for precision in FORMATS]
+    assert [bytes_of(precision) for precision in FORMATS] == first
+
+
 @pytest.mark.parametrize("ranks", [8.0, 64.0])
 def test_a_rack_of_one_domain_reduces_faster_than_machines_on_a_network(ranks: float) -> None:
     model = table("llama-7b", 2048)
