@@ -260,7 +260,7 @@ def test_one_study_has_one_price(one_study: OneStudy) -> None:
 
 
 def test_one_study_has_one_memory(reader: Reader, one_study: OneStudy) -> None:
-    """81,920 MiB of a device, as its driver shows, all for a plan; 940.6 MB of an IPU, which is sold as 900."""
+    """81,920 MiB of a device, as its driver shows, all for a plan; 940.6 MB of an IPU, sold as 900."""
     for estimate in one_study.options("a"):
         assert estimate["memory"]["capacity"]["value"] == 81_920 * 2**20
         assert estimate["memory"]["usable"]["value"] == 81_920 * 2**20

@@ -35,7 +35,7 @@ def test_every_entry_has_a_page(reader: Reader, kind: str) -> None:
 def test_figure_has_value_source_date_and_status(reader: Reader) -> None:
     row = reader.page("/catalog/chips/a100-sxm-80gb").find(id="memory_capacity")
     cells = [cell.get_text(" ", strip=True) for cell in row.find_all("td")]
-    assert cells[0].startswith("80 GB")
+    assert cells[0].startswith("81,920 MiB")
     assert row.select_one(".source a")["href"].startswith("https://")
     assert cells[3] == "accepted"
 
