@@ -174,7 +174,7 @@ class Accelerator(Document):
     """Price of one machine. [currency]"""
     hourly_rent: float | None = None
     """Rent of one device. [currency/h]"""
-    currency: Literal['EUR', 'KRW', 'USD'] = 'USD'
+    currency: Literal['CNY', 'EUR', 'JPY', 'KRW', 'USD'] = 'USD'
     """Currency of the price or rent."""
     price_date: datetime.date | None = None
     """Date of the price or rent; if omitted, the day it is stated."""
@@ -250,7 +250,7 @@ class AcceleratorPatch(Request):
     """Price of one machine. [currency]"""
     hourly_rent: float | None = None
     """Rent of one device. [currency/h]"""
-    currency: Literal['EUR', 'KRW', 'USD'] | None = None
+    currency: Literal['CNY', 'EUR', 'JPY', 'KRW', 'USD'] | None = None
     """Currency of the price or rent."""
     price_date: datetime.date | None = None
     """Date of the price or rent."""
@@ -310,7 +310,7 @@ class AcceleratorRequest(Request):
     """Price of one machine. [currency]"""
     hourly_rent: float | None = None
     """Rent of one device. [currency/h]"""
-    currency: Literal['EUR', 'KRW', 'USD'] = 'USD'
+    currency: Literal['CNY', 'EUR', 'JPY', 'KRW', 'USD'] = 'USD'
     """Currency of the price or rent."""
     price_date: datetime.date | None = None
     """Date of the price or rent; if omitted, the day it is stated."""
@@ -438,11 +438,17 @@ class BillRequest(Request):
     """Identifier of an estimate whose system, count and network are used."""
     fabric: str | None = None
     """Identifier of the network; if omitted, the system's own."""
-    region: Literal['eu', 'korea', 'us'] = 'korea'
+    region: Literal['eu', 'japan', 'korea', 'us'] = 'korea'
     """Region of purchase. Its tax and duty are listed; neither is included in any price."""
+    include: list[Literal['fabric', 'hosts', 'licences', 'power', 'space', 'staff', 'storage', 'support']] | None = None
+    """Cost items that are bought beside the machines, as in the assumptions of an estimate; if omitted,
+    all but licences, and storage where its size is given.
+    """
+    licence_years: float | None = None
+    """Term of the licences, where they are included; if omitted, the catalogue's amortisation period. [a]"""
     price_book_id: str | None = None
     """Identifier of a price book of the workspace."""
-    currency: Literal['KRW', 'USD'] = 'USD'
+    currency: Literal['CNY', 'EUR', 'JPY', 'KRW', 'USD'] = 'USD'
     """Currency of every price."""
     label: str | None = None
     """Name of the bill."""
@@ -495,7 +501,7 @@ class BillLine(Document):
     """Identifier of the part."""
     name: str
     """Name of the part."""
-    group: Literal['cables', 'compute_network', 'hosts', 'installation', 'machines', 'management_network', 'racks', 'spares', 'storage', 'storage_network']
+    group: Literal['cables', 'compute_network', 'hosts', 'installation', 'machines', 'management', 'management_network', 'racks', 'software', 'spares', 'storage', 'storage_network']
     """Group in which the line is listed."""
     use: str
     """Purpose."""
@@ -527,7 +533,7 @@ class BillLine(Document):
 
 class GroupTotal(Document):
     """Totals of one group of lines."""
-    group: Literal['cables', 'compute_network', 'hosts', 'installation', 'machines', 'management_network', 'racks', 'spares', 'storage', 'storage_network']
+    group: Literal['cables', 'compute_network', 'hosts', 'installation', 'machines', 'management', 'management_network', 'racks', 'software', 'spares', 'storage', 'storage_network']
     """Name of the group."""
     price: Quantity
     """Sum of the known prices."""
@@ -692,8 +698,8 @@ class Bill(Document):
     package: Quantity | None
     """Price of machines, hosts and pod switches only, as systems are quoted; null without a price."""
     equipment: Quantity | None = None
-    """Machines, hosts and compute network: the capex of an estimate of the same system. Racks, storage,
-    the management network, spares and installation make up the rest of the total; null without a price.
+    """Machines, hosts and compute network only; null without a price. The total of all lines is the capex
+    of an estimate of the same system.
     """
     taxes: list[Tax] = []
     """Taxes and duties in the region of purchase; not included in any price."""
@@ -729,7 +735,7 @@ class BillRatio(Document):
 
 class GroupPair(Document):
     """Totals of one group in two bills."""
-    group: Literal['cables', 'compute_network', 'hosts', 'installation', 'machines', 'management_network', 'racks', 'spares', 'storage', 'storage_network']
+    group: Literal['cables', 'compute_network', 'hosts', 'installation', 'machines', 'management', 'management_network', 'racks', 'software', 'spares', 'storage', 'storage_network']
     """Name of the group."""
     first: Quantity | None
     """Total in the first bill; null if it has no such parts."""
@@ -829,7 +835,7 @@ class CashPoint(Document):
     """90th percentile of cloud. [currency]"""
 
 
-class MixedPoint(Document):
+class FleetMixPoint(Document):
     """Cost of owning part of the capacity and renting the rest."""
     owned: float
     """Owned capacity relative to that of the cluster."""
@@ -841,13 +847,13 @@ class MixedPoint(Document):
     """Total of owned and rented capacity. [currency/month]"""
 
 
-class Mixed(Document):
+class FleetMix(Document):
     """Hybrid of owned base load and rented peak load."""
-    best: MixedPoint
+    best: FleetMixPoint
     """Owned capacity with the lowest cost."""
-    all_owned: MixedPoint
+    all_owned: FleetMixPoint
     """Cost with capacity owned for the highest demand and nothing rented."""
-    all_rented: MixedPoint
+    all_rented: FleetMixPoint
     """Cost with nothing owned."""
     worth_owning_share: float
     """Share of the time for which capacity must be in use to be worth owning."""
@@ -855,7 +861,7 @@ class Mixed(Document):
     """Mean capacity in use relative to that of the cluster."""
     peak_demand: float
     """Highest capacity in use relative to that of the cluster."""
-    points: list[MixedPoint]
+    points: list[FleetMixPoint]
     """Cost by owned capacity."""
     load: list[float]
     """Load profile: capacity in use relative to that of the cluster, highest first."""
@@ -957,7 +963,7 @@ class BreakEven(Document):
     """Break-even at higher or lower demand."""
     cash_flow: list[CashPoint]
     """Cumulative cost of both sides, month by month."""
-    mixed: Mixed | None
+    mixed: FleetMix | None
     """Hybrid of owned base load and rented peak load; null without a demand profile."""
     defaults: list[Default]
     """Default values used, and why."""
@@ -1033,7 +1039,7 @@ class RangesInput(Request):
 
 class BreakEvenRequest(Request):
     """A purchase and the cloud bill it would replace."""
-    currency: Literal['KRW', 'USD']
+    currency: Literal['CNY', 'EUR', 'JPY', 'KRW', 'USD']
     """Currency of every amount."""
     capex: float | None = None
     """Purchase price; alternatively, give hardware. [currency]"""
@@ -1291,9 +1297,18 @@ class ModelInput(Request):
 
 class WorkloadInput(Request):
     """Training workload."""
-    kind: Literal['continue', 'finetune', 'lora', 'pretrain', 'qlora'] = 'pretrain'
+    kind: Literal['continue', 'dpo', 'finetune', 'grpo', 'lora', 'ppo', 'pretrain', 'qlora'] = 'pretrain'
     """Kind of training: from scratch, continued, fine-tuning of all weights, or of adapters only, next to
-    frozen weights, which qlora holds in 4 bit.
+    frozen weights, which qlora holds in 4 bit; or from preferences beside frozen models: dpo on pairs of
+    answers, ppo and grpo on answers of the model itself.
+    """
+    base_format: Literal['int8', 'nf4'] | None = None
+    """Format in which lora and qlora store the frozen weights of the layers; if omitted, that of the
+    products for lora and nf4 for qlora.
+    """
+    master_weights: bool | None = None
+    """Whether half-precision weights have a single-precision copy; if omitted, true. Without one,
+    gradients and optimizer state have the format of the weights too.
     """
     lora_rank: int | None = None
     """Rank of the adapters of lora and qlora; if omitted, that of the method's paper."""
@@ -1327,7 +1342,7 @@ class WorkloadInput(Request):
     """
     precision: Literal['bf16', 'fp16', 'fp16.16', 'fp32', 'fp8', 'mxfp8', 'nvfp4', 'tf32'] | None = None
     """Requested number format; each system uses the nearest one that it supports."""
-    optimizer: Literal['adafactor', 'adam', 'distributed-shampoo', 'lamb', 'momentum', 'sgd'] | None = None
+    optimizer: Literal['adafactor', 'adam', 'adam-8bit', 'adam-bf16', 'adamw', 'distributed-shampoo', 'lamb', 'lion', 'momentum', 'muon', 'paged-adam', 'paged-adam-8bit', 'sgd'] | None = None
     """Optimizer; if omitted, that of the target or of published recipes."""
 
 
@@ -1337,12 +1352,14 @@ class SystemInput(Request):
     """Identifier of a system."""
     count: int = 1
     """Number of systems."""
+    accelerators: int | None = None
+    """Number of accelerators used, where they are fewer than the machines hold."""
     fabric: str | None = None
     """Identifier of a fabric; if omitted, the system's default."""
     ports_per_node: int | None = None
     """Number of fabric ports per node; if omitted, the default of the system."""
     streaming_memory_gb: float | None = None
-    """Streaming memory of each IPU machine, if not the default. [GB]"""
+    """Streaming memory of each IPU machine, or host memory of each GPU machine, if not the default. [GB]"""
 
 
 class PlanInput(Request):
@@ -1359,8 +1376,10 @@ class PlanInput(Request):
     """Micro-batches per step and replica (gradient accumulation)."""
     interleave: int | None = None
     """Model chunks per pipeline stage (interleaving)."""
-    recompute: Literal['full', 'none', 'selective'] | None = None
-    """Activations that the backward pass recomputes."""
+    recompute: Literal['full', 'modules', 'none', 'selective'] | None = None
+    """Activations that the backward pass recomputes: none, those of norms and activation functions
+    (modules), of attention (selective), or of whole layers (full).
+    """
     recompute_layers: int | None = None
     """Layers whose activations are recomputed whole; those of the others are kept, or attention alone is
     recomputed where no fused kernel does so. All of them if omitted; GPU only.
@@ -1374,8 +1393,8 @@ class PlanInput(Request):
     expert: int | None = None
     """Expert-parallel degree: replicas over which the experts of a layer are distributed."""
     context: int | None = None
-    """Context-parallel degree: devices beside tensor, pipeline and data that share the tokens of each
-    sample; 1 if omitted.
+    """Context-parallel degree: devices beside tensor, pipeline and data that share the tokens of a
+    sample.
     """
     offload: bool | None = None
     """Whether the optimizer state is offloaded to host or streaming memory."""
@@ -1385,6 +1404,16 @@ class PlanInput(Request):
     """IPU: number of replicas over which the optimizer state is sharded."""
     phases: int | None = None
     """IPU: number of phases per stage; 1 keeps the stage in the processor."""
+
+
+class Demand(Request):
+    """How often the work is done; give exactly one of the fields."""
+    runs: float | None = None
+    """Number of runs, one after the other."""
+    runs_per_year: float | None = None
+    """Number of runs in each year of the term."""
+    utilisation: float | None = None
+    """Share of the term in which the system is busy with work like this."""
 
 
 class AssumptionsInput(Request):
@@ -1405,18 +1434,22 @@ class AssumptionsInput(Request):
     """Peak of one system for a compute-only estimate. [FLOP/s]"""
     utilization: float | None = None
     """Share of the peak assumed in a compute-only estimate."""
+    demand: Demand | None = None
+    """How often the work is done; one run if omitted. Decisions charge every option for that many runs."""
     acquisition: Literal['own', 'rent'] | None = None
     """Whether the system is bought or rented."""
     amortisation_years: float | None = None
     """Amortisation period of a bought system. [a]"""
     utilisation: float | None = None
     """Share of the time a bought system is in use."""
-    region: Literal['eu', 'korea', 'us'] | None = None
-    """Region whose tariff, salaries, space and grid are used; if omitted, Korea for owned systems,
-    otherwise the US.
+    region: Literal['eu', 'japan', 'korea', 'us'] | None = None
+    """Region whose tariff, salaries, space and grid are used, and whose surcharge rented systems of large
+    clouds bear; if omitted, Korea for owned systems, otherwise the US.
     """
     tariff_tier: str | None = None
-    """Tier of the region's tariff; if omitted, the first tier: large industry."""
+    """Tier of the region's tariff, or a kind of customer (industrial, general) whose tier follows from
+    the load of the site; if omitted, the first kind: industry.
+    """
     rental: Literal['on-demand', 'reserved-1-year', 'reserved-3-years', 'spot'] | None = None
     """Pricing model of a rented system; ignored for owned systems."""
     spot_interruptions_per_month: float | None = None
@@ -1428,13 +1461,20 @@ class AssumptionsInput(Request):
     residual_share: float | None = None
     """Resale value of a bought system at the end of the term, as a share of its price."""
     staff: float | None = None
-    """Full-time positions that operate the system."""
+    """Full-time positions that operate the system; if omitted, those that an owned site needs at least,
+    and none for a rented system.
+    """
+    cloud_support: Literal['business', 'enterprise', 'none'] = 'none'
+    """Support plan of a rented system: a share of the monthly bill with a least price, as AWS sells it."""
     storage_tb: float | None = None
     """Shared storage bought or rented with the system; counted only if given. [TB]"""
     egress_gb: float | None = None
     """Data transferred out of the cloud per month, for rented systems. [GB/month]"""
-    include: list[Literal['fabric', 'hosts', 'power', 'space', 'staff', 'storage', 'support']] | None = None
-    """Cost items to include besides the machines."""
+    include: list[Literal['fabric', 'hosts', 'licences', 'power', 'space', 'staff', 'storage', 'support']] | None = None
+    """Cost items to include besides the machines: hosts with login and management nodes, the network
+    between machines, shared storage, electricity, space with racks and power strips, staff, support, and
+    licences (of the maker's enterprise software). If omitted, all but storage and licences.
+    """
     price_book_id: str | None = None
     """Identifier of a price book of the workspace; append @ and a number for a specific version."""
     system_price: float | None = None
@@ -1459,9 +1499,9 @@ class EstimateRequest(Request):
     """How the model is mapped to devices. Omitted fields are searched."""
     software: str | None = None
     """Identifier of a software profile; if omitted, the usual one for the model and the chip."""
-    assumptions: AssumptionsInput = Field(default_factory=lambda: AssumptionsInput())
+    assumptions: AssumptionsInput = Field(default_factory=lambda: AssumptionsInput(cloud_support='none'))
     """Assumptions of the estimate."""
-    currency: Literal['KRW', 'USD'] = 'USD'
+    currency: Literal['CNY', 'EUR', 'JPY', 'KRW', 'USD'] = 'USD'
     """Currency of every price and cost."""
     label: str | None = None
     """Name of the estimate."""
@@ -1680,7 +1720,7 @@ class Links(Document):
 class WorkloadSummary(Document):
     """Resolved training workload."""
     kind: str
-    """Kind of training: pretrain, continue, finetune, lora or qlora."""
+    """Kind of training: pretrain, continue, finetune, lora, qlora, dpo, ppo or grpo."""
     samples: float | None
     """Number of samples to train on."""
     tokens: float | None
@@ -1712,7 +1752,7 @@ class ModelSummary(Document):
     parameters: float
     """Parameter count, summed over the operators."""
     kind: str = 'pretrain'
-    """Kind of training: pretrain, continue, finetune, lora or qlora."""
+    """Kind of training: pretrain, continue, finetune, lora, qlora, dpo, ppo or grpo."""
     trained_parameters: float | None = None
     """Number of trained parameters: those of the adapters for lora and qlora, otherwise all."""
     forward_flop_per_sample: float
@@ -1807,7 +1847,7 @@ class QuoteLine(Document):
 
 class Quote(Document):
     """Lines and their total in one currency."""
-    currency: Literal['EUR', 'KRW', 'USD']
+    currency: Literal['CNY', 'EUR', 'JPY', 'KRW', 'USD']
     """Currency of every amount."""
     lines: list[QuoteLine]
     """Lines, in order."""
@@ -1991,6 +2031,8 @@ class ThreeSteps(Document):
     """Half the range of the time to train, over its value."""
     after: float
     """The same once three steps of this plan have been measured and calibrated with."""
+    text: Text | None = None
+    """Advice to measure them; null in answers of version 0.1.0."""
 
 
 class OutsideRun(Document):
@@ -2197,7 +2239,7 @@ class Ratio(Document):
     """Whether the two are too close to call: within 1 %, or the order holds in fewer than 4 of 5 samples."""
 
 
-class OneBasis(Document):
+class CommonBasis(Document):
     """Basis shared by the costs of all options."""
     utilisation: float
     """Utilisation of each option, as a share of calendar time."""
@@ -2225,6 +2267,122 @@ class CostRatio(Document):
     """Whether the two are too close to call."""
 
 
+class DecisionQuestion(Document):
+    """What was asked of the options."""
+    deadline_s: float | None = None
+    """Time within which one run has to be done. [s]"""
+    budget: float | None = None
+    """Most that may be spent. [currency]"""
+    budget_kind: Literal['purchase', 'run', 'term'] | None = None
+    """What the budget pays for; null for the purchase of what is owned and the run of what is rented."""
+    currency: str
+    """Currency of every amount."""
+    probability: float = 0.8
+    """Share of samples in which all limits must be met."""
+    power_w: float | None = None
+    """Most power at the site while training. [W]"""
+    demand: Demand = Field(default_factory=lambda: Demand(runs=1.0))
+    """How often the work is done."""
+
+
+class DecisionMargin(Document):
+    """How far the recommended option is ahead of the best other, in outlay."""
+    over: str
+    """Identifier of the best other option."""
+    share: Quantity
+    """How much more that one costs, relative to the recommended."""
+    probability: float
+    """Share of paired samples in which the recommended costs less."""
+
+
+class DecisionOption(Document):
+    """An option under the question."""
+    id: str
+    """Identifier of the option."""
+    meets: bool
+    """Whether it meets every limit with the asked probability and has the capacity for the demanded runs."""
+    probability: float | None
+    """Share of paired samples that meet every limit; null without limits."""
+    time: Quantity | None
+    """Time of one run; null if it does not fit. [s]"""
+    outlay: Quantity | None
+    """All money that leaves the customer over the term for the demanded runs; null without a price."""
+    purchase: Quantity | None
+    """Everything paid before the first run; null if rented or without a price."""
+    run: Quantity | None
+    """Share of ownership, or the rent, of one run; null without a price."""
+    idle_share: float | None
+    """Share of the term that an owned system does not work; null if rented."""
+    why_not: Literal['costs_more', 'does_not_fit', 'no_capacity', 'no_price', 'not_on_sale', 'over_budget', 'over_power', 'published', 'too_late', 'too_slow'] | None
+    """Why it is not recommended; null for the recommended option and those that tie with it."""
+
+
+class NearestDate(Document):
+    """NearestDate"""
+    id: str
+    """Option that meets everything else."""
+    deadline_s: float
+    """Least deadline with which it would be recommended. [s]"""
+
+
+class NearestMoney(Document):
+    """NearestMoney"""
+    id: str
+    """Option that meets everything else."""
+    budget: float
+    """Least budget with which it would be recommended. [currency]"""
+
+
+class NearestWork(Document):
+    """NearestWork"""
+    id: str
+    """Option that does the most runs."""
+    runs: int
+    """Most runs within all limits."""
+
+
+class NearestAnswers(Document):
+    """What would work where nothing does; each is null where changing it alone does not help."""
+    date: NearestDate | None = None
+    """Another deadline."""
+    money: NearestMoney | None = None
+    """Another budget."""
+    work: NearestWork | None = None
+    """Fewer runs."""
+
+
+class Overturn(Document):
+    """A change of one input from which another option is recommended."""
+    input: str
+    """Input: demand.runs, deadline_s, or the price of an option."""
+    at: Quantity | None
+    """Value from which the recommendation changes; null where no value changes it."""
+    then: str | None
+    """Option that is recommended then; null for none."""
+
+
+class Decision(Document):
+    """What is recommended among options, why, and what would overturn it."""
+    question: DecisionQuestion
+    """What was asked."""
+    runs: int
+    """Number of runs that every option is charged for."""
+    recommended: str | None
+    """Option that is recommended; null if none meets everything and has a price."""
+    tied: list[str]
+    """Options whose outlay cannot be told from the least one."""
+    margin: DecisionMargin | None
+    """Against the best other option that could be recommended; null without one."""
+    options: list[DecisionOption]
+    """Every option, in the order given."""
+    nearest: NearestAnswers | None
+    """What would work, where nothing is recommended and an option fits."""
+    overturned_by: list[Overturn]
+    """What would overturn the recommendation."""
+    sentences: list[Text] | None = None
+    """The decision in words."""
+
+
 class Comparison(Document):
     """Options side by side."""
     id: str
@@ -2245,7 +2403,7 @@ class Comparison(Document):
     """Label of the fastest row; null if rows tie."""
     fastest_tied: list[str] | None = None
     """Labels of the rows that tie for the shortest time; empty if one row is the fastest."""
-    one_basis: OneBasis | None = None
+    one_basis: CommonBasis | None = None
     """Basis shared by the costs of all rows; null if no cost is known."""
     cost_ratios: list[CostRatio] | None = None
     """Cost per run of each row relative to each cheaper row, on the shared basis."""
@@ -2253,6 +2411,10 @@ class Comparison(Document):
     """Label of the row with the lowest cost per run on the shared basis; null if rows tie."""
     cheapest_tied: list[str] | None = None
     """Labels of the rows that tie for the lowest cost; empty if one row is the cheapest."""
+    decision: Decision | None = None
+    """What is recommended under the limits, for the demanded work; the identifier of an option is its
+    label.
+    """
     warnings: list[CheckWarning]
     """Warnings to consider when comparing the options."""
 
@@ -2271,6 +2433,23 @@ class ComparisonOfState(Request):
     """Display language of the comparison."""
 
 
+class Limits(Request):
+    """What an answer has to meet."""
+    deadline_s: float | None = None
+    """Time within which one run has to be done. [s]"""
+    budget: float | None = None
+    """Most that may be spent, in the currency of the request. [currency]"""
+    budget_kind: Literal['purchase', 'run', 'term'] | None = None
+    """What the budget pays for: purchase (machines, hosts, network, installation), run (share of
+    ownership, or rent, of one run) or term (all money over the term, for the demanded runs). If omitted,
+    purchase for owned systems and run for rented systems.
+    """
+    power_w: float | None = None
+    """Most power at the site while training, network and cooling included; rented systems take none. [W]"""
+    probability: float | None = None
+    """Share of samples in which all limits must be met; if omitted, 0.8."""
+
+
 class PublishedFigure(Request):
     """A stated time to train; a linear one is scaled from another row."""
     label: str
@@ -2287,15 +2466,25 @@ class PublishedFigure(Request):
     """Identifier of a system."""
 
 
+class StoredEstimate(Request):
+    """An estimate of the workspace as a row."""
+    estimate_id: str
+    """Identifier of the estimate."""
+    label: str | None = None
+    """Label of the row; if omitted, that of the estimate."""
+
+
 class ComparisonPatch(Request):
     """Fields of a comparison to change. Omitted fields are unchanged."""
     title: str | None = None
     """New title."""
     locale: Literal['en', 'ko', 'zh'] | None = None
     """New language."""
-    currency: Literal['KRW', 'USD'] | None = None
+    currency: Literal['CNY', 'EUR', 'JPY', 'KRW', 'USD'] | None = None
     """New currency; estimates are recomputed."""
-    rows: list[EstimateRequest | PublishedFigure] | None = None
+    limits: Limits | None = None
+    """New limits; they replace the existing ones."""
+    rows: list[EstimateRequest | PublishedFigure | StoredEstimate] | None = None
     """New rows; they replace all existing rows."""
 
 
@@ -2305,10 +2494,12 @@ class ComparisonRequest(Request):
     """Title; if omitted, the labels of the rows."""
     locale: Literal['en', 'ko', 'zh'] = 'en'
     """Display language of the comparison."""
-    currency: Literal['KRW', 'USD'] = 'USD'
+    currency: Literal['CNY', 'EUR', 'JPY', 'KRW', 'USD'] = 'USD'
     """Currency of every estimate in the comparison."""
-    rows: list[EstimateRequest | PublishedFigure]
-    """Estimate requests or published figures."""
+    limits: Limits | None = None
+    """What the decision between the rows has to meet."""
+    rows: list[EstimateRequest | PublishedFigure | StoredEstimate]
+    """Estimate requests, stored estimates or published figures."""
 
 
 class ComparisonSummary(Document):
@@ -2434,7 +2625,7 @@ class FabricChoiceRequest(Request):
     """Workload and machines; the network of the estimate is one of those compared."""
 
 
-class Exposed(Document):
+class ExposedTime(Document):
     """Exposed communication of one step, that within machines included."""
     tensor: float
     """Between tensor ranks and between experts. [s]"""
@@ -2562,7 +2753,7 @@ class FabricOption(Document):
     """Samples per second; measured if the request has runs."""
     time_to_train: Quantity
     """Time to train."""
-    exposed: Exposed
+    exposed: ExposedTime
     """Predicted exposed communication."""
     messages: list[NetworkMessage]
     """Messages of one step, as modelled."""
@@ -2664,7 +2855,7 @@ class Rung(Document):
     """Bandwidth out of one machine, in one direction. [B/s]"""
     step_time: float
     """Time per step. [s]"""
-    exposed: Exposed
+    exposed: ExposedTime
     """Exposed communication."""
     left_to_gain: float
     """Gain of the fastest network of the ladder over this one."""
@@ -2688,7 +2879,7 @@ class AccumulationPoint(Document):
     """True if the slowest network is sufficient at the threshold."""
 
 
-class Turning(Document):
+class TurningPoint(Document):
     """Points at which the advice changes: along the bandwidth of a machine, and along accumulation."""
     rungs: list[Rung]
     """Networks, slowest to fastest."""
@@ -2746,7 +2937,7 @@ class FabricChoice(Document):
     """Gain of each other network over the reference."""
     advice: NetworkAdvice | None
     """Recommendation; null if nothing fits."""
-    turning: Turning | None
+    turning: TurningPoint | None
     """Where the advice changes; null on one machine or if nothing fits."""
     fitted: FittedEfficiencies | None
     """What the measured runs show about the software; null without runs."""
@@ -2770,7 +2961,7 @@ class FabricRequest(Request):
     """Number of switches in an existing list, to be checked."""
 
 
-class Frozen(Document):
+class FreezeRecord(Document):
     """Result of freezing a proposal."""
     id: str
     """Identifier of the proposal."""
@@ -2836,6 +3027,58 @@ class GainRequest(Request):
     """Name of the result."""
 
 
+class ReadPrice(Document):
+    """One line of a price list or quote."""
+    item: str
+    """Item as the file names it."""
+    price: float
+    """Price of one unit, before the discount, in its currency."""
+    currency: str
+    """Currency (ISO 4217); empty if the file does not say."""
+    unit: str
+    """Unit of the price, such as an hour; each for a piece."""
+    count: float | None = None
+    """Quantity; null if none is stated."""
+    discount: float | None = None
+    """Share taken off; null if none is stated."""
+    region: str = ''
+    """Region of the price."""
+    date: str = ''
+    """Date of the price; empty if the file does not say."""
+
+
+class ReadParts(Document):
+    """What was read, as the parts of an estimate request."""
+    model: dict[str, Any] | None = None
+    """Model of a request; null if the file describes none that fits into one."""
+    workload: dict[str, Any] | None = None
+    """Fields of a workload."""
+    plan: dict[str, Any] | None = None
+    """Fields of a plan."""
+    prices: list[ReadPrice] | None = None
+    """Lines of a price list or quote."""
+
+
+class ImportDocument(Document):
+    """What a file is and says, before anything is computed or stored."""
+    kind: str
+    """Format that was recognised."""
+    recognised: Text
+    """What was recognised, in words."""
+    read: ReadParts
+    """What was read."""
+    parameters: float | None = None
+    """Parameter count of the model, if there is one."""
+    assumed: list[Text]
+    """What was assumed where the file gives no value."""
+    missing: list[str]
+    """Fields of a request that the file does not give."""
+    not_understood: list[str]
+    """Fields, columns or lines that were not understood."""
+    warnings: list[CheckWarning]
+    """What may make its figures wrong."""
+
+
 class ServedModel(Document):
     """Resolved model."""
     id: str
@@ -2858,12 +3101,14 @@ class ServingSystem(Request):
     """Identifier of a system."""
     count: int = 1
     """Number of systems."""
+    accelerators: int | None = None
+    """Number of accelerators used, where they are fewer than the machines hold."""
     fabric: str | None = None
     """Identifier of a fabric; if omitted, the system's default."""
     ports_per_node: int | None = None
     """Number of fabric ports per node; if omitted, the default of the system."""
     streaming_memory_gb: float | None = None
-    """Streaming memory of each IPU machine, if not the default. [GB]"""
+    """Streaming memory of each IPU machine, or host memory of each GPU machine, if not the default. [GB]"""
     label: str | None = None
     """Name in the answer; if omitted, count and name of the system."""
     assumptions: AssumptionsInput | None = None
@@ -2896,9 +3141,9 @@ class InferenceRequest(Request):
     """Model to serve: a decoder transformer."""
     systems: list[ServingSystem]
     """One to twelve systems; accelerators with memory of their own, not IPUs."""
-    assumptions: AssumptionsInput = Field(default_factory=lambda: AssumptionsInput())
+    assumptions: AssumptionsInput = Field(default_factory=lambda: AssumptionsInput(cloud_support='none'))
     """Assumptions of price, use and memory."""
-    currency: Literal['KRW', 'USD'] = 'USD'
+    currency: Literal['CNY', 'EUR', 'JPY', 'KRW', 'USD'] = 'USD'
     """Currency of every price and cost."""
 
 
@@ -3018,88 +3263,6 @@ class Job(Document):
     """Number of steps completed."""
     result: str
     """Address of the result; complete once the status is “done”."""
-
-
-class OperatorSummary(Document):
-    """One operator of a model, for one sample."""
-    name: str
-    """Name."""
-    kind: str
-    """Kind of operator."""
-    count: float
-    """Number of repeats."""
-    parameters: float
-    """Parameter count over all repeats."""
-    forward_flop: float
-    """Compute of the forward pass over all repeats. [FLOP]"""
-    elements: float
-    """Number of elements processed by memory-bound operators."""
-
-
-class KeptProfile(Document):
-    """A stored model profile."""
-    id: str
-    """Identifier, for use as ``model.profile_id``."""
-    kind: str
-    """Format the profile was read from: config, onnx, layers or transformer."""
-    name: str
-    """Name."""
-    customer: str = ''
-    """Customer it belongs to; empty if none is named."""
-    parameters: float
-    """Parameter count, summed over the operators."""
-    forward_flop_per_sample: float
-    """Compute of the forward pass of one sample. [FLOP]"""
-    seq_len: int | None
-    """Default sequence length of a sample. [tokens]"""
-    image_size: int | None
-    """Default image size, as the length of a side. [pixels]"""
-    operators: list[OperatorSummary]
-    """Operators of the model."""
-    warnings: list[CheckWarning]
-    """Assumptions made where the file gives no value."""
-
-
-class Bin(Document):
-    """One bin of a histogram of sample lengths."""
-    low: int
-    """Shortest sample length in the bin. [tokens]"""
-    high: int
-    """Longest sample length in the bin. [tokens]"""
-    samples: int
-    """Number of samples in the bin."""
-
-
-class KeptWorkload(Document):
-    """Statistics of an uploaded data sample; the text itself is not stored."""
-    id: str
-    """Identifier, for use as ``workload.workload_id``."""
-    name: str
-    """Name; that of the file until it is changed."""
-    customer: str = ''
-    """Customer it belongs to; empty if none is named."""
-    samples: int
-    """Number of samples."""
-    tokens: int
-    """Number of tokens."""
-    mean_tokens: Quantity
-    """Mean sample length; the range is that of the counting rule."""
-    p50: int
-    """Median sample length. [tokens]"""
-    p95: int
-    """P95 sample length: 95 % of the samples do not exceed it. [tokens]"""
-    max: int
-    """Length of the longest sample. [tokens]"""
-    seq_len: int
-    """Row length to which the shares refer. [tokens]"""
-    padding_share: float
-    """Share of padding in padded rows."""
-    packing_factor: float
-    """Samples per row with packing."""
-    histogram: list[Bin]
-    """Histogram of sample lengths."""
-    warnings: list[CheckWarning]
-    """Assumptions made."""
 
 
 class KeyRequest(Request):
@@ -3258,6 +3421,22 @@ class Model(Document):
     """Status. Presets are checked against the published parameter count."""
     assumptions: list[str]
     """Assumptions made beyond the publication."""
+
+
+class OperatorSummary(Document):
+    """One operator of a model, for one sample."""
+    name: str
+    """Name."""
+    kind: str
+    """Kind of operator."""
+    count: float
+    """Number of repeats."""
+    parameters: float
+    """Parameter count over all repeats."""
+    forward_flop: float
+    """Compute of the forward pass over all repeats. [FLOP]"""
+    elements: float
+    """Number of elements processed by memory-bound operators."""
 
 
 class ModelWithOperators(Document):
@@ -3640,12 +3819,38 @@ class PriceBookSummary(Document):
     """Time of the last change."""
 
 
+class ProfileDocument(Document):
+    """A stored model profile."""
+    id: str
+    """Identifier, for use as ``model.profile_id``."""
+    kind: str
+    """Format the profile was read from: config, onnx, layers or transformer."""
+    name: str
+    """Name."""
+    customer: str = ''
+    """Customer it belongs to; empty if none is named."""
+    parameters: float
+    """Parameter count, summed over the operators."""
+    forward_flop_per_sample: float
+    """Compute of the forward pass of one sample. [FLOP]"""
+    seq_len: int | None
+    """Default sequence length of a sample. [tokens]"""
+    image_size: int | None
+    """Default image size, as the length of a side. [pixels]"""
+    operators: list[OperatorSummary]
+    """Operators of the model."""
+    warnings: list[CheckWarning]
+    """Assumptions made where the file gives no value."""
+
+
 class ProfileRequest(Request):
     """A model to store: exactly one of ``config``, ``transformer``, ``layers``. You can also send a
     Hugging Face configuration or a layer table directly.
     """
     name: str | None = None
     """Name."""
+    seq_len: int | None = None
+    """Length of a sample; if omitted, that of the model. [tokens]"""
     config: dict[str, JsonValue] | None = None
     """A Hugging Face config.json object."""
     transformer: TransformerInput | None = None
@@ -3692,7 +3897,7 @@ class Branding(Document):
     """How the requested colour was changed."""
 
 
-class Reasoned(Document):
+class OptionReasons(Document):
     """An option with reasons."""
     label: str
     """Label of the option."""
@@ -3705,23 +3910,19 @@ class Advice(Document):
     recommended: str | None
     """Label of the recommended option; null if there is none."""
     by_rule: str | None
-    """Label of the option that the rule recommends, based on cost, limits and compared networks."""
+    """Label of the option that the decision recommends."""
     reasons: list[Text]
     """Reasons for the recommendation."""
-    cheapest: str | None
-    """Label of the cheapest option that meets the limits; null if options tie."""
-    fastest: str | None
-    """Label of the fastest option that meets the limits; null if options tie."""
     tied: list[str] = []
-    """Labels of the options that are too close to call, if none is recommended."""
-    avoid: list[Reasoned]
+    """Labels of the options that nothing separates, in proposals of before there were decisions."""
+    avoid: list[OptionReasons]
     """Options not to buy, and why."""
     deadline_s: float | None
     """Maximum time to train. [s]"""
     budget: float | None
     """Most that may be spent."""
-    budget_kind: Literal['purchase', 'run', 'term'] = 'run'
-    """What the budget pays for."""
+    budget_kind: Literal['purchase', 'run', 'term'] | None = None
+    """What the budget pays for; null for the purchase of what is owned and the run of what is rented."""
 
 
 class WeighedOption(Document):
@@ -3944,7 +4145,7 @@ class Term(Document):
     """Options with a known cost, for each way of paying; the option's own way first."""
 
 
-class SaidWarning(Document):
+class ProposalWarning(Document):
     """A warning with the options to which it applies; no options if it applies to the comparison."""
     code: str
     """Name of the check."""
@@ -4041,6 +4242,10 @@ class ProposalContent(Document):
     """Estimate request of each option, for replay."""
     comparison: Comparison
     """Comparison of the options."""
+    decision: Decision | None = None
+    """What is recommended under the limits, for the demanded work; the identifier of an option is its
+    label. It is omitted in proposals of before there were decisions.
+    """
     advice: Advice
     evidence: Evidence | None = None
     """Measured runs of the customer; omitted if none are used."""
@@ -4048,7 +4253,7 @@ class ProposalContent(Document):
     """Bill of materials of each option."""
     term: Term | None
     """Costs over a term; null if no cost is known."""
-    warnings: list[SaidWarning]
+    warnings: list[ProposalWarning]
     """All warnings, most severe first."""
     assumptions: list[Assumption]
     """All assumptions."""
@@ -4172,6 +4377,19 @@ class BrandingInput(Request):
 
 class ProposalPatch(Request):
     """Fields of a draft to change. Omitted fields are unchanged; null removes a limit, date or choice."""
+    deadline_s: float | None = None
+    """Time within which one run has to be done. [s]"""
+    budget: float | None = None
+    """Most that may be spent, in the currency of the request. [currency]"""
+    budget_kind: Literal['purchase', 'run', 'term'] | None = None
+    """What the budget pays for: purchase (machines, hosts, network, installation), run (share of
+    ownership, or rent, of one run) or term (all money over the term, for the demanded runs). If omitted,
+    purchase for owned systems and run for rented systems.
+    """
+    power_w: float | None = None
+    """Most power at the site while training, network and cooling included; rented systems take none. [W]"""
+    probability: float | None = None
+    """Share of samples in which all limits must be met; if omitted, 0.8."""
     comparison_id: str | None = None
     """Identifier of the comparison from which it is created."""
     study_id: str | None = None
@@ -4188,12 +4406,6 @@ class ProposalPatch(Request):
     """Labels of the rows to show; if omitted, all rows."""
     recommended: str | None = None
     """Label of the row to recommend; if omitted, chosen by rule."""
-    deadline_s: float | None = None
-    """Maximum time to train. [s]"""
-    budget: float | None = None
-    """Most that may be spent. [currency]"""
-    budget_kind: Literal['purchase', 'run', 'term'] | None = None
-    """What the budget pays for; if omitted, the run."""
     term_years: float | None = None
     """Term over which costs are added up; if omitted, the catalogue's. [a]"""
     price_book_id: str | None = None
@@ -4214,7 +4426,7 @@ class ProposalPatch(Request):
     """Name of the customer."""
     locale: Literal['en', 'ko', 'zh'] | None = None
     """Language of the document."""
-    currency: Literal['KRW', 'USD'] | None = None
+    currency: Literal['CNY', 'EUR', 'JPY', 'KRW', 'USD'] | None = None
     """Currency of all prices in the proposal."""
     scaling_efficiency: float | None = None
     """Scaling efficiency of linear rows, as a share of linear scaling."""
@@ -4228,6 +4440,19 @@ class ProposalPatch(Request):
 
 class ProposalRequest(Request):
     """A proposal to create from a study or a comparison."""
+    deadline_s: float | None = None
+    """Time within which one run has to be done. [s]"""
+    budget: float | None = None
+    """Most that may be spent, in the currency of the request. [currency]"""
+    budget_kind: Literal['purchase', 'run', 'term'] | None = None
+    """What the budget pays for: purchase (machines, hosts, network, installation), run (share of
+    ownership, or rent, of one run) or term (all money over the term, for the demanded runs). If omitted,
+    purchase for owned systems and run for rented systems.
+    """
+    power_w: float | None = None
+    """Most power at the site while training, network and cooling included; rented systems take none. [W]"""
+    probability: float | None = None
+    """Share of samples in which all limits must be met; if omitted, 0.8."""
     comparison_id: str | None = None
     """Identifier of the comparison from which it is created."""
     study_id: str | None = None
@@ -4244,12 +4469,6 @@ class ProposalRequest(Request):
     """Labels of the rows to show; if omitted, all rows."""
     recommended: str | None = None
     """Label of the row to recommend; if omitted, chosen by rule."""
-    deadline_s: float | None = None
-    """Maximum time to train. [s]"""
-    budget: float | None = None
-    """Most that may be spent. [currency]"""
-    budget_kind: Literal['purchase', 'run', 'term'] | None = None
-    """What the budget pays for; if omitted, the run."""
     term_years: float | None = None
     """Term over which costs are added up; if omitted, the catalogue's. [a]"""
     price_book_id: str | None = None
@@ -4270,7 +4489,7 @@ class ProposalRequest(Request):
     """Name of the customer."""
     locale: Literal['en', 'ko', 'zh'] = 'ko'
     """Language of the document."""
-    currency: Literal['KRW', 'USD'] = 'KRW'
+    currency: Literal['CNY', 'EUR', 'JPY', 'KRW', 'USD'] = 'KRW'
     """Currency of all prices in the proposal."""
     scaling_efficiency: float = 1.0
     """Scaling efficiency of linear rows, as a share of linear scaling."""
@@ -4501,7 +4720,7 @@ class ReplayChange(Document):
     """Relative change: now divided by then, minus one; null if the values are not numbers."""
 
 
-class Refused(Document):
+class FreezeRefusal(Document):
     """An option that can no longer be estimated with the current catalogue."""
     label: str
     """Label of the option."""
@@ -4525,7 +4744,7 @@ class Replay(Document):
     """Number of lines compared."""
     changes: list[ReplayChange]
     """Lines that differ, in document order."""
-    refused: list[Refused]
+    refused: list[FreezeRefusal]
     """Options that can no longer be estimated."""
 
 
@@ -4731,7 +4950,7 @@ class SearchConstraints(Request):
     """Micro-batches per step and replica (gradient accumulation)."""
     interleave: int | list[int] | None = None
     """Model chunks per pipeline stage (interleaving)."""
-    recompute: Literal['full', 'none', 'selective'] | list[Literal['full', 'none', 'selective']] | None = None
+    recompute: Literal['full', 'modules', 'none', 'selective'] | list[Literal['full', 'modules', 'none', 'selective']] | None = None
     """Activations that the backward pass recomputes."""
     recompute_layers: int | None = None
     """Layers whose activations are recomputed whole; those of the others are kept, or attention alone is
@@ -4745,9 +4964,9 @@ class SearchConstraints(Request):
     """Number of replicas that share one sharded copy of the state."""
     expert: int | list[int] | None = None
     """Expert-parallel degree: replicas over which the experts of a layer are distributed."""
-    context: int | None = None
-    """Context-parallel degree: devices beside tensor, pipeline and data that share the tokens of each
-    sample; 1 if omitted.
+    context: int | list[int] | None = None
+    """Context-parallel degree: devices beside tensor, pipeline and data that share the tokens of a
+    sample.
     """
     offload: bool | None = None
     """Whether the optimizer state is offloaded to host or streaming memory."""
@@ -4773,7 +4992,7 @@ class SearchRequest(Request):
     """Identifier of a software profile; if omitted, the usual one for the model and the chip."""
     constraints: SearchConstraints = Field(default_factory=lambda: SearchConstraints())
     """Constraints on the plan."""
-    assumptions: AssumptionsInput = Field(default_factory=lambda: AssumptionsInput())
+    assumptions: AssumptionsInput = Field(default_factory=lambda: AssumptionsInput(cloud_support='none'))
     """Assumptions used in the estimates of the plans."""
     keep: int = 10
     """Maximum number of plans to return."""
@@ -4785,7 +5004,7 @@ class SearchRequest(Request):
     """Share of a plan's runs that stay below the time by which it is ranked; 0.5 ranks by central times."""
     what_if: bool = True
     """Whether to repeat the search with twice the memory, memory bandwidth and network bandwidth."""
-    currency: Literal['KRW', 'USD'] = 'USD'
+    currency: Literal['CNY', 'EUR', 'JPY', 'KRW', 'USD'] = 'USD'
     """Currency of the estimates of the plans."""
 
 
@@ -4812,7 +5031,20 @@ class ShareRequest(Request):
 
 
 class SizingRequest(Request):
-    """A model and a workload with an optional deadline and budget; systems and counts are found."""
+    """A model and a workload with optional limits; systems and counts are found."""
+    deadline_s: float | None = None
+    """Time within which one run has to be done. [s]"""
+    budget: float | None = None
+    """Most that may be spent, in the currency of the request. [currency]"""
+    budget_kind: Literal['purchase', 'run', 'term'] | None = None
+    """What the budget pays for: purchase (machines, hosts, network, installation), run (share of
+    ownership, or rent, of one run) or term (all money over the term, for the demanded runs). If omitted,
+    purchase for owned systems and run for rented systems.
+    """
+    power_w: float | None = None
+    """Most power at the site while training, network and cooling included; rented systems take none. [W]"""
+    probability: float = 0.8
+    """Share of samples in which all limits must be met."""
     model: ModelInput
     """Model to train."""
     workload: WorkloadInput = Field(default_factory=lambda: WorkloadInput(kind='pretrain'))
@@ -4823,111 +5055,14 @@ class SizingRequest(Request):
     """Counts of each system to consider; if omitted, powers of two and multiples of 20 nodes."""
     most_accelerators: int = 4096
     """Number of accelerators of the largest option to consider."""
-    deadline_s: float | None = None
-    """Maximum time to train. [s]"""
-    budget: float | None = None
-    """Maximum amount, in the currency. [currency]"""
-    budget_kind: Literal['purchase', 'run', 'term'] | None = None
-    """Cost that the budget must cover: purchase (machines, hosts, network, installation), run (share of
-    ownership, or rent, for this run) or term (all costs over the term). If omitted, purchase for owned
-    systems and run for rented systems.
-    """
-    currency: Literal['KRW', 'USD'] = 'USD'
+    currency: Literal['CNY', 'EUR', 'JPY', 'KRW', 'USD'] = 'USD'
     """Currency of budget, prices and costs."""
-    probability: float = 0.8
-    """Share of samples in which deadline and budget must be met."""
     software: str | None = None
     """Identifier of a software profile, for systems of its kind; otherwise the usual one for the model."""
-    assumptions: AssumptionsInput = Field(default_factory=lambda: AssumptionsInput())
+    assumptions: AssumptionsInput = Field(default_factory=lambda: AssumptionsInput(cloud_support='none'))
     """Assumptions of the estimate."""
     label: str | None = None
     """Name of the sizing."""
-
-
-class PriceShares(Document):
-    """Shares of the costs of an option that are proportional to one price."""
-    purchase: float | None
-    """Share of the purchase cost; null if rented."""
-    run: float
-    """For the run."""
-    term: float
-    """Share of the cost over the term."""
-
-
-class OptionPrice(Document):
-    """The price that accounts for most of an option's cost."""
-    item: str
-    """Name of the priced item."""
-    per: Literal['hour', 'machine', 'system']
-    """Unit of the price: one machine, one system, or one hour of a rented system."""
-    price: Quantity
-    """The price."""
-    status: Literal['book', 'estimate', 'recalled', 'sourced', 'stated']
-    """Origin: published, estimated, recalled, stated in the request, or from a price book."""
-    shares: PriceShares
-    """Share of each cost that is proportional to the price."""
-
-
-class PriceLimit(Document):
-    """A price, and the value at which the answer changes."""
-    option: str
-    """Option to which the price belongs."""
-    price: OptionPrice
-    """Price used."""
-    value: float
-    """Value at which the answer changes, in the currency. [currency]"""
-    direction: Literal['above', 'below']
-    """Side of the value on which the answer is different."""
-    wins: str
-    """Option that would be recommended on that side."""
-    text: Text
-    """Sentence."""
-
-
-class Margin(Document):
-    """Lead of the winner over the best option of another system."""
-    option: str
-    """Identifier of the winner."""
-    over: str
-    """Identifier of the runner-up: the best option of another system, otherwise of another count."""
-    by: Literal['purchase', 'run', 'term', 'time']
-    """Criterion of the ranking."""
-    share: Quantity
-    """How much more the runner-up takes, relative to the winner."""
-    probability: float
-    """Share of samples in which the winner leads."""
-    tie: bool
-    """Whether the two are too close to call; nothing is recommended then."""
-    tied: list[str]
-    """Options of other systems that are too close to the winner to call."""
-    overturned_by: list[PriceLimit]
-    """Prices that would overturn the ranking at between half and twice their value, nearest first."""
-    text: Text
-    """Sentence."""
-
-
-class LimitChange(Document):
-    """A change to the request that would let an option meet the requirements."""
-    field: str
-    """Field of the request to change."""
-    value: float | None
-    """Sufficient value; null if no single value is sufficient."""
-    also: dict[str, float] = {}
-    """Other fields that must change with it, if no single change is enough."""
-    kind: Literal['purchase', 'run', 'term'] | None = None
-    """Kind of cost that a changed budget must cover."""
-    option: str | None
-    """Option that then meets the requirements."""
-    text: Text
-    """Sentence."""
-
-
-class Nearest(Document):
-    """The option closest to meeting the request if none does, and what would change that."""
-    option: str | None
-    """Identifier of the option; null if no option fits."""
-    changes: list[LimitChange]
-    """Alternative changes; each is sufficient on its own."""
 
 
 class OptionCosts(Document):
@@ -4941,7 +5076,21 @@ class OptionCosts(Document):
     published.
     """
     term: Quantity | None = None
-    """All costs over the term; null if no price is published."""
+    """All money that leaves over the term for the demanded runs (outlay); null if it does not fit or no
+    price is published.
+    """
+
+
+class DecisivePrice(Document):
+    """The price that accounts for most of an option's cost."""
+    item: str
+    """Name of the priced item."""
+    per: Literal['hour', 'machine', 'system']
+    """Unit of the price: one machine, one system, or one hour of a rented system."""
+    price: Quantity
+    """The price."""
+    status: Literal['book', 'estimate', 'recalled', 'sourced', 'stated']
+    """Origin: published, estimated, recalled, stated in the request, or from a price book."""
 
 
 class SizingOption(Document):
@@ -4992,24 +5141,22 @@ class SizingOption(Document):
     """Whether the system is bought or rented."""
     term_years: float | None = None
     """Term of the costs; null without a price. [year]"""
-    budget_kind: Literal['purchase', 'run', 'term'] | None = None
-    """Kind of cost that is compared with the budget; null without a budget."""
-    price: OptionPrice | None = None
+    price: DecisivePrice | None = None
     """Price that accounts for most of the cost."""
     power: Quantity
     """Power of the systems under a training load."""
     rack_units: float
     """Total height in racks. [U]"""
     probability: float | None
-    """Share of samples that meet deadline and budget; null if neither is given."""
-    probability_deadline: float | None
-    """Share of samples that meet the deadline."""
-    probability_budget: float | None
-    """Share of the same samples that meet the budget."""
+    """Share of samples that meet all limits; null if none is given."""
     meets: bool
     """Whether the requested probability is reached; without limits, true for all options that fit."""
+    idle_share: float | None = None
+    """Share of the term that an owned system does not work; null if rented."""
+    why_not: Literal['costs_more', 'does_not_fit', 'no_capacity', 'no_price', 'not_on_sale', 'over_budget', 'over_power', 'published', 'too_late', 'too_slow'] | None = None
+    """Why it is not recommended; null for the recommended option and those that tie with it."""
     on_front: bool
-    """Whether no other option is both faster and cheaper."""
+    """Whether no other option is faster at less outlay."""
     status: Literal['extrapolated', 'unvalidated', 'validated']
     """Whether the option is covered by measured runs."""
     warnings: list[str]
@@ -5059,30 +5206,20 @@ class Sizing(Document):
     model: ModelSummary
     currency: str
     """Currency of budget and costs."""
-    outcome: Literal['front', 'met', 'not_met']
-    """Whether an option meets the requirements; front if no limit is given."""
+    decision: Decision
+    """What is recommended, why, and what would overturn it."""
     recommended: str | None
-    """Option that the answer names first; null if the best options are too close to call."""
-    ranked_by: Literal['purchase', 'run', 'term'] = 'run'
-    """Cost by which options are ranked: the requested kind; otherwise the kind compared with the budget,
-    if it is the same for all options; otherwise run.
-    """
-    margin: Margin | None = None
-    """Lead of the winner; null if no option meets the requirements, or no other does."""
-    purchase_needed: LimitChange | None = None
-    """Smallest purchase budget that buys a system in time, if only rented systems meet the budget."""
-    cheapest: str | None
-    """Cheapest option that meets the requirements."""
-    fastest: str | None
-    """Fastest option that meets the requirements."""
-    nearest: Nearest | None
-    """Nearest option and what would change the answer, if no option meets the requirements."""
+    """Option that the decision recommends; null for none."""
+    margin: DecisionMargin | None
+    """How far it is ahead of the best other option, in outlay."""
     options: list[SizingOption]
-    """Options; those that meet the requirements come first, the cheapest first."""
+    """Options; the recommended first, then those that tie with it, that meet the limits, and the others,
+    by outlay.
+    """
     next: str | None = None
     """Cursor of the next page of options; null on the last page."""
     pareto: list[FrontPoint]
-    """Pareto-optimal options for time and cost, fastest first."""
+    """Pareto-optimal options for time and outlay, fastest first."""
     scaling: ScalingCurve | None
     """Scaling curve of the recommended system."""
     considered: int
@@ -5169,9 +5306,9 @@ class StudyBase(Request):
     """How much to train, and in which batches."""
     software: str | None = None
     """Identifier of a software profile; if omitted, the usual one for the model on each chip."""
-    assumptions: AssumptionsInput = Field(default_factory=lambda: AssumptionsInput())
+    assumptions: AssumptionsInput = Field(default_factory=lambda: AssumptionsInput(cloud_support='none'))
     """Assumptions of the estimate."""
-    currency: Literal['KRW', 'USD'] = 'USD'
+    currency: Literal['CNY', 'EUR', 'JPY', 'KRW', 'USD'] = 'USD'
     """Currency of every price and cost."""
     scaling_efficiency: float = 1.0
     """Scaling efficiency of scaled figures, as a share of linear scaling."""
@@ -5207,22 +5344,10 @@ class StudyOption(Request):
     """How the model is mapped to devices. Omitted fields are searched."""
     software: str | None = None
     """Software profile to use instead of that of the base."""
-    assumptions: AssumptionsInput = Field(default_factory=lambda: AssumptionsInput())
+    assumptions: AssumptionsInput = Field(default_factory=lambda: AssumptionsInput(cloud_support='none'))
     """Differences from the assumptions of the base."""
     figure: StatedFigure | None = None
     """A stated time to train, instead of an estimate."""
-
-
-class StudyLimits(Request):
-    """What an answer has to meet."""
-    deadline_s: float | None = None
-    """Time within which the training has to be done. [s]"""
-    budget: float | None = None
-    """Most that may be spent, in the currency of the base."""
-    budget_kind: Literal['purchase', 'run', 'term'] | None = None
-    """What the budget pays for; if omitted, the purchase of owned systems and the run on rented ones."""
-    probability: float | None = None
-    """Probability with which the limits have to be met; if omitted, 0.8."""
 
 
 class StudyContent(Request):
@@ -5241,8 +5366,7 @@ class StudyContent(Request):
     """Person in charge of the study."""
     tags: list[str] = []
     """Words by which studies are grouped."""
-    limits: StudyLimits = Field(default_factory=lambda: StudyLimits())
-    """Deadline and budget."""
+    limits: Limits = Field(default_factory=lambda: Limits())
     baseline: str | None = None
     """Option that the others are compared with; if omitted, the best one."""
     views: dict[str, dict[str, str]] = {}
@@ -5327,12 +5451,26 @@ class StudyOptionAnswer(Document):
     """Comparison with the baseline in time; null if the study names none."""
     cost_against_baseline: Delta | None = None
     """Comparison with the baseline in cost; null if the study names none."""
-    meets: float | None = None
-    """Share of samples in which the option meets deadline and budget; null without limits."""
     refusal: Text | None
     """Why the option cannot run or be estimated; null if it can."""
     estimate: Estimate | None
     """Full estimate, if the option is an estimate."""
+
+
+class DemandAnswer(Document):
+    """What is recommended for one demand."""
+    demand: Demand
+    """How often the work is done."""
+    runs: int
+    """Number of runs over the term."""
+    recommended: str | None
+    """Option that is recommended; null if none meets everything and has a price."""
+    outlay: Quantity | None
+    """Its outlay over the term; null if none is recommended."""
+    overturn: Overturn | None
+    """Number of runs over the term from which another way to pay is recommended; null if none is for
+    choice.
+    """
 
 
 class Contest(Document):
@@ -5445,8 +5583,10 @@ class StudyAnswer(Document):
     """Differences from the version, as fields and sentences."""
     options: list[StudyOptionAnswer]
     """Options, in order."""
-    conclusion: list[Text] = []
-    """The result in one or two sentences."""
+    decision: Decision
+    """What is recommended under the limits, for the demanded work."""
+    by_demand: list[DemandAnswer]
+    """What is recommended for one run, for ten a year, and for systems that are always busy."""
     fastest: str | None
     """Key of the fastest option; null if options tie."""
     cheapest: str | None
@@ -5455,7 +5595,7 @@ class StudyAnswer(Document):
     """Keys of the options that tie for the shortest time."""
     cheapest_tied: list[str] = []
     """Keys of the options that tie for the lowest cost."""
-    one_basis: OneBasis | None = None
+    one_basis: CommonBasis | None = None
     """Basis shared by the costs of all options; null if no cost is known."""
     contests: list[Contest]
     """Comparison of every option with every other, in time and in cost."""
@@ -5495,7 +5635,7 @@ class StudyPatch(Request):
     """New person in charge."""
     tags: list[str] | None = None
     """New tags; they replace the existing ones."""
-    limits: StudyLimits | None = None
+    limits: Limits | None = None
     """New limits; they replace the existing ones."""
     views: dict[str, dict[str, str]] | None = None
     """New inputs of the views; they replace the existing ones."""
@@ -5725,7 +5865,7 @@ class Prices(Request):
     """Amortisation period of a bought system. [a]"""
     utilisation: float | None = None
     """Share of the time a bought system is in use."""
-    include: list[Literal['fabric', 'hosts', 'power', 'space', 'staff', 'storage', 'support']] | None = None
+    include: list[Literal['fabric', 'hosts', 'licences', 'power', 'space', 'staff', 'storage', 'support']] | None = None
     """Cost items to include besides the machines."""
     price_book_id: str | None = None
     """Identifier of a price book of the workspace."""
@@ -5745,7 +5885,7 @@ class SweepPrices(Request):
     """Amortisation period of a bought system. [a]"""
     utilisation: float | None = None
     """Share of the time a bought system is in use."""
-    include: list[Literal['fabric', 'hosts', 'power', 'space', 'staff', 'storage', 'support']] | None = None
+    include: list[Literal['fabric', 'hosts', 'licences', 'power', 'space', 'staff', 'storage', 'support']] | None = None
     """Cost items to include besides the machines."""
     price_book_id: str | None = None
     """Identifier of a price book of the workspace."""
@@ -5765,7 +5905,7 @@ class SweepScenario(Request):
     """Plan of the models; omitted fields are searched."""
     software: str | None = None
     """Identifier of a software profile."""
-    assumptions: AssumptionsInput = Field(default_factory=lambda: AssumptionsInput())
+    assumptions: AssumptionsInput = Field(default_factory=lambda: AssumptionsInput(cloud_support='none'))
     """Assumptions of the estimate."""
 
 
@@ -5783,7 +5923,7 @@ class SweepRequest(Request):
     """Price lists; if omitted, only the catalogue's prices."""
     scenarios: list[SweepScenario] = []
     """Scenarios; if omitted, only the default one."""
-    currency: Literal['KRW', 'USD'] = 'USD'
+    currency: Literal['CNY', 'EUR', 'JPY', 'KRW', 'USD'] = 'USD'
     """Currency of every price and cost."""
 
 
@@ -6243,3 +6383,45 @@ class WebhookRequest(Request):
     """Events for which the webhook receives messages; “*” for all."""
     name: str = ''
     """Purpose; if omitted, the host of the URL."""
+
+
+class Bin(Document):
+    """One bin of a histogram of sample lengths."""
+    low: int
+    """Shortest sample length in the bin. [tokens]"""
+    high: int
+    """Longest sample length in the bin. [tokens]"""
+    samples: int
+    """Number of samples in the bin."""
+
+
+class WorkloadDocument(Document):
+    """Statistics of an uploaded data sample; the text itself is not stored."""
+    id: str
+    """Identifier, for use as ``workload.workload_id``."""
+    name: str
+    """Name; that of the file until it is changed."""
+    customer: str = ''
+    """Customer it belongs to; empty if none is named."""
+    samples: int
+    """Number of samples."""
+    tokens: int
+    """Number of tokens."""
+    mean_tokens: Quantity
+    """Mean sample length; the range is that of the counting rule."""
+    p50: int
+    """Median sample length. [tokens]"""
+    p95: int
+    """P95 sample length: 95 % of the samples do not exceed it. [tokens]"""
+    max: int
+    """Length of the longest sample. [tokens]"""
+    seq_len: int
+    """Row length to which the shares refer. [tokens]"""
+    padding_share: float
+    """Share of padding in padded rows."""
+    packing_factor: float
+    """Samples per row with packing."""
+    histogram: list[Bin]
+    """Histogram of sample lengths."""
+    warnings: list[CheckWarning]
+    """Assumptions made."""

@@ -48,7 +48,7 @@ VIEW = "systems"
 
 PATH = "/studies/{identifier}/systems"
 
-LIMITS = ("deadline", "budget", "budget_kind", "probability")
+LIMITS = ("deadline", "budget", "budget_kind", "power", "runs", "probability")
 """Knobs of the study with a field in the view."""
 
 FILTERS = ("kind", "system", "accelerators")

@@ -92,10 +92,12 @@ class WorkloadDocument(Document):
 class ReadPrice(Document):
     """One line of a price list or quote."""
 
-    item: str = Field(description="Item as the file names it.")
+    item: str = Field(description="Item as the file names it.", examples=["p4d.24xlarge"])
     price: float = Field(description="Price of one unit, before the discount, in its currency.")
-    currency: str = Field(description="Currency (ISO 4217); empty if the file does not say.")
-    unit: str = Field(description="Unit of the price, such as an hour; each for a piece.")
+    currency: str = Field(
+        description="Currency (ISO 4217); empty if the file does not say.", examples=["USD"]
+    )
+    unit: str = Field(description="Unit of the price, such as an hour; each for a piece.", examples=["hour"])
     count: float | None = Field(None, description="Quantity; null if none is stated.")
     discount: float | None = Field(None, description="Share taken off; null if none is stated.")
     region: str = Field("", description="Region of the price.")
@@ -121,8 +123,12 @@ class ImportDocument(Document):
     read: ReadParts = Field(description="What was read.")
     parameters: float | None = Field(None, description="Parameter count of the model, if there is one.")
     assumed: list[Text] = Field(description="What was assumed where the file gives no value.")
-    missing: list[str] = Field(description="Fields of a request that the file does not give.")
-    not_understood: list[str] = Field(description="Fields, columns or lines that were not understood.")
+    missing: list[str] = Field(
+        description="Fields of a request that the file does not give.", examples=[["workload.tokens"]]
+    )
+    not_understood: list[str] = Field(
+        description="Fields, columns or lines that were not understood.", examples=[["moe_layer_freq"]]
+    )
     warnings: list[CheckWarning] = Field(description="What may make its figures wrong.")
 
     @classmethod
