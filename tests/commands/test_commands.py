@@ -70,7 +70,7 @@ def test_sizing_as_text_and_in_json(rackline: Rackline, tmp_path: Path) -> None:
     path = tmp_path / "sizing.json"
     path.write_text(json.dumps(SIZING), encoding="utf-8")
     text = rackline("size", str(path)).stdout
-    for word in ("Cheapest that meets the requirements", "dgx-a100-640gb", "probability", "options shown"):
+    for word in ("Rent 1 × AWS p4d.24xlarge", "dgx-a100-640gb", "probability", "options shown"):
         assert word in text
     done = rackline("size", str(path), "--json")
     assert (done.returncode, done.stderr) == (0, "")
@@ -130,7 +130,7 @@ def test_what_does_not_fit_ends_with_1(rackline: Rackline, tmp_path: Path) -> No
     assert done.returncode == 1
     path.write_text(json.dumps({**SIZING, "deadline_s": None, "budget": None}), encoding="utf-8")
     done = rackline("size", str(path))
-    assert done.returncode == 0 and "Cheapest overall" in done.stdout
+    assert done.returncode == 0 and "Rent 1 × AWS p4d.24xlarge" in done.stdout
 
 
 def test_errors_are_json_where_json_is_asked_for(rackline: Rackline, tmp_path: Path) -> None:

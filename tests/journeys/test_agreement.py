@@ -82,7 +82,7 @@ JOURNEYS: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
     "J3": ([mapped(4, 4), mapped(8, 2)], {}),
     "J4": (PUBLISHED, {"scaling_efficiency": 0.85}),
     "J5": ([{**BERT, "system": {"id": "bow-pod64"}}, {**BERT, "system": {"id": "bow-pod16"}}], {}),
-    "J6": (PUBLISHED, {"valid_until": "2099-03-31"}),
+    "J6": (PUBLISHED, {"valid_until": "2099-03-31", "recommended": "1 × IPU-POD64"}),
 }
 
 
@@ -260,14 +260,14 @@ def test_one_study_has_one_price(one_study: OneStudy) -> None:
 
 
 def test_one_study_has_one_memory(reader: Reader, one_study: OneStudy) -> None:
-    """80 GB of a device, 75.2 of which a plan may fill; 940.6 MB of an IPU, which the vendor calls 900."""
+    """81,920 MiB of a device, as its driver shows, all for a plan; 940.6 MB of an IPU, sold as 900."""
     for estimate in one_study.options("a"):
-        assert estimate["memory"]["capacity"]["value"] == 80e9
-        assert estimate["memory"]["usable"]["value"] == pytest.approx(75.2e9)
-    assert all("75.2GB" in one_study.texts[name] for name in ("study", "comparison", "proposal", "pdf"))
+        assert estimate["memory"]["capacity"]["value"] == 81_920 * 2**20
+        assert estimate["memory"]["usable"]["value"] == 81_920 * 2**20
+    assert all("85.9GB" in one_study.texts[name] for name in ("study", "comparison", "proposal", "pdf"))
     asked = {name: STUDY["base"][name] for name in ("model", "workload")}
     found = stored(reader, "/searches", {**asked, "system": {"id": DGX, "count": 2}})
-    assert found["memory_limit"]["value"] == pytest.approx(75.2e9)
+    assert found["memory_limit"]["value"] == 81_920 * 2**20
 
     mapping = {"system": "bow-pod16", "parameters": 336e6, "layers": 24, "tensor": 1, "pipeline": 4}
     laid = stored(reader, "/mappings", {**mapping, "replicas": 4, "replica_batch": 1})

@@ -23,6 +23,8 @@ def test_sales_tooling_freezes_a_korean_proposal(
         "customer": "하이퍼커넥트",
         "locale": "ko",
         "currency": "KRW",
+        # Published figures are recommended by their author alone.
+        "recommended": "1 × IPU-POD64",
         "reason": "전력과 가격이 같은 조건에서 학습 시간이 가장 짧습니다.",
         "valid_until": "2099-03-31",
     }

@@ -14,6 +14,7 @@ import pytest
 
 from app.features.proposals.lines import ProposalLine, lines_of
 from app.features.proposals.model import Proposal
+from app.features.proposals.writing.proposal import OFFER
 from app.platform.wording.voice import voice
 
 UNPRINTED = {"kind", "fits", "memory.capacity"}
@@ -54,7 +55,12 @@ def at(document: Any, path: str) -> Any:
 
 
 def printed(line: ProposalLine, made: Proposal) -> bool:
-    """Tell whether a line is printed: of what is offered every part, of the others sums by group."""
+    """Tell whether a line is printed: of what is offered every part, of the others sums by group.
+
+    Without an offer there are no sections about it.
+    """
+    if line.section in OFFER and not made.content.offered:
+        return False
     recommended = line.option in made.content.offered
     if ".lines." in line.path and line.section == "bill":
         return recommended

@@ -59,7 +59,6 @@ class CloudBill:
 class OptionAmounts:
     """Amounts of owning an option, on the basis that all options of the study share."""
 
-    equipment: Quantity
     purchase: Quantity
     """Equipment with freight and installation."""
     running: Mapping[str, float]
@@ -154,7 +153,6 @@ def amounts_of(question: StudyQuestion) -> OptionAmounts | None:
     candidates = Candidates.of(entries, labels, {}, workspace.context(), priced.basis.term_years)
     asked = DecisionQuestion.of(content.limits, demand_of(content), currency)
     return OptionAmounts(
-        equipment=cost.capex,
         purchase=cost.purchase,
         running={line.item: line.hourly * hours for line in cost.lines if line.item in RUNNING},
         utilisation=priced.basis.utilisation,

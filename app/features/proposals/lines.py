@@ -133,9 +133,7 @@ def _row(row: ComparisonRow, index: int) -> Iterator[ProposalLine]:
     if estimate.cost is not None:
         own = next((position for position, cost in enumerate(row.costs) if cost.own), None)
         costs = f"{at}.cost" if own is None else f"{path}.costs.{own}"
-        bought = () if own is None else ("purchase",)
-        paid = ("run", "capex", *bought, "hourly")
-        yield from replace(lines, prefix="cost.").fields(row.own_cost, costs, *paid)
+        yield from replace(lines, prefix="cost.").fields(row.own_cost, costs, "run", "capex", "hourly")
     yield from lines.fields(estimate, at, "cost.carbon.run", "system.power", "system.devices")
     if estimate.validation.basis_text is not None:
         yield from lines.fields(estimate, at, "validation.basis_text.message")

@@ -33,11 +33,13 @@ def test_every_entry_has_a_page(reader: Reader, kind: str) -> None:
 
 
 def test_figure_has_value_source_date_and_status(reader: Reader) -> None:
-    row = reader.page("/catalog/chips/a100-sxm-80gb").find(id="memory_capacity")
+    page = reader.page("/catalog/chips/a100-sxm-80gb")
+    row = page.find(id="memory_capacity")
     cells = [cell.get_text(" ", strip=True) for cell in row.find_all("td")]
-    assert cells[0].startswith("80 GB")
-    assert row.select_one(".source a")["href"].startswith("https://")
+    assert cells[0].startswith("81,920 MiB") and "nvidia-smi" in row.select_one(".source").get_text()
     assert cells[3] == "accepted"
+    linked = page.find(id="memory_bandwidth").select_one(".source a")
+    assert linked["href"].startswith("https://")
 
 
 def test_rejected_claim_is_struck_but_readable_with_its_reason(reader: Reader) -> None:

@@ -286,7 +286,8 @@ def test_the_verdict_says_where_a_measured_ratio_lies(found: VendorClaims) -> No
         assert (ratio.verdict == "within_range") == inside
         assert inside or (ratio.verdict == "above_range") == (ratio.ratio > ours.high)
     shares = [ratio.verdict == "within_range" for ratio in found.measured]
-    assert sum(shares) / len(shares) > 0.7
+    # Of thirteen ranges that hold in four of five cases, eight or fewer hold one time in ten.
+    assert len(shares) == 13 and sum(shares) >= 9
 
 
 def test_a_ratio_per_dollar_needs_both_prices(found: VendorClaims) -> None:

@@ -17,9 +17,9 @@ def bill(content: ProposalContent, voice: Voice) -> list[Block]:
     note = voice.gettext(
         "Quantities follow from the system by the rule beside them; prices come from the sources and are"
         " not offers. The bill of materials total adds racks, the management network, storage and spare "
-        "parts where they are asked for, and freight and installation to the systems and network. The "
-        "cost over the term rests on the purchase with freight and installation of systems and network "
-        "alone. Power under load is that of all parts under the typical load that their makers state; "
+        "parts where they are asked for, and freight and installation to the systems and network; it is "
+        "the purchase that the cost over the term rests on. Power under load is that of all parts under "
+        "the typical load that their makers state; "
         "power in this training is that of the machines while they train this model. Neither includes "
         "cooling. A total range adds all low and all high prices, as if they moved together."
     )
