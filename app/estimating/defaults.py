@@ -81,6 +81,9 @@ def assumption_defaults(
     add("utilisation", cost.utilisation.si, cost.utilisation)
     if STORAGE in prices.include:
         add("storage_tb", round(prices.stored / TERABYTE, 9), cost.storage_per_node)
+    if "cloud_support" not in assumptions.model_fields_set:
+        none = Message("no support plan by default")
+        entries.append(Default.of("assumptions.cloud_support", assumptions.cloud_support, none))
     if prices.owned:
         add("residual_share", prices.residual, cost.residual)
         add("tariff_tier", prices.terms.tier, cost.tariff)

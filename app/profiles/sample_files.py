@@ -184,7 +184,7 @@ def object_sample(name: str, line: int, value: Mapping[str, object]) -> Sample:
             return Sample(line, length=_length(name, line, column, tokens))
     fields = counted_fields(value)
     parts = [text for field in fields for text in _strings(value[field])]
-    if not any(parts):
+    if not any(parts) and not any(isinstance(value.get(column), str) for column in TEXT_COLUMNS):
         raise unreadable(
             "{file}, line {line}: no length ({lengths}), no list of tokens ({lists}) and no text ({texts})",
             file=name,

@@ -47,7 +47,7 @@ PARTS = {
     "attention": (SKY, ""),
     "memory_bound": (GREEN, ""),
     "tensor_comm": (VERMILION, ""),
-    "expert_comm": (PURPLE, ""),
+    "expert_comm": (BLUE, "/"),
     "pipeline_bubble": (SILVER, ""),
     "pipeline_comm": (ORANGE, ""),
     "data_comm": (ORANGE, "/"),

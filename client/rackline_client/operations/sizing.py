@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         FabricRequest,
         GainAnswer,
         GainRequest,
+        ImportDocument,
         Inference,
         InferenceRequest,
         Job,
@@ -155,6 +156,10 @@ class SizingOperations:
         self, model: ProfileRequest | Given | Path | File, *, key: str | None = None
     ) -> ProfileDocument:
         """Keep a model, out of a file or a description; estimates name it as ``model.profile_id``."""
+
+    @operation("POST imports", form=True, repeatable=True)
+    def recognise_file(self, file: Path | File) -> ImportDocument:
+        """Say what a file is and what it says of a model, data, a plan or prices; nothing is stored."""
 
     @operation("GET profiles")
     def list_profiles(

@@ -123,7 +123,7 @@ def test_what_is_wrong_with_the_plan_beside_is_said_there(ask: Ask) -> None:
         ("system.id", "dgx-a100", 404),
         ("system.count", 0, 400),
         ("system.fabric", "infinibanana", 404),
-        ("model", {"preset": "gpt3"}, 404),
+        ("model", {"preset": "no-such-model"}, 404),
         ("model", {}, 422),
         ("model", {"preset": "gpt3-175b", "total_flop": 1e20}, 422),
         ("model", {"profile_id": "prf_nosuch"}, 404),

@@ -179,7 +179,7 @@ def test_a_peak_that_no_machine_has_is_refused(ask: Ask) -> None:
     [
         (
             "estimates?limt=1&view=x",
-            {**ESTIMATE, "currency": "EUR", "system": {"id": "no-such", "count": "2"}},
+            {**ESTIMATE, "currency": "dollars", "system": {"id": "no-such", "count": "2"}},
             422,
             {
                 "limt": "unknown_parameter",
