@@ -40,7 +40,8 @@ def bill(server: str) -> str:
 
 def test_a_bill_is_changed_saved_and_compared(window: Seat, bill: str) -> None:
     page = window.open(bill)
-    expect(page.locator("#racks tbody tr")).to_have_count(1)
+    # The machines and their network, and the login and management nodes.
+    expect(page.locator("#racks tbody tr")).to_have_count(2)
     box = page.locator("svg.drawing .box-machine").first.bounding_box()
     assert box is not None and box["width"] > 60 and box["height"] > 30
     with page.expect_download() as saved:
