@@ -222,6 +222,7 @@ def test_the_document_has_every_part(document: str, evidence: AccuracyEvidence) 
         "Not predicted, and why",
         "Rows apart",
         "Memory of one GPU",
+        "Peaks of memory that runs logged",
         "What was fitted",
         "What these figures do not say",
     ]

@@ -443,8 +443,9 @@ def check_asked(content: StudyContent) -> None:
     """Refuse limits and a demand that can never be right."""
     with fields_at("limits.{}".format):
         check_limits(content.limits)
+    demand = demand_of(content)
     with fields_at("base.{}".format):
-        check_demand(demand_of(content))
+        check_demand(demand)
 
 
 def demand_of(content: StudyContent) -> Demand | None:
