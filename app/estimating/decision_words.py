@@ -15,6 +15,8 @@ MUCH_FASTER = 0.5
 """Share of the recommended option's time from which a faster option is named with its price."""
 MOSTLY_IDLE = 0.5
 DOUBTS: Mapping[str, str] = {
+    "longer_than_a_year": "A run on {option} takes longer than a year.",
+    "longer_than_amortisation": "A run on {option} takes longer than the term it is written off over.",
     "family_error_large": (
         "The time of {option} is poorly predicted: comparable runs were missed by more than a quarter. "
         "Measure three steps on it before deciding."
