@@ -318,9 +318,7 @@ def demanded_runs(columns: Columns, question: DecisionQuestion, term: float) -> 
 
 def decision_of(alternatives: Sequence[Alternative], question: DecisionQuestion, term: float) -> Decision:
     """Return the decision over options; ``term`` is the usual one, for options without a price. [s]"""
-    columns = Columns.of(alternatives, term)
-    runs = demanded_runs(columns, question, term)
-    return Deliberation(alternatives, Weighing(columns, question, runs)).decision
+    return Deliberation.of(alternatives, question, term).decision
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,6 +327,11 @@ class Deliberation:
 
     alternatives: Sequence[Alternative]
     weighed: Weighing
+
+    @classmethod
+    def of(cls, alternatives: Sequence[Alternative], question: DecisionQuestion, term: float) -> Deliberation:
+        columns = Columns.of(alternatives, term)
+        return cls(alternatives, Weighing(columns, question, demanded_runs(columns, question, term)))
 
     @property
     def columns(self) -> Columns:
@@ -502,15 +505,18 @@ class Deliberation:
         if chosen is None:
             return []
         ids = [each.id for each in self.alternatives]
-        found = [self._runs(chosen), self._price(chosen, HIGHEST)]
+        found = [self.other_payment, self._price(chosen, HIGHEST)]
         if self.margin is not None:
             found.append(self._price(ids.index(self.margin.over), LOWEST))
         found += [self._earlier(chosen), self._later(chosen)]
         return [overturn for overturn in found if overturn is not None]
 
-    def _runs(self, chosen: int) -> Overturn | None:
-        """Return the runs from which buying takes the place of renting, or the other way round."""
-        columns, runs = self.columns, self.weighed.runs
+    @cached_property
+    def other_payment(self) -> Overturn | None:
+        """Runs from which buying takes the place of renting, or the other way round."""
+        chosen, columns, runs = self.weighed.recommended, self.columns, self.weighed.runs
+        if chosen is None:
+            return None
         meeting = self.weighed.meets & columns.priced
         if not ((meeting & columns.owned).any() and (meeting & ~columns.owned).any()):
             return None

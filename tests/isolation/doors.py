@@ -147,6 +147,9 @@ def references(openapi: dict[str, Any], door: Door) -> Iterator[Reference]:
         if path == ("estimate_id",):
             # A bill is of a system or of an estimate.
             fitting = {}
+        if path == ("rows", 0, "estimate_id"):
+            # A row is a stored estimate or says itself what is estimated.
+            fitting["rows"][0] = {}
         yield Reference(door, ".".join(map(str, path)), fitting, path)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Discriminator, Field, Tag
 
 from app.estimating.decision import Decision, Overturn
+from app.estimating.deliberation import Deliberation
 from app.estimating.documents import CheckWarning, Estimate
 from app.estimating.money import Cost, CostLine, Currency
 from app.estimating.names import Name
@@ -151,14 +152,15 @@ class DemandAnswer(Document):
     """
 
     @classmethod
-    def of(cls, decision: Decision) -> DemandAnswer:
-        chosen = next((option for option in decision.options if option.id == decision.recommended), None)
+    def of(cls, deliberation: Deliberation) -> DemandAnswer:
+        weighed = deliberation.weighed
+        chosen = None if weighed.recommended is None else deliberation.options[weighed.recommended]
         return cls(
-            demand=decision.question.demand,
-            runs=decision.runs,
-            recommended=decision.recommended,
+            demand=weighed.question.demand,
+            runs=weighed.runs,
+            recommended=chosen and chosen.id,
             outlay=chosen and chosen.outlay,
-            overturn=next((each for each in decision.overturned_by if each.input == "demand.runs"), None),
+            overturn=deliberation.other_payment,
         )
 
 

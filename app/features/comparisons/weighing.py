@@ -12,7 +12,7 @@ from app.errors import BadInput, NotFound, fields_at
 from app.estimating.context import SizingContext
 from app.estimating.costing import Charges
 from app.estimating.decision import Alternative, Decision, DecisionQuestion, check_limits
-from app.estimating.deliberation import decision_of
+from app.estimating.deliberation import Deliberation, decision_of
 from app.estimating.documents import Estimate
 from app.estimating.estimate import hardware_of
 from app.estimating.options import alternative_of, usual_term
@@ -64,7 +64,7 @@ class Candidates:
     def by_demand(self, question: DecisionQuestion) -> list[DemandAnswer]:
         """Return what is recommended for one run, for ten a year, and for a system that is always busy."""
         asked = [question.model_copy(update={"demand": demand}) for demand in DEMANDS]
-        return [DemandAnswer.of(self.decision(one)) for one in asked]
+        return [DemandAnswer.of(Deliberation.of(self.alternatives, one, self.term)) for one in asked]
 
 
 def candidates_of(

@@ -44,6 +44,7 @@ ARITHMETIC = {
     "map_model",
     "plan_fabric",
     "plan_partitions",
+    "recognise_file",
     "run_search",
     "scale_system",
     "serve_model",
