@@ -30,7 +30,14 @@ from app.estimating.documents import CheckWarning, Default, Estimate, Text, Thre
 from app.estimating.hardware import Hardware, Reliability, reliability
 from app.estimating.nearest import Status, claimed, status_of
 from app.estimating.plan_search import memory_of
-from app.estimating.ranges import NOT_UNDERSTOOD, common_normals, quantity, residual_factors, significant
+from app.estimating.ranges import (
+    NOT_UNDERSTOOD,
+    common_normals,
+    quantity,
+    residual_factors,
+    significant,
+    stated_samples,
+)
 from app.estimating.regimes import regimes
 from app.estimating.request import AssumptionsInput, EstimateRequest, PlanInput
 from app.estimating.runtime import Run, runs_of, sensitivity_of
@@ -91,10 +98,6 @@ def seconds_to_train(request: EstimateRequest, context: SizingContext) -> float 
     except AppError:
         return None
     return timed.run.total if fits else None
-
-
-def stated_samples(samples: Floats) -> list[float]:
-    return [float(f"{sample:.5g}") for sample in samples]
 
 
 def hardware_of(request: EstimateRequest, context: SizingContext) -> Hardware:
@@ -220,7 +223,7 @@ class TimedPlan:
             "breakdown": breakdown_of(run),
             "schedule": schedule_of(scenario, plans, run),
             **roofline_of(scenario, plans),
-            "sensitivity": sensitivity_of(scenario, plans, run, self.factors, common_normals(), uncertain),
+            "sensitivity": sensitivity_of(scenario, run, self.factors, common_normals(), uncertain),
         }
 
     @cached_property
@@ -228,7 +231,7 @@ class TimedPlan:
         """How three measured steps would narrow the time; None if by little or if already calibrated."""
         if self.plan.scenario.software.calibration is not None:
             return None
-        calibrated, factors = after_three_steps(self.plan, self.context)
+        calibrated, factors = after_three_steps(self.plan, self.context, self.regimes)
         run = _run(calibrated, self.assumed, factors)
         return three_steps(*(quantity(each.total, each.total_samples, "s") for each in (self.run, run)))
 

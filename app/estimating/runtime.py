@@ -41,6 +41,8 @@ class Run:
     interval: float
     """Between checkpoints."""
     mean_time_to_failure: float
+    least_step: float
+    """Lower bound of the samples of the step, where they are clipped."""
     step_samples: Floats
     total_samples: Floats
     training_samples: Floats
@@ -79,7 +81,8 @@ def runs_of(
     step = scenario.step(plans)
     central = np.broadcast_to(step.total, batch.shape)
     unbounded = scenario.step(columns(plans), normals).total * np.atleast_2d(factors)
-    sampled = np.maximum(unbounded, least_step(scenario, plans, central)[:, np.newaxis])
+    least = least_step(scenario, plans, central)
+    sampled = np.maximum(unbounded, least[:, np.newaxis])
     rates = assumed.rate * np.exp(assumed.rate_deviation * normals["failure_rate"])
     length_factors = np.exp((run_deviation if training.target is not None else 0.0) * normals["run_length"])
     figures = run_figures(scenario, training, assumed, input_rate=input_rate)
@@ -96,6 +99,7 @@ def runs_of(
                 **times,
                 steps=steps,
                 step=StepTime({name: part[index : index + 1] for name, part in parts.items()}),
+                least_step=float(least[index]),
                 step_samples=sampled[index] + runs["input_wait"][index],
                 total_samples=runs["total"][index],
                 training_samples=runs["training"][index],
@@ -211,7 +215,6 @@ LEAST_WIDTH = 0.01
 
 def sensitivity_of(
     scenario: Scenario,
-    plans: Plans,
     run: Run,
     factors: Floats,
     normals: Mapping[str, Floats],
@@ -231,8 +234,6 @@ def sensitivity_of(
     ----------
     scenario : Scenario
         Model, hardware and software.
-    plans : Plans
-        One plan.
     run : Run
         The run with its samples.
     factors : array
@@ -254,7 +255,7 @@ def sensitivity_of(
     logarithm = np.log(run.total_samples)
     table = np.array(list(columns.values())).reshape(len(columns), logarithm.size)
     # A sample that was clipped at the perfect step no longer tells what moved it.
-    free = run.step_samples > least_step(scenario, plans, run.step.total)[0] * (1.0 + 1e-9)
+    free = run.step_samples > run.least_step * (1.0 + 1e-9)
     unexplained = logarithm - np.log(factors)
     effects = linear_effects(unexplained[free], table[:, free]) if np.any(free) else np.zeros(len(columns))
     effect_of = dict(zip(columns, map(float, effects), strict=True))
