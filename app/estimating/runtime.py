@@ -64,6 +64,28 @@ def samples_at_batch(target: ConvergenceTarget, batch: float) -> float:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Steps of plans, however long their runs are. [s]"""
+
+    parts: StepTime
+    """Central."""
+    central: Floats
+    least: Floats
+    """Lower bound of the samples."""
+    sampled: Floats
+    """A row per plan."""
+
+
+def steps_of(scenario: Scenario, plans: Plans, factors: Floats, normals: Mapping[str, Floats]) -> Steps:
+    """Return the steps of plans, central and as samples; ``factors`` has a row of samples per plan."""
+    parts = scenario.step(plans)
+    central = np.broadcast_to(parts.total, plans.global_batch.shape)
+    unbounded = scenario.step(columns(plans), normals).total * np.atleast_2d(factors)
+    least = least_step(scenario, plans, central)
+    return Steps(parts, central, least, np.maximum(unbounded, least[:, np.newaxis]))
+
+
 def runs_of(
     scenario: Scenario,
     plans: Plans,
@@ -75,14 +97,13 @@ def runs_of(
     factors: Floats,
     normals: Mapping[str, Floats],
     run_deviation: float,
+    steps: Steps | None = None,
 ) -> list[Run]:
-    """Return the run of each plan in one call of the engine; ``factors`` has a row of samples per plan."""
+    """Return the run of each plan in one call of the engine, of steps that are known or of new ones."""
     batch = plans.global_batch
-    step = scenario.step(plans)
-    central = np.broadcast_to(step.total, batch.shape)
-    unbounded = scenario.step(columns(plans), normals).total * np.atleast_2d(factors)
-    least = least_step(scenario, plans, central)
-    sampled = np.maximum(unbounded, least[:, np.newaxis])
+    if steps is None:
+        steps = steps_of(scenario, plans, factors, normals)
+    step, central, least, sampled = steps.parts, steps.central, steps.least, steps.sampled
     rates = assumed.rate * np.exp(assumed.rate_deviation * normals["failure_rate"])
     length_factors = np.exp((run_deviation if training.target is not None else 0.0) * normals["run_length"])
     figures = run_figures(scenario, training, assumed, input_rate=input_rate)
@@ -93,11 +114,11 @@ def runs_of(
     result = []
     for index in range(batch.size):
         times = {name: float(values[index, 0]) for name, values in run.items()}
-        steps = int(times.pop("steps"))
+        count = int(times.pop("steps"))
         result.append(
             Run(
                 **times,
-                steps=steps,
+                steps=count,
                 step=StepTime({name: part[index : index + 1] for name, part in parts.items()}),
                 least_step=float(least[index]),
                 step_samples=sampled[index] + runs["input_wait"][index],
