@@ -24,7 +24,7 @@ from app.estimating.naming import finder
 from app.estimating.nearest import (
     FamilyErrors,
     MeasuredRows,
-    MeasuredRun,
+    MeasuredRuns,
     RunOutcome,
     load_family_errors,
     load_outcomes,
@@ -152,7 +152,7 @@ class SizingContext:
     rules: Rules
     residuals: Residuals
     effects: Effects
-    runs: tuple[MeasuredRun, ...]
+    runs: MeasuredRuns
     measured: MeasurementCoverage
     batch_limits: BatchLimits
     family_errors: FamilyErrors
@@ -232,7 +232,9 @@ def load_context(directory: Path) -> SizingContext:
 
     rules = replace(rules, usual=partial(usual_software, catalog, software))
     # Figures of profiles are fitted to the first table alone; see docs/decisions/0032.
-    runs = (*measured_runs(fitted, rules, presets), *measured_runs(newer, rules, software.profiles))
+    runs = MeasuredRuns(
+        (*measured_runs(fitted, rules, presets), *measured_runs(newer, rules, software.profiles))
+    )
     return SizingContext(
         catalog=catalog,
         software=software,

@@ -21,9 +21,9 @@ from app.engine.records import Floats
 from app.errors import BadInput, Message, fields_at
 from app.estimating.calibrated import MeasuredStep, ProfileFit, fit_profile
 from app.estimating.context import SizingContext
-from app.estimating.deciding import PlanDecision, decide
+from app.estimating.deciding import PlanDecision
 from app.estimating.documents import CheckWarning, Estimate, caution, info, serious
-from app.estimating.estimate import estimate, hardware_of
+from app.estimating.estimate import Answer, estimate
 from app.estimating.ranges import significant
 from app.estimating.regimes import BEYOND
 from app.estimating.request import EstimateRequest, PlanInput, SystemInput, WorkloadInput
@@ -31,7 +31,6 @@ from app.estimating.schema import Quantity
 from app.estimating.summaries import plan_summary
 from app.estimating.three_steps import Prediction, case_regimes, step_prediction
 from app.estimating.version import engine_version
-from app.estimating.workload import resolve_model
 from app.features.calibration.model import (
     IMPLAUSIBLE,
     CalibratedRun,
@@ -143,10 +142,6 @@ def check_measurement(run: CalibrationRun, position: int) -> None:
         )
 
 
-def decided(request: EstimateRequest, context: SizingContext) -> PlanDecision:
-    return decide(request, resolve_model(request.model, context), hardware_of(request, context), context)
-
-
 def prepared(
     runs: Sequence[CalibrationRun], request: EstimateRequest, target: PlanDecision, context: SizingContext
 ) -> list[PreparedRun]:
@@ -164,7 +159,7 @@ def prepared(
             changed = request.model_copy(update={**changes, "software": target.scenario.software.id})
             with fields_at(f"runs.{position}.{{}}".format):
                 _check_kind(system, target, context)
-                decision = decided(changed, context)
+                decision = Answer(changed, context).plan
             known[system, workload, plan] = decision, step_prediction(decision)
         decision, predict = known[system, workload, plan]
         seconds = run.step_time_s or decision.batch / (run.samples_per_s or math.nan)
@@ -220,8 +215,8 @@ def calibrate(request: CalibrationRequest, context: SizingContext, identifier: s
     for position, run in enumerate(request.runs):
         check_measurement(run, position)
     with fields_at("estimate.{}".format):
-        target = decided(estimate_request, context)
-        before = estimate(estimate_request, context)
+        asked = Answer(estimate_request, context)
+        target, before = asked.plan, asked.document
     prior = target.scenario.software
     if prior.calibration is not None:
         raise BadInput.at(
