@@ -341,7 +341,7 @@ SWITCHED = study_view(
     SWITCH_FORM,
     FabricPlan,
     usual=usual_switches,
-    answer=lambda _, request: plan_fabric(request),
+    answer=lambda _, request: plan_fabric(request, shared=True),
     page=switch_view,
     suits=switched,
     cost=CostClass.SEARCH,
