@@ -19,12 +19,12 @@ MOST_STEP = 1.3
 """Money per port over that of one system fewer above which a step needs a reason."""
 
 DEAR: Mapping[str, tuple[float, str]] = {
-    "gaudi2-8": (0.41, "24 ports for each of the cheapest machines, on switches of 32; three levels from 22"),
+    "gaudi2-8": (0.41, "24 ports on each of the cheapest machines, switches of 32; 3 levels from 22"),
     "gaudi3-8": (
         0.34,
-        "24 ports of 200 Gb/s for each machine; from 43, 32 uplinks divide over 32 spines alone",
+        "24 ports of 200 Gb/s per machine; from 43 on, uplinks need 32 spines",
     ),
-    "mi300x-8": (0.32, "8 ports of 400 Gb/s on switches of 32 at half the price of comparable machines"),
+    "mi300x-8": (0.32, "8 ports of 400 Gb/s, switches of 32, machines of half the usual price"),
 }
 """System → largest share of its bill that its network takes at any count, and why it is above the limit."""
 
@@ -101,10 +101,10 @@ def switched_systems(context: SizingContext) -> list[str]:
 
 HEAD = """# Networks by count
 
-What the network between the machines costs, for every system that is bought with its switches, from the same bill as every price
-([how switches are counted](methodology/19-bill-of-materials.md)). Each cell: switches (leaf + spine + core), {dollar} per port, share
-of the whole bill. A share above {share} or money per port above {step} × that of one system fewer has its reason in the last column;
-machines without a price have no share.
+What the network between the machines costs, for every system that is bought with its switches, from the same
+bill as every price ([how switches are counted](methodology/19-bill-of-materials.md)). Each cell: switches
+(leaf + spine + core), {dollar} per port, share of the whole bill. A share above {share} or money per port above
+{step} × that of one system fewer has its reason in the last column; machines without a price have no share.
 
 """
 

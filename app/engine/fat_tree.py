@@ -302,7 +302,7 @@ def fat_tree(
 def smallest_fat_tree(
     nodes: int, ports_per_node: int, switch_ports: int, oversubscription: float = 1.0
 ) -> FatTree:
-    """The network of fewest switches, then cables, of one size: rails share leaves where that saves any.
+    """Return the network of fewest switches, then cables: rails share leaves where that saves any.
 
     A leaf or two more than the fewest may need fewer spines, over which their uplinks divide evenly.
 

@@ -125,7 +125,7 @@ class FabricPlan(Document):
     port_gbps: float = Field(description="Line rate of one port. [Gb/s]")
     levels: int = Field(description="Number of switch levels: 1, 2 or 3.")
     rails: int
-    """Number of rails, each with leaf switches of its own: one per port of a node, or 1 if all share theirs."""
+    """Number of rails with leaf switches of their own: one per port of a node, or 1 if all share them."""
     endpoints: int = Field(description="Number of ports over all nodes.")
     leaf: int = Field(description="Number of leaf switches: rails × leaves per rail.")
     leaf_down: int = Field(description="Ports to nodes on the fullest leaf switch.")
