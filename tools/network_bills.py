@@ -104,7 +104,7 @@ HEAD = """# Networks by count
 What the network between the machines costs, for every system that is bought with its switches, from the same
 bill as every price ([how switches are counted](methodology/19-bill-of-materials.md)). Each cell: switches
 (leaf + spine + core), {dollar} per port, share of the whole bill. A share above {share} or money per port
-above {step} × that of one system fewer has its reason in the last column; machines without a price have no share.
+above {step} × that of one system fewer has its reason in the last column; machines without a price have none.
 
 """
 
