@@ -83,9 +83,9 @@ def losses(found: FabricChoice, context: SizingContext) -> Iterator[tuple[str, s
     for fast in found.options:
         for slow in found.options:
             quicker = all(a <= b for a, b in zip(figures[fast.id], figures[slow.id], strict=True))
-            if quicker and fast.node_bandwidth.value >= slow.node_bandwidth.value:
-                if fast.time_to_train.value > slow.time_to_train.value * (1.0 + 1e-9):
-                    yield fast.id, slow.id
+            quicker = quicker and fast.node_bandwidth.value >= slow.node_bandwidth.value
+            if quicker and fast.time_to_train.value > slow.time_to_train.value * (1.0 + 1e-9):
+                yield fast.id, slow.id
 
 
 def check_holds_still(number: int, context: SizingContext) -> bool:
