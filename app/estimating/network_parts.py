@@ -226,7 +226,7 @@ def _cables(catalog: Catalog, fabric: str, machines: int, tree: FatTree) -> Iter
         # Nodes share a rack with a single switch only; several switches have racks of their own.
         near, row = 0, near + row
     rule = Message("{endpoints} node ports, one cable each", {"endpoints": int(tree.endpoints)})
-    counts = [("node_cable", int(tree.endpoints), (near, row, hall), rule)]
+    counts = [("node_cable", int(tree.endpoints), [near, row, hall], rule)]
     if tree.levels > 1:
         leaves, above = int(tree.leaf), int(tree.balanced_spine + tree.balanced_core)
         rule = Message("{leaves} leaves × {up} uplinks", {"leaves": leaves, "up": int(tree.balanced_up)})
