@@ -17,10 +17,9 @@ from app.estimating.names import STORED
 from app.estimating.request import AssumptionsInput, EstimateRequest, Limits
 from app.estimating.version import engine_version
 from app.features.bills.service import stored_inputs
-from app.features.comparisons.compare import ComparisonEntry
-from app.features.comparisons.model import KeptRow, PublishedFigure
+from app.features.comparisons.model import ComparisonOfState, KeptRow
+from app.features.comparisons.service import comparison_of_state, make_options, stored
 from app.features.comparisons.service import existing as existing_comparison
-from app.features.comparisons.service import make_options, stored
 from app.features.proposals.branding import read_logo
 from app.features.proposals.content import build_content
 from app.features.proposals.evidence import NamedAnswers, at_field, named_answers
@@ -46,8 +45,10 @@ from app.features.proposals.model import (
 )
 from app.features.proposals.pdf import proposal_pdf
 from app.features.proposals.texts import reason_in, sections_of, without_hidden_texts
-from app.features.studies.model import ComparisonOfState, StateRequest, StudyContent, stated
-from app.features.studies.states import comparison_of_state, state_of
+from app.features.studies.model import StateRequest, StudyContent, stated
+from app.features.studies.options import PublishedFigure
+from app.features.studies.side_by_side import OptionEntry
+from app.features.studies.states import state_of
 from app.platform import references
 from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
@@ -526,7 +527,7 @@ def make_replay(workspace: Workspace, identifier: str) -> Replay:
     # A request of an earlier version may hold fields that are gone.
     request = ProposalRequest.model_validate(record.request, extra="ignore", context=STORED)
     context = workspace.context().priced(request.price_book_id)
-    options: list[ComparisonEntry] = []
+    options: list[OptionEntry] = []
     refused: list[FreezeRefusal] = []
     for entry in then.requests:
         try:

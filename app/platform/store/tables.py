@@ -126,6 +126,8 @@ class ComparisonRecord(OwnedRow, table=True):
     title: str = Field(max_length=300)
     locale: str = Field(max_length=20)
     currency: str = Field(max_length=3)
+    limits: dict[str, Any] = Field(default_factory=dict, sa_type=DOCUMENT)
+    """What the decision between its options has to meet."""
     version: int
     """Counts the edits, so that two people's edits cannot overwrite each other unseen."""
     updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)

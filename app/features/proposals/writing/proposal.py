@@ -13,7 +13,6 @@ from app.estimating.documents import Text
 from app.estimating.ranges import chance, duration, money
 from app.estimating.schema import Quantity
 from app.features.comparisons.charts import hours_of
-from app.features.comparisons.common_basis import exchange_sentence
 from app.features.comparisons.model import ComparisonRow
 from app.features.proposals.lines import ProposalLine
 from app.features.proposals.model import Commitment, Proposal, ProposalContent, SectionInput, Sender
@@ -37,6 +36,7 @@ from app.features.proposals.writing.blocks import (
 )
 from app.features.proposals.writing.evidence import measured_rate, measured_run
 from app.features.proposals.writing.options import recommended_estimate, scale_of_times
+from app.features.studies.common_basis import exchange_sentence
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import MISSING, Voice, written
 
