@@ -57,6 +57,7 @@ from app.platform.store.proposal_queries import ANSWERED, EXPIRED
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import ProposalRecord, ProposalShare
+from app.platform.store.trail import acting_author
 from app.platform.workspace import Installation, Workspace
 from app.telemetry import RENDERINGS
 
@@ -97,6 +98,7 @@ def create_proposal(
             created_at=moment,
             updated_at=moment,
             number=number,
+            author=acting_author(),
             **columns,
         )
 
@@ -349,7 +351,7 @@ def change_proposal(
     values = {
         **columns_of(request, content),
         "version": record.version + 1,
-        "updated_at": moment,
+        "author": acting_author(),
         "review": "draft",
     }
     with workspace.transaction() as repository:
@@ -435,14 +437,19 @@ def existing(repository: Repository, identifier: str) -> ProposalRecord:
     return references.existing(repository, ProposalRecord, identifier, "proposal")
 
 
-def freeze_proposal(workspace: Workspace, identifier: str) -> FreezeRecord:
+def freeze_proposal(workspace: Workspace, identifier: str, note: str | None = None) -> FreezeRecord:
     """Freeze a draft: hash its content, render its PDF, and keep both for good.
 
     Freezing a frozen proposal returns the same answer.
     """
     with workspace.transaction() as repository:
         record = existing(repository, identifier)
+        second = repository.asks_second_approval()
     if record.frozen_at is None:
+        if second and record.author == acting_author():
+            raise Conflict.at(
+                "step", "this workspace asks for approval by another person or key than the author's"
+            )
         if status_of(record) == "expired":
             raise Conflict.at(
                 "valid_until", "the validity date of the proposal has passed; set a new one first"
@@ -459,7 +466,6 @@ def freeze_proposal(workspace: Workspace, identifier: str) -> FreezeRecord:
         values = {
             "sha256": sha256,
             "frozen_at": moment,
-            "updated_at": moment,
             "review": "approved",
             "content": stored,
         }
@@ -467,7 +473,7 @@ def freeze_proposal(workspace: Workspace, identifier: str) -> FreezeRecord:
             queries = repository.of_proposal(identifier)
             if queries.change(record.version, values):
                 queries.add_artifact(PDF, hashlib.sha256(pdf).hexdigest(), pdf)
-                queries.add_event("frozen", moment, {"sha256": sha256})
+                queries.add_event("frozen", now(), {"sha256": sha256, **({"note": note} if note else {})})
             elif existing(repository, identifier).frozen_at is None:
                 raise changed_meanwhile(existing(repository, identifier).version, record.version)
         with workspace.transaction() as repository:

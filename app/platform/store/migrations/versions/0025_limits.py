@@ -1,4 +1,4 @@
-"""Limits of a comparison in a column of their own, where its first option held them."""
+"""Limits of a comparison in a column of their own, and approval by another than the author."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +12,15 @@ LIMITS = "limits"
 
 
 def upgrade() -> None:
+    second = sa.Column("second_approval", sa.Boolean, nullable=False, server_default=sa.false())
+    op.add_column("workspace", second)
+    op.add_column("proposal", sa.Column("author", sa.String(60), nullable=False, server_default=""))
     op.add_column("comparison", sa.Column(LIMITS, DOCUMENT, nullable=False, server_default="{}"))
+    move_limits()
+
+
+def move_limits() -> None:
+    """Take the limits of a comparison from the request of its first option."""
     options = sa.table(
         "comparison_option",
         *(sa.column(name) for name in ("workspace_id", "comparison_id", "position")),
