@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from app.errors import VersionConflict, fields_at
 from app.estimating.documents import Estimate
 from app.estimating.names import STORED
-from app.estimating.request import EstimateRequest, Limits, Schema
+from app.estimating.request import EstimateRequest, Limits, Locale, Schema
 from app.features.comparisons.compare import (
     check_labels,
     comparison_of,
@@ -39,6 +39,7 @@ from app.features.estimates.service import (
     make_estimate,
     save_estimate,
 )
+from app.features.studies.answering import State
 from app.features.studies.common_basis import USUAL_BASIS, BasisRequest
 from app.features.studies.knobs import labels_of
 from app.features.studies.model import StudyContent, free_keys, stated
@@ -70,7 +71,7 @@ def create_comparison(workspace: Workspace, request: ComparisonRequest, key: str
 
 
 def keep_comparison(
-    workspace: Workspace, asked: Callable[[], ComparisonRequest], once: IdempotentCall | None
+    workspace: Workspace, asked: Callable[[], ComparisonRequest], once: IdempotentCall | None = None
 ) -> Comparison:
     """Compare options and store the comparison, once per idempotent call."""
 
@@ -167,28 +168,34 @@ def comparison_of_state(
 ) -> Comparison:
     """Store a state of a study as a comparison, with its limits."""
 
-    def made() -> ComparisonRequest:
+    def asked() -> ComparisonRequest:
         state = state_of(workspace, identifier, request.knobs, request.version)
-        content = state.content
-        requests, _ = estimates_of(workspace, content, state.variant.knobs)
-        labels = labels_of(content, workspace.sizing.catalog)
-        rows: list[EstimateRequest | PublishedFigure | StoredEstimate] = []
-        for name, row in requests.items():
-            change: dict[str, object] = {"label": labels[name]}
-            if isinstance(row, PublishedFigure) and row.scaled_from is not None:
-                change["scaled_from"] = labels[row.scaled_from]
-            rows.append(row.model_copy(update=change))
-        return ComparisonRequest(
-            title=request.title or content.name,
-            locale=request.locale,
-            currency=content.base.currency,
-            limits=content.limits,
-            rows=rows,
-        )
+        return request_of_state(workspace, state, request.title, request.locale)
 
     # A repeated request gets the same answer, even if the study has changed since.
     call = IdempotentCall.of(f"studies/{identifier}/comparison", key, request)
-    return keep_comparison(workspace, made, call)
+    return keep_comparison(workspace, asked, call)
+
+
+def request_of_state(
+    workspace: Workspace, state: State, title: str | None, locale: Locale
+) -> ComparisonRequest:
+    content = state.content
+    requests, _ = estimates_of(workspace, content, state.variant.knobs)
+    labels = labels_of(content, workspace.sizing.catalog)
+    rows: list[EstimateRequest | PublishedFigure | StoredEstimate] = []
+    for name, row in requests.items():
+        change: dict[str, object] = {"label": labels[name]}
+        if isinstance(row, PublishedFigure) and row.scaled_from is not None:
+            change["scaled_from"] = labels[row.scaled_from]
+        rows.append(row.model_copy(update=change))
+    return ComparisonRequest(
+        title=title or content.name,
+        locale=locale,
+        currency=content.base.currency,
+        limits=content.limits,
+        rows=rows,
+    )
 
 
 def change_comparison(

@@ -39,6 +39,7 @@ from app.features.proposals.model import (
     EDITION,
     Assumption,
     Commitment,
+    ConvertedBudget,
     Evidence,
     Logo,
     OptionBill,
@@ -74,6 +75,7 @@ def build_content(
     customer_logo: Logo | None = None,
     number: str | None = None,
     answers: NamedAnswers = NO_ANSWERS,
+    converted: ConvertedBudget | None = None,
 ) -> ProposalContent:
     catalog = context.catalog
     labels = row_labels(options)
@@ -139,6 +141,8 @@ def build_content(
             if row.label == advice.recommended
             for figure in commitments(row, owned[row.label], request.deadline_s)
         ],
+        converted=converted,
+        by_demand=side.by_demand(question),
         names=names_of(rows, catalog),
     )
 
@@ -156,18 +160,19 @@ def commitments(row: ComparisonRow, owned: bool, deadline: float | None) -> list
     """Return the figures of an option that can be committed to: those with a range.
 
     The committed value is the worse end of the range from the 10th to the 90th percentile, kept with 90 %.
-    The power of a rented system is not in the supplier's hands, and no time beyond the deadline is offered.
+    The power of a rented system is not in the supplier's hands. Where that end of the time is beyond the
+    deadline, neither it nor the pace that leads to it is offered.
     """
-    if row.estimate is None or row.hours is None:
+    if row.estimate is None or row.estimate.time_to_train is None:
         return []
+    late = deadline is not None and row.estimate.time_to_train.high > deadline
     figures: list[Commitment] = []
     for figure, bound in COMMITTED_FIGURES.items():
+        if (late and figure != "system.power") or (not owned and figure == "system.power"):
+            continue
         expected = functools.reduce(getattr, figure.split("."), row.estimate)
         if isinstance(expected, Quantity) and expected.low < expected.high:
             committed = expected.high if bound == "at_most" else expected.low
-            late = figure == "time_to_train" and deadline is not None and committed > deadline
-            if late or (figure == "system.power" and not owned):
-                continue
             stated = {"option": row.label, "figure": figure, "bound": bound, "expected": expected}
             basis = {"committed": committed, "level": COMMITTED, "basis": "range"}
             figures.append(Commitment.model_validate(stated | basis))
