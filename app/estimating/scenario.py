@@ -153,7 +153,7 @@ class Scenario:
 
     def perfect_step(self, plans: Plans) -> Floats:
         """Return a lower bound on the step time of each plan: perfect software, products at the peak. [s]"""
-        flop = 3.0 * float(np.sum(self.table.forward_flop)) * plans.global_batch
+        flop = self.table.training_flop * plans.global_batch
         passes = np.asarray(plans.accumulation) * plans.interleave
         bound = peak_bound_step_time(flop, self.peak, plans.devices, plans.pipeline, passes)
         if isinstance(self.hardware, IpuChip):
