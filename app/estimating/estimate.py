@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from app.engine.records import Floats
 from app.engine.units import YEAR
@@ -161,11 +161,15 @@ class TimedPlan:
         self.plan = plan
         self.assumed = assumed
         self.context = context
-        self._step = step if step is None else (step, plan.choice.plans.rows.tobytes())
+        self._step: dict[str, Any] = {}
+        if step is not None:
+            self._step = context.remember(("step", step, plan.choice.plans.rows.tobytes()), dict)
 
     def _of_step(self, name: str, make: Callable[[], T]) -> T:
-        made: T = make() if self._step is None else self.context.remember((name, self._step), make)
-        return made
+        if name not in self._step:
+            self._step[name] = make()
+        found: T = self._step[name]
+        return found
 
     @cached_property
     def regimes(self) -> list[str]:
