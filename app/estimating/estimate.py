@@ -39,7 +39,7 @@ from app.estimating.ranges import (
     stated_samples,
 )
 from app.estimating.regimes import regimes
-from app.estimating.request import AssumptionsInput, EstimateRequest, PlanInput
+from app.estimating.request import EstimateRequest, PlanInput
 from app.estimating.runtime import Run, Steps, runs_of, sensitivity_of, steps_of
 from app.estimating.schema import Quantity
 from app.estimating.summaries import (
@@ -121,17 +121,14 @@ def physical_question(request: EstimateRequest) -> str | None:
     """
     if request.workload.workload_id is not None or (request.software or "").startswith(CALIBRATION_PREFIX):
         return None
-    physical = EstimateRequest(
-        model=request.model,
-        workload=request.workload,
-        system=request.system,
-        plan=request.plan,
-        software=request.software,
-        assumptions=AssumptionsInput(memory_margin=request.assumptions.memory_margin),
-    )
     # Omitted fields differ from fields stated at their default: an answer names its defaults.
-    return physical.model_dump_json(exclude_unset=True)
+    return request.model_dump_json(exclude_unset=True, include=PHYSICAL)
 
+
+PHYSICAL = {
+    **dict.fromkeys(("model", "workload", "system", "plan", "software"), True),
+    "assumptions": {"memory_margin"},
+}
 
 AMOUNTS = {"workload": {"samples", "tokens", "epochs", "dataset_samples"}, "plan": True}
 """What a step of a plan does not depend on."""

@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 import rfc8785
 from pydantic import JsonValue
 
+from app.estimating.documents import PlanSummary
 from app.estimating.schema import Quantity
 from app.features.comparisons.model import ComparisonRow
 from app.features.proposals.model import Evidence, GainFound, ProposalContent, ReplayChange
@@ -60,10 +61,8 @@ ESTIMATED = (
     *("memory.per_device", "memory.capacity", "memory.usable"),
 )
 
-PLANNED = (
-    *("tensor", "pipeline", "data", "micro_batch", "accumulation", "global_batch", "interleave"),
-    *("recompute", "recompute_layers", "sequence_parallel", "sharding", "sharding_ranks", "expert"),
-    *("context", "offload", "rts", "rts_optimizer", "phases"),
+PLANNED = tuple(
+    name for name in PlanSummary.model_fields if name not in ("stage_layers", "idle_machines", "searched")
 )
 
 
