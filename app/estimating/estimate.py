@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TypeAlias
@@ -27,6 +27,7 @@ from app.estimating.costing import RunExpense, cost_trace, run_expense
 from app.estimating.deciding import PlanDecision, decide
 from app.estimating.defaults import assumption_defaults, plan_defaults, system_defaults
 from app.estimating.documents import CheckWarning, Default, Estimate, Text, ThreeSteps, Validation
+from app.estimating.expectation import Expectation, expectation_of, spanning
 from app.estimating.hardware import Hardware, Reliability, reliability
 from app.estimating.nearest import Status, claimed, status_of
 from app.estimating.plan_search import memory_of
@@ -34,6 +35,7 @@ from app.estimating.ranges import NOT_UNDERSTOOD, common_normals, quantity, resi
 from app.estimating.regimes import regimes
 from app.estimating.request import AssumptionsInput, EstimateRequest, PlanInput
 from app.estimating.runtime import Run, runs_of, sensitivity_of
+from app.estimating.scenario import Scenario
 from app.estimating.schema import Quantity
 from app.estimating.summaries import (
     all_in_hours,
@@ -173,7 +175,45 @@ class TimedPlan:
     @cached_property
     def figures(self) -> dict[str, Quantity]:
         """Ranges by metric of measured runs; none where the model does not fit."""
-        return measurable(self.plan, self.run) if self.fits else {}
+        if not self.fits:
+            return {}
+        figures = measurable(self.plan, self.run)
+        if self.tuned is self:
+            return figures
+        return {name: spanning(figure, self.tuned.figures[name]) for name, figure in figures.items()}
+
+    @cached_property
+    def tuned(self) -> TimedPlan:
+        """The same plan as published records reach it."""
+        return self._of(self.plan.scenario.tuned)
+
+    @cached_property
+    def reported(self) -> TimedPlan | None:
+        """The same plan as ordinary teams report it; None where nothing but records is known."""
+        team = self.plan.scenario.team
+        if team is None or team.headline:
+            return None if team is None else self
+        return self._of(replace(self.plan.scenario, team=replace(team, headline=True)))
+
+    def _of(self, scenario: Scenario) -> TimedPlan:
+        if scenario is self.plan.scenario:
+            return self
+        return TimedPlan(replace(self.plan, scenario=scenario), self.assumed, self.context)
+
+    def over_both(self, figure: Callable[[Run], Quantity]) -> Quantity:
+        """Return a figure of the run, with a range over tuned and reported runs."""
+        own = figure(self.run)
+        return own if self.tuned is self else spanning(own, figure(self.tuned.run))
+
+    @property
+    def time(self) -> Quantity:
+        """Time to train."""
+        return self.over_both(time_of)
+
+    @property
+    def expectation(self) -> Expectation:
+        reported = None if self.reported is None else time_of(self.reported.run)
+        return expectation_of(self.plan.scenario.team, time_of(self.tuned.run), reported)
 
     @cached_property
     def family_error(self) -> float | None:
@@ -230,7 +270,7 @@ class TimedPlan:
             return None
         calibrated, factors = after_three_steps(self.plan, self.context)
         run = _run(calibrated, self.assumed, factors)
-        return three_steps(*(quantity(each.total, each.total_samples, "s") for each in (self.run, run)))
+        return three_steps(self.time, time_of(run))
 
     def warnings(self, *, stated: bool = False) -> list[CheckWarning]:
         """Return the warnings of plan, run and distance from measured runs, without those of money.
@@ -277,6 +317,10 @@ class TimedPlan:
             float(self.plan.choice.plans.global_batch[0]) * per_sample,
             self.context.catalog,
         )
+
+
+def time_of(run: Run) -> Quantity:
+    return quantity(run.total, run.total_samples, "s")
 
 
 def _run(decision: PlanDecision, assumed: Reliability, factors: Floats) -> Run:
@@ -442,11 +486,16 @@ class Answer:
             step_time=figures["step_time_s"],
             throughput=figures["samples_per_s"],
             tokens_per_second=figures.get("tokens_per_s"),
-            mfu=quantity(flop * batch / run.step_seconds / peak, flop * batch / run.step_samples / peak, "1"),
+            mfu=timed.over_both(
+                lambda run: quantity(
+                    flop * batch / run.step_seconds / peak, flop * batch / run.step_samples / peak, "1"
+                )
+            ),
             steps=run.steps,
             samples=run.samples,
             trained=Text.of(trained(training, run.samples)),
-            time_to_train=quantity(run.total, run.total_samples, "s"),
+            time_to_train=timed.time,
+            expectation=timed.expectation,
             time_samples=stated_samples(run.total_samples),
             energy=expense.energy,
             cost=expense.cost,
