@@ -38,6 +38,14 @@ class Text(Document):
                 values[name] = str(value)
         return cls(template=message.template, values=values, message=str(message))
 
+    def as_message(self) -> Message:
+        """Return the sentence as a message, its nested texts too."""
+        nested = {
+            name: Text.model_validate(value).as_message() if isinstance(value, dict) else value
+            for name, value in self.values.items()
+        }
+        return Message(self.template, nested)
+
 
 class CheckWarning(Document):
     """Result of a named check."""

@@ -7,10 +7,13 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TypeAlias
 
+import numpy as np
+
 from app.engine.records import Floats
 from app.engine.units import YEAR
 from app.errors import AppError, BadInput, Message
 from app.estimating.basis import three_steps
+from app.estimating.calibrated import configurations
 from app.estimating.capital import check_assumptions, spot_interruptions
 from app.estimating.checks import (
     bolder_plan,
@@ -26,7 +29,15 @@ from app.estimating.context import CALIBRATION_PREFIX, SizingContext, critical_b
 from app.estimating.costing import RunExpense, cost_trace, run_expense
 from app.estimating.deciding import PlanDecision, decide
 from app.estimating.defaults import assumption_defaults, plan_defaults, system_defaults
-from app.estimating.documents import CheckWarning, Default, Estimate, Text, ThreeSteps, Validation
+from app.estimating.documents import (
+    CheckWarning,
+    Default,
+    Estimate,
+    Sensitivity,
+    Text,
+    ThreeSteps,
+    Validation,
+)
 from app.estimating.expectation import Expectation, expectation_of, spanning
 from app.estimating.hardware import Hardware, Reliability, reliability
 from app.estimating.nearest import Status, claimed, status_of
@@ -133,6 +144,7 @@ def physical_question(request: EstimateRequest) -> str | None:
 
 
 BATCH_ADJUSTED = "batch_not_divisible"
+IMPLAUSIBLE = "calibration_implausible"
 
 
 class TimedPlan:
@@ -154,15 +166,20 @@ class TimedPlan:
 
     @cached_property
     def factors(self) -> Floats:
-        """Residual samples of the plan's times."""
-        return residual_factors(
+        """Residual samples of the plan's times, wide enough to hold own runs of the same configuration."""
+        scenario, plans = self.plan.scenario, self.plan.choice.plans
+        factors = residual_factors(
             self.regimes,
             self.context.residuals,
             common_normals(),
-            self.plan.scenario,
-            self.plan.choice.plans,
+            scenario,
+            plans,
             understood=not self.plan.profile.doubts,
         )
+        calibration = scenario.software.calibration
+        known = {} if calibration is None else calibration.measured
+        own = [step for key in configurations(self.plan) for step in known.get(key, ())] if known else []
+        return _holding(factors, own, lambda wider: _run(self.plan, self.assumed, wider).step_samples)
 
     @cached_property
     def run(self) -> Run:
@@ -260,7 +277,11 @@ class TimedPlan:
             "breakdown": breakdown_of(run),
             "schedule": schedule_of(scenario, plans, run),
             **roofline_of(scenario, plans),
-            "sensitivity": sensitivity_of(scenario, plans, run, self.factors, common_normals(), uncertain),
+            "sensitivity": _reaching(
+                sensitivity_of(scenario, plans, run, self.factors, common_normals(), uncertain),
+                time_of(run),
+                self.time,
+            ),
         }
 
     @cached_property
@@ -299,6 +320,9 @@ class TimedPlan:
             software_presumed=self.presumed,
         )
         warnings += outside_checks(self.same)
+        calibration = scenario.software.calibration
+        if calibration is not None and calibration.doubt is not None:
+            warnings.append(CheckWarning.of(IMPLAUSIBLE, "serious", calibration.doubt, "software"))
         warnings += model_checks(scenario)
         doubts = plan.profile.doubts
         warnings += [CheckWarning.of(NOT_UNDERSTOOD, "serious", doubt, "model") for doubt in doubts]
@@ -317,6 +341,38 @@ class TimedPlan:
             float(self.plan.choice.plans.global_batch[0]) * per_sample,
             self.context.catalog,
         )
+
+
+WIDER = tuple(1.25**power for power in range(16))
+"""Factors on the log-deviation of residuals that are tried until a range holds own runs."""
+
+
+def _holding(factors: Floats, own: Sequence[float], steps: Callable[[Floats], Floats]) -> Floats:
+    """Return residuals stretched until the steps they give hold the own runs between their ends."""
+    for wider in WIDER if own else ():
+        stretched = factors**wider
+        low, high = np.quantile(steps(stretched), (0.1, 0.9))
+        if low <= min(own) and max(own) <= high:
+            return stretched
+    return factors ** WIDER[-1] if own else factors
+
+
+def _reaching(parts: Sequence[Sensitivity], own: Quantity, shown: Quantity) -> list[Sensitivity]:
+    """Return parts of a run's own range as parts of the range that is shown, which may be wider."""
+
+    def stretched(end: float, edge: float, to: float) -> float:
+        reach = own.value - edge
+        return own.value - (own.value - end) * ((own.value - to) / reach if reach else 1.0)
+
+    return [
+        part.model_copy(
+            update={
+                "low": stretched(part.low, own.low, shown.low),
+                "high": stretched(part.high, own.high, shown.high),
+            }
+        )
+        for part in parts
+    ]
 
 
 def time_of(run: Run) -> Quantity:
