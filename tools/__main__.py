@@ -22,6 +22,7 @@ from tools.fitting.refit import (
     residuals_text,
     software_text,
 )
+from tools.pictures import take
 
 DATA = ROOT / "data"
 
@@ -41,6 +42,12 @@ def documents(check: Check = False) -> None:
             (ROOT / name).write_text(text, encoding="utf-8")
     if check and stale:
         raise typer.Exit(1)
+
+
+@cli.command()
+def pictures(browser: str = "/usr/bin/chromium") -> None:
+    """Take the pictures of the README files from the product."""
+    take(browser)
 
 
 @cli.command()

@@ -62,7 +62,7 @@ def usual_training(profile: ModelProfile, catalog: Catalog) -> UsualTraining:
     if published.assumed:
         why = Message("{amount} (assumption: {note})", {"amount": amount, "note": Message(figure.note)})
     elif figure.recalled:
-        why = Message("{amount}; recalled, unverified", {"amount": amount})
+        why = Message("{amount}; from memory, not checked", {"amount": amount})
     batch = None if published.target else published.global_batch
     source = None if published.assumed else figure.source
     return UsualTraining(published.workload, why, published.assumed, batch, source)
