@@ -31,6 +31,8 @@ QUESTIONS = {
 }
 """Language → the question that its pictures answer."""
 
+CURRENCY = {"en": "USD", "ko": "KRW"}
+
 LOCALES = {"en": "en-US", "ko": "ko-KR"}
 
 WIDE, HIGH = 1280, 860
@@ -85,13 +87,21 @@ def seen(browser: str, address: str, language: str) -> bytes:
 
 def first_page(server: str, study: str, language: str) -> bytes:
     """Return page 1 of the proposal of a study."""
-    body = {"study_id": study.rpartition("/")[2], "locale": language, "customer": "Hanbit"}
+    body = {
+        "study_id": study.rpartition("/")[2],
+        "locale": language,
+        "customer": "Hanbit",
+        "currency": CURRENCY[language],
+    }
     with httpx.Client(base_url=f"{server}/api/v1", timeout=120.0) as client:
         made = client.post("/proposals", json=body).json()
         proposal = Proposal.model_validate(client.get(f"/proposals/{made['id']}").json())
     speaker = voice(language)
     view = write_proposal(proposal, speaker)
-    data: dict[str, Any] = {**written_payload(view, speaker, proposal.updated_at), **payload(proposal, speaker)}
+    data: dict[str, Any] = {
+        **written_payload(view, speaker, proposal.updated_at),
+        **payload(proposal, speaker),
+    }
     pages = typst.compile(  # type: ignore[misc]
         template(),
         font_paths=[str(font_folder())],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import log10
 
 from app.engine.units import DAY
 from app.estimating.decision import Decision, DecisionOption
@@ -22,6 +23,12 @@ MAP_HEIGHT = 340
 
 CROSS = {"color": figures.GUIDE, "width": 0}
 """Ranges on the map, lighter than the points they belong to."""
+
+SIDES = ("top left", "bottom right", "top right", "bottom left")
+"""Where the names of points stand that follow each other in time."""
+
+INNER = 0.7
+"""Share of the map from which on a name stands left of its point."""
 
 WIDE = 8.0
 """Ratio of the largest to the least value from which an axis is logarithmic."""
@@ -71,9 +78,14 @@ def time_and_money(answer: StudyAnswer, voice: Voice) -> Figure | None:
         shapes.append({"type": "line", "xref": "paper", "line": ink, "editable": True} | ends)
     wide = [max(ends) > WIDE * min(ends) > 0 for ends in (across, up)]
     floor = min(up) if wide[1] else 0.0
-    middle = (max(across) * min(across)) ** 0.5 if wide[0] else max(across) / 2
+    position = log10 if wide[0] else float
+    edge = position(min(across)) + INNER * (position(max(across)) - position(min(across)))
+
+    def inside(at: float) -> bool:
+        return position(at) < edge
+
     traces: list[Trace] = []
-    for option, time, money in placed:
+    for place, (option, time, money) in enumerate(sorted(placed, key=lambda one: one[1].value)):
         best = option.id == decision.recommended
         name = labels[option.id]
         traces.append(
@@ -89,7 +101,7 @@ def time_and_money(answer: StudyAnswer, voice: Voice) -> Figure | None:
                 name=name,
                 mode="markers+text",
                 text=[figures.plain(name)],
-                textposition="top left" if time.value / scale.size > middle else "top right",
+                textposition=SIDES[place % len(SIDES)] if inside(time.value / scale.size) else "top left",
                 error_x=figures.whiskers([time], scale.size) | CROSS,
                 error_y=figures.whiskers([money], 1.0) | CROSS,
             )
@@ -109,7 +121,7 @@ def time_and_money(answer: StudyAnswer, voice: Voice) -> Figure | None:
     ]
     drawn = figures.figure(
         traces,
-        axis(time_title, across, voice.number, unit=voice.gettext(scale.unit), log=wide[0], zero=not wide[0]),
+        axis(time_title, across, voice.number, unit=voice.gettext(scale.unit), log=wide[0]),
         axis(title, up, voice.amount, unit=question.currency, log=wide[1], zero=not wide[1]),
         [voice.gettext("Option"), time_title, title],
         height=MAP_HEIGHT,

@@ -17,6 +17,7 @@ from starlette.datastructures import QueryParams
 
 from app.errors import BadInput, FieldError, Message, NotFound, Unavailable
 from app.estimating.request import EstimateRequest
+from app.estimating.schema import Quantity
 from app.features.comparisons.model import PublishedFigure
 from app.features.studies.answering import State
 from app.features.studies.forms import LONGEST_QUERY, UNDO, address, knobs_in, version_in
@@ -213,6 +214,11 @@ def question_words(workspace: Workspace, content: StudyContent, voice: Voice) ->
     for field in ("global_batch", "seq_len", "image_size", "precision"):
         if (value := getattr(workload, field)) is not None:
             words.append(f"{voice.label(f'workload.{field}')} {written(value, voice)}")
+    limits = {"deadline_s": "s", "budget": base.currency, "power_w": "W"}
+    for field, unit in limits.items():
+        if (limit := getattr(content.limits, field)) is not None:
+            exact = Quantity(value=limit, low=limit, high=limit, unit=unit)
+            words.append(f"{voice.label(f'limits.{field}')} {voice.central(exact)}")
     return words
 
 
