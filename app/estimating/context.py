@@ -19,6 +19,7 @@ from app.estimating.basis import LeftOutErrors, load_left_out
 from app.estimating.chips import chip_series
 from app.estimating.documents import CheckWarning, Default, caution
 from app.estimating.effects import Effects, load_effects
+from app.estimating.expectation import Teams, load_teams
 from app.estimating.hardware import HardwareFinder
 from app.estimating.naming import finder
 from app.estimating.nearest import (
@@ -152,6 +153,8 @@ class SizingContext:
     rules: Rules
     residuals: Residuals
     effects: Effects
+    teams: Teams
+    """What runs of ordinary teams take over tuned ones, by kind of stack."""
     runs: MeasuredRuns
     measured: MeasurementCoverage
     batch_limits: BatchLimits
@@ -241,6 +244,7 @@ def load_context(directory: Path) -> SizingContext:
         rules=rules,
         residuals=load_residuals(directory),
         effects=load_effects(directory, {chip.id: catalog.architecture(chip.id) for chip in catalog.chips()}),
+        teams=load_teams(directory),
         runs=runs,
         measured=MeasurementCoverage(
             pairs=frozenset((run.family, run.chip) for run in runs if run.counted),

@@ -135,6 +135,8 @@ SAMPLES = 256
 """Samples of one estimate; the ends of an 80 % band then stand on 26 samples each."""
 SEED = 20_211_208
 """All estimates share one table of normals, so that options share their common errors."""
+TEAM = "team"
+"""Column of what ordinary teams lose: one team runs all options."""
 TAILS = ("tail_1", "tail_2", "tail_3", "tail_4")
 """Columns that give residuals the tails of Student's t with as many degrees of freedom: a few measured
 runs are missed by far more than a normal law allows."""
@@ -162,6 +164,7 @@ LATER = (
     "gpu_inference",
     "expert_overhead",
     "input_bytes",
+    "team",
 )
 """Regimes and figures added after the networks."""
 
@@ -286,4 +289,9 @@ def residual_factors(
     scatter = 0.0 if calibration is None else calibration.scatter
     if not understood:
         scatter = math.hypot(scatter, residuals[NOT_UNDERSTOOD])
-    return residual_samples(names, residuals, normals, own_column(scenario.chip, plans), scatter)
+    factors = residual_samples(names, residuals, normals, own_column(scenario.chip, plans), scatter)
+    team = scenario.team
+    if team is None:
+        return factors
+    middle = 1.0 if team.headline else team.factor
+    return np.asarray(factors * middle * np.exp(team.deviation * normals[TEAM]))

@@ -44,6 +44,7 @@ from app.engine.search.space import Space, layouts
 from app.errors import AppError, BadInput, Conflict, Message
 from app.estimating.effects import Effect
 from app.estimating.effects import time_factor as effects_factor
+from app.estimating.expectation import TeamTerm
 from app.estimating.request import PlanInput
 
 
@@ -65,6 +66,8 @@ class Scenario:
     """Tokens of the busiest rank over the mean, where experts are spread over ranks."""
     effects: tuple[Effect, ...] = ()
     """Factors between measured and computed times of the chip, the software and the family."""
+    team: TeamTerm | None = None
+    """What runs of ordinary teams take over a tuned run, where nothing of the asker's is known."""
     sampled: GpuSystem | None = None
     """The same GPU system with samples of its uncertain fabric figures, if these are considered."""
 
@@ -146,7 +149,7 @@ class Scenario:
             )
         else:
             step = step_of(self.gpu_case(normals), plans)
-        if self.software.calibration is None and not self.effects:
+        if self.software.calibration is None and not self.effects and self.team is None:
             return step
         factor = self.time_factor(normals)
         return StepTime({part: seconds * factor for part, seconds in step.parts.items()})
@@ -171,7 +174,13 @@ class Scenario:
 
     def time_factor(self, normals: Mapping[str, Floats] | None = None) -> FloatLike:
         """Return the factor on times from measured runs; 1 without any."""
-        return self.software.time_factor(normals) * effects_factor(self.effects)
+        team = self.team.factor if self.team is not None and self.team.headline else 1.0
+        return self.software.time_factor(normals) * effects_factor(self.effects) * team
+
+    @property
+    def tuned(self) -> Scenario:
+        """The same as published records reach it."""
+        return self if self.team is None else replace(self, team=None)
 
     def memory(self, plans: Plans) -> MemoryUse:
         if isinstance(self.hardware, IpuChip):

@@ -22,7 +22,7 @@ from app.features.sweeps.run import row_at
 from tests.conftest import sizing_context
 from tests.support.application import Ask
 
-SHARE, WHOLE = range(16), range(200)
+SHARE, WHOLE = range(24), range(200)
 """Seeds of the questions that are asked at every change, and of all."""
 
 MODELS: Mapping[str, tuple[str, float, int | None]] = {
