@@ -6,11 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
-<<<<<<< HEAD
-=======
 
 import numpy as np
->>>>>>> main
 
 from app.engine.records import Floats
 from app.engine.units import YEAR
@@ -142,16 +139,12 @@ def physical_question(request: EstimateRequest) -> str | None:
     return request.model_dump_json(exclude_unset=True, include=PHYSICAL)
 
 
-<<<<<<< HEAD
-PHYSICAL = {
+PHYSICAL: dict[str, Any] = {
     **dict.fromkeys(("model", "workload", "system", "plan", "software"), True),
     "assumptions": {"memory_margin"},
 }
 
-AMOUNTS = {"workload": {"samples", "tokens", "epochs", "dataset_samples"}, "plan": True}
-=======
 AMOUNTS: dict[str, Any] = {"workload": {"samples", "tokens", "epochs", "dataset_samples"}, "plan": True}
->>>>>>> main
 """What a step of a plan does not depend on."""
 
 
