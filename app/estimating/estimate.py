@@ -144,15 +144,14 @@ PHYSICAL: dict[str, Any] = {
     "assumptions": {"memory_margin"},
 }
 
-AMOUNTS: dict[str, Any] = {"workload": {"samples", "tokens", "epochs", "dataset_samples"}, "plan": True}
+AMOUNTS: dict[str, Any] = {"workload": {"samples", "tokens", "epochs", "dataset_samples"}}
 """What a step of a plan does not depend on."""
 
 
 def step_question(request: EstimateRequest) -> str:
-    """Return a cache key of what a step of a given plan depends on."""
-    return request.model_dump_json(
-        exclude_unset=True, include={"model", "workload", "system", "software"}, exclude=AMOUNTS
-    )
+    """Return a cache key of what a step of a plan depends on beside the plan that was found."""
+    asked = {"model", "workload", "system", "plan", "software"}
+    return request.model_dump_json(exclude_unset=True, include=asked, exclude=AMOUNTS)
 
 
 T = TypeVar("T")
@@ -243,7 +242,7 @@ class TimedPlan:
     @cached_property
     def tuned(self) -> TimedPlan:
         """The same plan as published records reach it."""
-        return self._of(self.plan.scenario.tuned)
+        return self._of(self.plan.scenario.tuned, "tuned")
 
     @cached_property
     def reported(self) -> TimedPlan | None:
@@ -251,12 +250,14 @@ class TimedPlan:
         team = self.plan.scenario.team
         if team is None or team.headline:
             return None if team is None else self
-        return self._of(replace(self.plan.scenario, team=replace(team, headline=True)))
+        return self._of(replace(self.plan.scenario, team=replace(team, headline=True)), "reported")
 
-    def _of(self, scenario: Scenario) -> TimedPlan:
+    def _of(self, scenario: Scenario, name: str) -> TimedPlan:
         if scenario is self.plan.scenario:
             return self
-        return TimedPlan(replace(self.plan, scenario=scenario), self.assumed, self.context)
+        other = TimedPlan(replace(self.plan, scenario=scenario), self.assumed, self.context)
+        other._step = self._of_step(name, dict)
+        return other
 
     def over_both(self, figure: Callable[[Run], Quantity]) -> Quantity:
         """Return a figure of the run, with a range over tuned and reported runs."""

@@ -43,11 +43,12 @@ def of_several(model: type[Schema], alone: Collection[str]) -> dict[str, Any]:
     """Return the fields of a model so that each takes one value or several, switches and some others one."""
     fields: dict[str, Any] = {}
     for name, field in model.model_fields.items():
-        (kind,) = (part for part in get_args(field.annotation) if part is not NoneType)
-        if name not in alone and kind is not bool:
+        one: Any = next(part for part in get_args(field.annotation) if part is not NoneType)
+        taken = one
+        if name not in alone and one is not bool:
             length = Field(min_length=1, max_length=MOST_VALUES)
-            kind = Annotated[list[kind], BeforeValidator(_several), length, _one_or_several(kind)]
-        fields[name] = (kind | None, None)
+            taken = Annotated[list[one], BeforeValidator(_several), length, _one_or_several(one)]
+        fields[name] = (taken | None, None)
     return fields
 
 
