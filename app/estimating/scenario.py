@@ -178,9 +178,19 @@ class Scenario:
         return self.software.time_factor(normals) * effects_factor(self.effects) * team
 
     @property
+    def of_stated_plan(self) -> Scenario:
+        """The scenario of a request that states its plan."""
+        left_open = self.team is not None and self.team.kind == "plan_left_open"
+        return self.tuned if left_open else self
+
+    @property
     def tuned(self) -> Scenario:
         """The same as published records reach it."""
-        return self if self.team is None else replace(self, team=None)
+        if self.team is None:
+            return self
+        alone = replace(self, team=None)
+        alone._central.update(self._central)
+        return alone
 
     def memory(self, plans: Plans) -> MemoryUse:
         if isinstance(self.hardware, IpuChip):
