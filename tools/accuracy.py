@@ -411,7 +411,7 @@ READING = """## How to read it
   (software profile, network, batch of a recipe) comes from the rules in `data/validation`, never from who
   measured it.
 - The error is ln(predicted / measured), shown as a percentage. Median and 90 % are of its absolute value. The
-  bias is its mean: above zero the prediction is too large.
+  bias is its mean, of the time: above zero predictions are too slow, and rates are turned to that side.
 - Rows of the same run or of equal machines form a group, and every group weighs the same.
 - “In the band” is the share of measured values inside the 80 % band: 80 % is right, less is too narrow, more
   is too wide.
