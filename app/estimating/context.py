@@ -25,7 +25,7 @@ from app.estimating.naming import finder
 from app.estimating.nearest import (
     FamilyErrors,
     MeasuredRows,
-    MeasuredRun,
+    MeasuredRuns,
     RunOutcome,
     load_family_errors,
     load_outcomes,
@@ -155,7 +155,7 @@ class SizingContext:
     effects: Effects
     teams: Teams
     """What runs of ordinary teams take over tuned ones, by kind of stack."""
-    runs: tuple[MeasuredRun, ...]
+    runs: MeasuredRuns
     measured: MeasurementCoverage
     batch_limits: BatchLimits
     family_errors: FamilyErrors
@@ -235,7 +235,9 @@ def load_context(directory: Path) -> SizingContext:
 
     rules = replace(rules, usual=partial(usual_software, catalog, software))
     # Figures of profiles are fitted to the first table alone; see docs/decisions/0032.
-    runs = (*measured_runs(fitted, rules, presets), *measured_runs(newer, rules, software.profiles))
+    runs = MeasuredRuns(
+        (*measured_runs(fitted, rules, presets), *measured_runs(newer, rules, software.profiles))
+    )
     return SizingContext(
         catalog=catalog,
         software=software,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -42,10 +42,17 @@ from app.estimating.expectation import Expectation, expectation_of, spanning
 from app.estimating.hardware import Hardware, Reliability, reliability
 from app.estimating.nearest import FamilyError, Status, claimed, status_of
 from app.estimating.plan_search import memory_of
-from app.estimating.ranges import NOT_UNDERSTOOD, common_normals, quantity, residual_factors, significant
+from app.estimating.ranges import (
+    NOT_UNDERSTOOD,
+    common_normals,
+    quantity,
+    residual_factors,
+    significant,
+    stated_samples,
+)
 from app.estimating.regimes import regimes
 from app.estimating.request import AssumptionsInput, EstimateRequest, PlanInput
-from app.estimating.runtime import Run, runs_of, sensitivity_of
+from app.estimating.runtime import Run, Steps, runs_of, sensitivity_of, steps_of
 from app.estimating.scenario import Scenario
 from app.estimating.schema import Quantity
 from app.estimating.summaries import (
@@ -106,10 +113,6 @@ def seconds_to_train(request: EstimateRequest, context: SizingContext) -> float 
     return timed.run.total if fits else None
 
 
-def stated_samples(samples: Floats) -> list[float]:
-    return [float(f"{sample:.5g}") for sample in samples]
-
-
 def hardware_of(request: EstimateRequest, context: SizingContext) -> Hardware:
     system = request.system
     hardware = context.hardware.system(
@@ -143,47 +146,84 @@ def physical_question(request: EstimateRequest) -> str | None:
     return physical.model_dump_json(exclude_unset=True)
 
 
+AMOUNTS = {"workload": {"samples", "tokens", "epochs", "dataset_samples"}, "plan": True}
+"""What a step of a plan does not depend on."""
+
+
+def step_question(request: EstimateRequest) -> str:
+    """Return a cache key of what a step of a given plan depends on."""
+    return request.model_dump_json(
+        exclude_unset=True, include={"model", "workload", "system", "software"}, exclude=AMOUNTS
+    )
+
+
+T = TypeVar("T")
+
 BATCH_ADJUSTED = "batch_not_divisible"
 IMPLAUSIBLE = "calibration_implausible"
 
 
 class TimedPlan:
-    """A decided plan with its run, and what follows from both without money."""
+    """A decided plan with its run, and what follows from both without money.
+
+    What depends on a step of the plan alone is shared by runs of any length.
+    """
 
     def __init__(
-        self, plan: PlanDecision, assumed: Reliability, context: SizingContext, run: Run | None = None
+        self, plan: PlanDecision, assumed: Reliability, context: SizingContext, step: str | None = None
     ) -> None:
         self.plan = plan
         self.assumed = assumed
         self.context = context
-        if run is not None:
-            self.run = run
+        self._question = step
+        self._step = step if step is None else (step, plan.choice.plans.rows.tobytes(), plan.scenario.team)
+
+    def _of_step(self, name: str, make: Callable[[], T]) -> T:
+        made: T = make() if self._step is None else self.context.remember((name, self._step), make)
+        return made
 
     @cached_property
     def regimes(self) -> list[str]:
         plan = self.plan
-        return regimes(plan.scenario, plan.choice.plans, plan.profile.family, self.context.measured)
+        return self._of_step(
+            "regimes",
+            lambda: regimes(plan.scenario, plan.choice.plans, plan.profile.family, self.context.measured),
+        )
 
     @cached_property
     def factors(self) -> Floats:
         """Residual samples of the plan's times, wide enough to hold own runs of the same configuration."""
-        scenario, plans = self.plan.scenario, self.plan.choice.plans
-        factors = residual_factors(
-            self.regimes,
-            self.context.residuals,
-            common_normals(),
-            scenario,
-            plans,
-            understood=not self.plan.profile.doubts,
+        plan = self.plan
+        factors = self._of_step(
+            "factors",
+            lambda: residual_factors(
+                self.regimes,
+                self.context.residuals,
+                common_normals(),
+                plan.scenario,
+                plan.choice.plans,
+                understood=not plan.profile.doubts,
+            ),
         )
-        calibration = scenario.software.calibration
+        calibration = plan.scenario.software.calibration
         known = {} if calibration is None else calibration.measured
-        own = [step for key in configurations(self.plan) for step in known.get(key, ())] if known else []
-        return _holding(factors, own, lambda wider: _run(self.plan, self.assumed, wider).step_samples)
+        own = [step for key in configurations(plan) for step in known.get(key, ())] if known else []
+        return _holding(factors, own, self._step_samples)
+
+    def _step_samples(self, factors: Floats) -> Floats:
+        steps = steps_of(self.plan.scenario, self.plan.choice.plans, factors, common_normals())
+        return _run(self.plan, self.assumed, factors, steps).step_samples
+
+    @cached_property
+    def steps(self) -> Steps:
+        plan = self.plan
+        return self._of_step(
+            "steps", lambda: steps_of(plan.scenario, plan.choice.plans, self.factors, common_normals())
+        )
 
     @cached_property
     def run(self) -> Run:
-        return _run(self.plan, self.assumed, self.factors)
+        return _run(self.plan, self.assumed, self.factors, self.steps)
 
     @property
     def fits(self) -> bool:
@@ -215,7 +255,8 @@ class TimedPlan:
     def _of(self, scenario: Scenario) -> TimedPlan:
         if scenario is self.plan.scenario:
             return self
-        return TimedPlan(replace(self.plan, scenario=scenario), self.assumed, self.context)
+        plan = replace(self.plan, scenario=scenario)
+        return TimedPlan(plan, self.assumed, self.context, self._question)
 
     def over_both(self, figure: Callable[[Run], Quantity]) -> Quantity:
         """Return a figure of the run, with a range over tuned and reported runs."""
@@ -234,12 +275,12 @@ class TimedPlan:
 
     @cached_property
     def family_error(self) -> FamilyError | None:
-        return family_error_of(self.plan, self.context)
+        return self._of_step("family_error", lambda: family_error_of(self.plan, self.context))
 
     @cached_property
     def reach(self) -> float:
         """Distance of the nearest measured run of the same kind."""
-        return reach_of(self.plan, self.context)
+        return self._of_step("reach", lambda: reach_of(self.plan, self.context))
 
     @cached_property
     def same(self) -> SameRuns:
@@ -265,7 +306,7 @@ class TimedPlan:
 
     @cached_property
     def memory(self) -> dict[str, object]:
-        return {"memory": memory_summary(self.plan)}
+        return {"memory": self._of_step("memory", lambda: memory_summary(self.plan))}
 
     @cached_property
     def parts(self) -> dict[str, object]:
@@ -279,9 +320,9 @@ class TimedPlan:
             **self.memory,
             "breakdown": breakdown_of(run),
             "schedule": schedule_of(scenario, plans, run),
-            **roofline_of(scenario, plans),
+            **self._of_step("roofline", lambda: roofline_of(scenario, plans)),
             "sensitivity": _reaching(
-                sensitivity_of(scenario, plans, run, self.factors, common_normals(), uncertain),
+                sensitivity_of(scenario, run, self.factors, common_normals(), uncertain),
                 time_of(run),
                 self.time,
             ),
@@ -292,8 +333,19 @@ class TimedPlan:
         """How three measured steps would narrow the time; None if by little or if already calibrated."""
         if self.plan.scenario.software.calibration is not None:
             return None
-        calibrated, factors = after_three_steps(self.plan, self.context)
-        run = _run(calibrated, self.assumed, factors)
+
+        def calibrated() -> tuple[PlanDecision, Floats, Steps]:
+            plan, factors = after_three_steps(self.plan, self.context, self.regimes)
+            return plan, factors, steps_of(plan.scenario, plan.choice.plans, factors, common_normals())
+
+        rate = self.plan.request.assumptions.input_samples_per_second
+        plan, factors, steps = self._of_step(f"calibrated at {rate}", calibrated)
+        run = _run(
+            replace(plan, request=self.plan.request, training=self.plan.training),
+            self.assumed,
+            factors,
+            steps,
+        )
         return three_steps(self.time, time_of(run))
 
     def warnings(self, *, stated: bool = False) -> list[CheckWarning]:
@@ -382,7 +434,7 @@ def time_of(run: Run) -> Quantity:
     return quantity(run.total, run.total_samples, "s")
 
 
-def _run(decision: PlanDecision, assumed: Reliability, factors: Floats) -> Run:
+def _run(decision: PlanDecision, assumed: Reliability, factors: Floats, steps: Steps) -> Run:
     training = decision.training
     (run,) = runs_of(
         decision.scenario,
@@ -394,6 +446,7 @@ def _run(decision: PlanDecision, assumed: Reliability, factors: Floats) -> Run:
         factors=factors,
         normals=common_normals(),
         run_deviation=training.target.scatter if training.target else 0.0,
+        steps=steps,
     )
     return run
 
@@ -462,7 +515,8 @@ class Answer:
     @cached_property
     def timed(self) -> TimedPlan:
         def make() -> TimedPlan:
-            return TimedPlan(self.plan, self.assumed, self.context)
+            step = None if self._question is None else step_question(self.request)
+            return TimedPlan(self.plan, self.assumed, self.context, step)
 
         if self._question is None:
             return make()

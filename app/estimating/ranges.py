@@ -66,6 +66,24 @@ def significant(value: float, digits: int = 3) -> float:
     return float(f"{value:.{digits}g}")
 
 
+TENS = np.array([float(f"1e{power}") for power in range(300)])
+
+
+def stated_samples(samples: Floats) -> list[float]:
+    """Return samples with five digits, as answers state them.
+
+    A whole number of so few digits times or over a power of ten is the nearest number to its decimals.
+
+    >>> stated_samples(np.array([123456.0, 0.00123456, 0.0]))
+    [123460.0, 0.0012346, 0.0]
+    """
+    counted = np.isfinite(samples) & (samples != 0.0)
+    digits = 4 - np.floor(np.log10(np.abs(samples), where=counted, out=np.full(samples.shape, 4.0)))
+    digits = np.clip(digits, -TENS.size + 1, TENS.size - 1).astype(int)
+    up, down = TENS[np.maximum(digits, 0)], TENS[np.maximum(-digits, 0)]
+    return [float(sample) for sample in np.rint(samples * up / down) * down / up]
+
+
 TIMES = (
     (90.0, 1.0, "s"),
     (90 * MINUTE, MINUTE, "min"),

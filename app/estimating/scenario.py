@@ -12,8 +12,8 @@ from app.catalog.software import PLAN_KINDS, SoftwareProfile
 from app.engine.gpu.case import GpuCase
 from app.engine.gpu.evaluate import (
     gpu_forward_share,
-    gpu_operator_times,
     memory_use,
+    operator_times_of,
     perfect_gpu_step,
     step_of,
 )
@@ -71,7 +71,7 @@ class Scenario:
     sampled: GpuSystem | None = None
     """The same GPU system with samples of its uncertain fabric figures, if these are considered."""
 
-    _cases: dict[str, GpuCase] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _central: dict[str, GpuCase] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     @property
     def is_ipu(self) -> bool:
@@ -106,14 +106,28 @@ class Scenario:
     def gpu_case(self, normals: Mapping[str, Floats] | None = None) -> GpuCase:
         """Return model, system and software as compiled code reads them, central or as samples."""
         assert isinstance(self.hardware, GpuSystem)
-        if normals is not None:
-            return self._case(self.sampled or self.hardware, self.gpu_software(normals))
-        if "central" not in self._cases:
-            self._cases["central"] = self._case(self.hardware, self.gpu_software())
-        return self._cases["central"]
+        central = self._central.get("case")
+        if central is None:
+            central = self._central["case"] = GpuCase.of(
+                self.table,
+                self.hardware,
+                self.gpu_software(),
+                self.precision,
+                self.optimizer,
+                self.expert_imbalance,
+            )
+        if normals is None:
+            return central
+        fabric = (self.sampled or self.hardware).fabric
+        return central.running(self.gpu_software(normals), fabric, self.precision)
 
-    def _case(self, system: GpuSystem, software: GpuSoftware) -> GpuCase:
-        return GpuCase.of(self.table, system, software, self.precision, self.optimizer, self.expert_imbalance)
+    def calibrated(self, profile: SoftwareProfile) -> Scenario:
+        """Return the scenario with a calibration of its software, which moves uncertain figures alone."""
+        moved = replace(self, software=profile, team=None)
+        if isinstance(self.hardware, GpuSystem):
+            software, fabric = moved.gpu_software(), self.hardware.fabric
+            moved._central["case"] = self.gpu_case().running(software, fabric, self.precision)
+        return moved
 
     @property
     def evaluation_overhead(self) -> FloatLike:
@@ -142,20 +156,21 @@ class Scenario:
 
     def perfect_step(self, plans: Plans) -> Floats:
         """Return a lower bound on the step time of each plan: perfect software, products at the peak. [s]"""
-        flop = 3.0 * float(np.sum(self.table.forward_flop)) * plans.global_batch
+        flop = self.table.training_flop * plans.global_batch
         passes = np.asarray(plans.accumulation) * plans.interleave
         bound = peak_bound_step_time(flop, self.peak, plans.devices, plans.pipeline, passes)
         if isinstance(self.hardware, IpuChip):
             return bound
-        software = self.gpu_software()
-        step = perfect_gpu_step(self.table, plans, self.hardware, software, self.precision, self.optimizer)
+        step = perfect_gpu_step(
+            self.gpu_case(), plans, self.gpu_software(), self.hardware.fabric, self.precision
+        )
         return np.maximum(bound, step)
 
     def forward_share(self, plans: Plans) -> Floats:
         """Return the forward pass's share of a micro-batch's time on a stage, of each plan."""
         if isinstance(self.hardware, IpuChip):
             return ipu_forward_share(self._pipeline(plans, self.hardware), self.ipu_software())
-        return gpu_forward_share(self.table, plans, self.hardware, self.gpu_software(), self.precision)
+        return gpu_forward_share(self.gpu_case(), plans)
 
     def time_factor(self, normals: Mapping[str, Floats] | None = None) -> FloatLike:
         """Return the factor on times from measured runs; 1 without any."""
@@ -208,7 +223,7 @@ class Scenario:
             return ipu_operator_times(
                 self.table, plans, self.hardware, self.ipu_software(), precision=self.precision
             )
-        return gpu_operator_times(self.table, plans, self.hardware, self.gpu_software(), self.precision)
+        return operator_times_of(self.gpu_case(), plans)
 
 
 RECOMPUTE = {"none": 0.0, "modules": MODULES, "selective": 1.0, "full": 2.0}

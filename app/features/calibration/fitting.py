@@ -22,9 +22,9 @@ from app.errors import BadInput, Message, fields_at
 from app.estimating.calibrated import MeasuredStep, ProfileFit, configurations, fit_profile
 from app.estimating.causes import Cause, StatedRun, causes_of
 from app.estimating.context import SizingContext
-from app.estimating.deciding import PlanDecision, decide
+from app.estimating.deciding import PlanDecision
 from app.estimating.documents import CheckWarning, Estimate, Text, caution, info, serious
-from app.estimating.estimate import estimate, hardware_of
+from app.estimating.estimate import Answer, estimate
 from app.estimating.ranges import significant
 from app.estimating.regimes import BEYOND
 from app.estimating.request import EstimateRequest, PlanInput, SystemInput, WorkloadInput
@@ -32,7 +32,6 @@ from app.estimating.schema import Quantity
 from app.estimating.summaries import plan_summary
 from app.estimating.three_steps import Prediction, case_regimes, step_prediction
 from app.estimating.version import engine_version
-from app.estimating.workload import resolve_model
 from app.features.calibration.model import (
     IMPLAUSIBLE,
     MEASUREMENTS,
@@ -157,10 +156,6 @@ def check_measurement(run: CalibrationRun, position: int) -> None:
         )
 
 
-def decided(request: EstimateRequest, context: SizingContext) -> PlanDecision:
-    return decide(request, resolve_model(request.model, context), hardware_of(request, context), context)
-
-
 def prepared(
     runs: Sequence[CalibrationRun], request: EstimateRequest, target: PlanDecision, context: SizingContext
 ) -> list[PreparedRun]:
@@ -178,7 +173,7 @@ def prepared(
             changed = request.model_copy(update={**changes, "software": target.scenario.software.id})
             with fields_at(f"runs.{position}.{{}}".format):
                 _check_kind(system, target, context)
-                decision = decided(changed, context)
+                decision = Answer(changed, context).plan
             known[system, workload, plan] = decision, step_prediction(decision)
         decision, predict = known[system, workload, plan]
         devices = float(decision.choice.plans.devices[0])
@@ -272,8 +267,8 @@ def calibrate(request: CalibrationRequest, context: SizingContext, identifier: s
     for position, run in enumerate(request.runs):
         check_measurement(run, position)
     with fields_at("estimate.{}".format):
-        target = decided(estimate_request, context)
-        before = estimate(estimate_request, context)
+        asked = Answer(estimate_request, context)
+        target, before = asked.plan, asked.document
     prior = target.scenario.software
     if prior.calibration is not None:
         raise BadInput.at(
