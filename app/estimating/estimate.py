@@ -33,12 +33,13 @@ from app.estimating.documents import (
     CheckWarning,
     Default,
     Estimate,
+    Expectation,
     Sensitivity,
     Text,
     ThreeSteps,
     Validation,
 )
-from app.estimating.expectation import Expectation, expectation_of, spanning
+from app.estimating.expectation import expectation_of, spanning
 from app.estimating.hardware import Hardware, Reliability, reliability
 from app.estimating.nearest import FamilyError, Status, claimed, status_of
 from app.estimating.plan_search import memory_of
