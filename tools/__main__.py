@@ -23,6 +23,7 @@ from tools.fitting.refit import (
     software_text,
 )
 from tools.fitting.teams import fit_teams, misses_of, public_runs, team_cells, teams_text
+from tools.pictures import take
 
 DATA = ROOT / "data"
 
@@ -42,6 +43,12 @@ def documents(check: Check = False) -> None:
             (ROOT / name).write_text(text, encoding="utf-8")
     if check and stale:
         raise typer.Exit(1)
+
+
+@cli.command()
+def pictures(browser: str = "/usr/bin/chromium") -> None:
+    """Take the pictures of the README files from the product."""
+    take(browser)
 
 
 @cli.command()

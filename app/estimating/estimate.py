@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -147,7 +147,7 @@ def physical_question(request: EstimateRequest) -> str | None:
     return physical.model_dump_json(exclude_unset=True)
 
 
-AMOUNTS = {"workload": {"samples", "tokens", "epochs", "dataset_samples"}, "plan": True}
+AMOUNTS: dict[str, Any] = {"workload": {"samples", "tokens", "epochs", "dataset_samples"}, "plan": True}
 """What a step of a plan does not depend on."""
 
 
@@ -208,19 +208,19 @@ class TimedPlan:
         )
         calibration = plan.scenario.software.calibration
         known = {} if calibration is None else calibration.measured
-        own = [step for key in configurations(plan) for step in known.get(key, ())] if known else []
-        return _holding(factors, own, self._step_samples)
+        own = [step for key in configurations(self.plan) for step in known.get(key, ())] if known else []
 
-    def _step_samples(self, factors: Floats) -> Floats:
-        steps = steps_of(self.plan.scenario, self.plan.choice.plans, factors, common_normals())
-        return _run(self.plan, self.assumed, factors, steps).step_samples
+        def steps(wider: Floats) -> Floats:
+            return _run(plan, self.assumed, wider, self._steps(wider)).step_samples
+
+        return _holding(factors, own, steps)
 
     @cached_property
     def steps(self) -> Steps:
-        plan = self.plan
-        return self._of_step(
-            "steps", lambda: steps_of(plan.scenario, plan.choice.plans, self.factors, common_normals())
-        )
+        return self._of_step("steps", lambda: self._steps(self.factors))
+
+    def _steps(self, factors: Floats) -> Steps:
+        return steps_of(self.plan.scenario, self.plan.choice.plans, factors, common_normals())
 
     @cached_property
     def run(self) -> Run:

@@ -27,7 +27,7 @@ def step_prediction(decision: PlanDecision) -> Prediction:
     fed = decision.batch / (rate * decision.machines_used) if rate else 0.0
 
     def predict(profile: SoftwareProfile, normals: Mapping[str, Floats]) -> Floats:
-        scenario = decision.scenario.calibrated(profile)
+        scenario = decision.scenario.tuned.calibrated(profile)
         step = np.ravel(scenario.step(decision.choice.plans, normals).total)
         return np.asarray(np.log(np.maximum(step, fed)))
 
@@ -69,7 +69,7 @@ def after_three_steps(
         chips=[decision.hardware.entry.chip],
         named=decision.request.software is not None,
     )
-    calibrated = scenario.calibrated(fit.profile)
+    calibrated = scenario.tuned.calibrated(fit.profile)
     remaining = regimes(calibrated, plans, family, context.measured)
     factors = residual_factors(remaining, context.residuals, common_normals(), calibrated, plans)
     return replace(decision, scenario=calibrated), factors
