@@ -107,7 +107,7 @@ def lines_of(content: ProposalContent) -> list[ProposalLine]:
 
 
 def _line(row: Row, content: ProposalContent) -> ProposalLine | None:
-    """Return the line of a row that is printed; what is unknown is told of the recommendation and of plans."""
+    """Return the line of a row that is printed; what is unknown only of recommendation and plans."""
     matches = ((pattern.fullmatch(row.path), place) for pattern, *place in PRINTED)
     found, place = next(((match, place) for match, place in matches if match), (None, []))
     if found is None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import Request
+from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
 from starlette.datastructures import FormData, QueryParams, UploadFile
@@ -166,44 +166,34 @@ def show_assumptions(workspace: WorkspaceDep, identifier: str, query: QueryDep) 
     return states.assumptions_of(workspace, state)
 
 
-@router.get("/studies/{identifier}/trace.json")
-def show_trace_data(
+@resource(
+    router,
+    "/studies/{identifier}/trace",
+    "studies/study_trace.html",
+    trace_page,
+    part="studies/_study_trace.html",
+)
+def show_trace(
     workspace: WorkspaceDep, identifier: str, query: QueryDep, option: str = "", figure: str = "time_to_train"
 ) -> StudyTrace:
     answer = answered_state(workspace, identifier, query).answer
     return trace_figure(workspace, answer, option[:20] or answer.options[0].key, figure)
 
 
-@router.get("/studies/{identifier}/trace", response_class=HTMLResponse)
-def show_trace(
-    request: Request,
-    workspace: WorkspaceDep,
-    identifier: str,
-    query: QueryDep,
-    option: str = "",
-    figure: str = "time_to_train",
-) -> Response:
-    page = trace_page(request, show_trace_data(workspace, identifier, query, option, figure))
-    return render(request, f"studies/{'_study_trace' if page.panel else 'study_trace'}.html", page)
+def detailed_view(request: Request) -> OpenView:
+    return open_view(request, workspace_of(request), request.path_params["identifier"], "details")
 
 
-def detailed_view(request: Request, workspace: Workspace, identifier: str) -> tuple[OpenView, Estimate]:
-    view = open_view(request, workspace, identifier, "details")
-    if view.question is None or view.question.request is None:
-        raise no_suited_option()
-    return view, studies.estimate_option(workspace, view.question.request)
+def details_page(request: Request, estimate: Estimate) -> object:
+    return estimate_page(request, estimate, detailed_view(request).frame)
 
 
-@router.get("/studies/{identifier}/details.json")
-def show_details_data(request: Request, workspace: WorkspaceDep, identifier: str) -> Estimate:
-    return detailed_view(request, workspace, identifier)[1]
-
-
-@router.get("/studies/{identifier}/details", response_class=HTMLResponse)
-def show_details(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
+@resource(router, "/studies/{identifier}/details", "estimates/estimate.html", details_page)
+def show_details(shown: Annotated[OpenView, Depends(detailed_view)], workspace: WorkspaceDep) -> Estimate:
     """Show the estimate of an option down to its formulas."""
-    view, estimate = detailed_view(request, workspace, identifier)
-    return render(request, "estimates/estimate.html", estimate_page(request, estimate, view.frame))
+    if shown.question is None or shown.question.request is None:
+        raise no_suited_option()
+    return studies.estimate_option(workspace, shown.question.request)
 
 
 @router.get("/estimates/{identifier}/study", response_class=HTMLResponse)
