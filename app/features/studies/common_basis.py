@@ -17,10 +17,10 @@ from app.estimating.capital import BOUNDS, terms_of
 from app.estimating.context import SizingContext
 from app.estimating.costing import Charges
 from app.estimating.documents import Estimate
-from app.estimating.estimate import Timed, hardware_of, stated_samples, time_to_train
+from app.estimating.estimate import Timed, hardware_of, time_to_train
 from app.estimating.money import CostLine
 from app.estimating.prices import prices
-from app.estimating.ranges import common_normals, quantity
+from app.estimating.ranges import common_normals, quantity, stated_samples
 from app.estimating.request import AssumptionsInput, EstimateRequest
 from app.estimating.schema import Quantity
 from app.features.studies.options import BasisCost, CommonBasis

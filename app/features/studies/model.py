@@ -74,16 +74,27 @@ class StudyBase(Schema):
 VIEWS: Mapping[str, Message] = {
     "": Message("Compare"),
     "systems": Message("Find a system"),
-    "plan": Message("Plan"),
-    "network": Message("Network"),
-    "bill": Message("Bill"),
     "rent": Message("Build or rent"),
+    "bill": Message("Bill"),
+    "plan": Message("Plan"),
+    "roofline": Message("Roofline"),
+    "network": Message("Network"),
     "serving": Message("Serving"),
     "partitions": Message("Partitions"),
     "runs": Message("Measured runs"),
+    "assumptions": Message("Assumptions"),
     "proposal": Message("Proposal"),
 }
 """Views of a study in the order of its menu: last part of the address → name."""
+
+GROUPS: tuple[tuple[Message, tuple[str, ...]], ...] = (
+    (Message("Answer"), ("", "systems")),
+    (Message("Cost"), ("rent", "bill")),
+    (Message("Engineering"), ("plan", "roofline", "network", "serving", "partitions")),
+    (Message("Evidence"), ("runs", "assumptions")),
+    (Message("Proposal"), ("proposal",)),
+)
+"""Groups of the menu, each with its views."""
 
 ViewFields = Annotated[
     dict[Annotated[str, Field(max_length=60)], Annotated[str, Field(max_length=2_000)]],

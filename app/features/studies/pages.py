@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -15,7 +15,7 @@ from starlette.datastructures import FormData, QueryParams, UploadFile
 from app.errors import AppError, BadInput, Conflict, FieldError, Message, TooLarge
 from app.estimating.documents import Estimate
 from app.estimating.numbers import HOURS, PLAIN, number_in
-from app.features.estimates.pages import estimate_page
+from app.features.estimates.pages import estimate_page, roofline_view
 from app.features.estimates.service import get_estimate, get_estimate_request
 from app.features.studies import service as studies
 from app.features.studies import states
@@ -23,6 +23,8 @@ from app.features.studies.answering import State
 from app.features.studies.forms import address, pair_in, state_in, version_in
 from app.features.studies.frame import (
     OpenView,
+    StudyFrame,
+    is_estimate,
     led,
     no_suited_option,
     open_view,
@@ -58,8 +60,10 @@ from app.features.studies.views import (
 from app.platform.json_bodies import as_app_error, read_json
 from app.platform.listing import USUAL_ITEMS, Page
 from app.platform.rates import CostClass
+from app.platform.web.contexts import FigureView
 from app.platform.web.deps import QueryDep, WorkspaceDep, workspace_of
 from app.platform.web.forms import FormDep, typed, whole
+from app.platform.web.locale import voice_of
 from app.platform.web.rendering import FOR_GOOD, DeletePage, deleted, displayed, render
 from app.platform.web.requirements import Right, requires
 from app.platform.web.resources import resource
@@ -180,20 +184,61 @@ def show_trace(
     return trace_figure(workspace, answer, option[:20] or answer.options[0].key, figure)
 
 
-def detailed_view(request: Request) -> OpenView:
-    return open_view(request, workspace_of(request), request.path_params["identifier"], "details")
+def view_of(request: Request) -> OpenView:
+    """Return the view that an address names last."""
+    name = request.url.path.rpartition("/")[2].removesuffix(".json")
+    suits = is_estimate if name == "details" else None
+    return open_view(request, workspace_of(request), request.path_params["identifier"], name, suits)
+
+
+ViewDep = Annotated[OpenView, Depends(view_of)]
 
 
 def details_page(request: Request, estimate: Estimate) -> object:
-    return estimate_page(request, estimate, detailed_view(request).frame)
+    return estimate_page(request, estimate, view_of(request).frame)
 
 
 @resource(router, "/studies/{identifier}/details", "estimates/estimate.html", details_page)
-def show_details(shown: Annotated[OpenView, Depends(detailed_view)], workspace: WorkspaceDep) -> Estimate:
+def show_details(shown: ViewDep, workspace: WorkspaceDep) -> Estimate:
     """Show the estimate of an option down to its formulas."""
     if shown.question is None or shown.question.request is None:
         raise no_suited_option()
     return studies.estimate_option(workspace, shown.question.request)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RooflinePage:
+    """The model of a study on the roof of each chip."""
+
+    frame: StudyFrame
+    roofs: Sequence[tuple[str, Estimate, FigureView]]
+    """Label, estimate and roofline of each option."""
+
+
+def roofline_page(request: Request, found: Mapping[str, Estimate]) -> RooflinePage:
+    voice = voice_of(request)
+    roofs = [
+        (label, estimate, replace(roofline_view([(label, estimate)], voice), id=f"figure-roofline-{place}"))
+        for place, (label, estimate) in enumerate(found.items())
+    ]
+    return RooflinePage(frame=view_of(request).frame, roofs=roofs)
+
+
+@resource(router, "/studies/{identifier}/roofline", "studies/roofline.html", roofline_page)
+def show_roofline(workspace: WorkspaceDep, shown: ViewDep) -> dict[str, Estimate]:
+    """Show the operators of the model under the roof of each chip, with the measured runs."""
+    return dict(rooflines(workspace, shown.state))
+
+
+def rooflines(workspace: Workspace, state: State) -> list[tuple[str, Estimate]]:
+    """Return the options with a roofline, one of each chip, with their labels."""
+    answer = states.answer_state(workspace, state, strict=False)
+    chips: dict[str, tuple[str, Estimate]] = {}
+    for option in answer.options:
+        estimate = option.estimate
+        if estimate is not None and estimate.roof is not None and estimate.roofline:
+            chips.setdefault(estimate.system.chip, (option.label, estimate))
+    return list(chips.values())
 
 
 @router.get("/estimates/{identifier}/study", response_class=HTMLResponse)

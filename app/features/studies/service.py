@@ -226,6 +226,7 @@ class Recent:
     labels: Sequence[str]
     model: str
     """Identifier of its preset or uploaded model; empty for any other."""
+    customer: str
     changed_at: datetime
 
 
@@ -240,7 +241,7 @@ def recent_studies(workspace: Workspace, limit: int) -> list[Recent]:
         content = StudyContent.model_validate(tree)
         model = content.base.model.profile_id or content.base.model.preset or ""
         labels = list(labels_of(content, workspace.sizing.catalog).values())
-        studies.append(Recent(identifier, name, labels, model, changed_at))
+        studies.append(Recent(identifier, name, labels, model, content.customer, changed_at))
     return studies
 
 
