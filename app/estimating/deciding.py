@@ -16,6 +16,7 @@ from app.errors import BadInput
 from app.estimating.checks import batch_adjusted
 from app.estimating.context import SizingContext, choose_software
 from app.estimating.documents import CheckWarning
+from app.estimating.expectation import team_of
 from app.estimating.hardware import Hardware, reliability
 from app.estimating.plan_search import PlanChoice, Risk, Totals, choose_plan, search_space, space_of
 from app.estimating.ranges import residual_quantile
@@ -144,6 +145,14 @@ def question_of(
         overrides={},
         expert_imbalance=request.workload.expert_imbalance or 1.0,
         effects=context.effects.of(hardware.entry.chip, software, profile.family, context.measured.series),
+        team=team_of(
+            context.teams,
+            software,
+            table,
+            hardware.engine,
+            request.plan,
+            benchmark=training.target is not None,
+        ),
     )
     margin = request.assumptions.memory_margin
     if margin is not None and not 0 <= margin < 1:

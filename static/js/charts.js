@@ -160,6 +160,17 @@
     source.textContent = await (await fetch(address)).text();
   };
 
+  // A limit that is dragged is typed into its field, which asks anew.
+  const dragged = (box, change) => {
+    for (const [name, [place, unit]] of Object.entries(box.layout.meta.limits || {})) {
+      const at = change[`shapes[${place}].${name === "budget" ? "y0" : "x0"}`];
+      const field = document.getElementById(`knob-${name}`);
+      if (at === undefined || !field) continue;
+      field.value = Number((at * unit).toPrecision(3));
+      field.dispatchEvent(new Event("change", { bubbles: true }));
+    }
+  };
+
   const draw = (box, again = false) => {
     const source = document.getElementById(box.dataset.figure);
     if (!source || !window.Plotly || (box.dataset.drawn && !again)) return;
@@ -170,6 +181,7 @@
     if (!box.dataset.drawn) {
       box.on("plotly_hover", ({ points }) => point(box, points[0]));
       box.on("plotly_unhover", leave);
+      box.on("plotly_relayout", (change) => dragged(box, change));
     }
     box.dataset.drawn = "yes";
   };

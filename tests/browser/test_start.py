@@ -26,7 +26,7 @@ def offered(page: Page) -> Locator:
 
 
 def test_a_study_is_made_with_the_keyboard_alone(window: Seat) -> None:
-    page = window.open("/")
+    page = window.open("/?find=")
     page.locator("#find").focus()
     page.keyboard.type("meta-llama/Llama-2-7b-hf")
     page.keyboard.press("Enter")
@@ -55,6 +55,17 @@ def test_a_study_is_made_with_the_keyboard_alone(window: Seat) -> None:
     page.locator("#compare .submit-row button").press("Enter")
     expect(page).to_have_url(STUDY)
     expect(page.locator(".study-option")).to_have_count(3)
+    assert window.complaints == [] and window.strays == []
+
+
+def test_a_line_is_understood_while_it_is_typed_and_answered_by_enter(window: Seat) -> None:
+    page = window.open("/")
+    expect(page.locator("#ask")).to_be_focused()
+    page.keyboard.type("BERT-Large on 2 dgx a100 vs bow pod16, 3 days")
+    expect(page.locator("#understood .chip")).to_have_count(4)
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(STUDY)
+    expect(page.locator(".study-option")).to_have_count(2)
     assert window.complaints == [] and window.strays == []
 
 
@@ -101,7 +112,7 @@ def test_a_default_that_is_typed_over_is_not_called_one(window: Seat) -> None:
 def test_an_uploaded_model_is_read_at_once(window: Seat, tmp_path: Path) -> None:
     file = tmp_path / "config.json"
     file.write_text(json.dumps(QWEN2_7B))
-    page = window.open("/")
+    page = window.open("/?find=")
     expect(page.locator("#model-file ~ button")).to_be_hidden()
     page.locator("#model-file").set_input_files(file)
     expect(page.locator("#model .chosen")).to_have_text("qwen2")
@@ -110,7 +121,7 @@ def test_an_uploaded_model_is_read_at_once(window: Seat, tmp_path: Path) -> None
 
 
 def test_the_page_works_without_scripts(plain_window: Seat) -> None:
-    page = plain_window.open("/")
+    page = plain_window.open("/?find=")
     expect(page.locator("#model-file ~ button")).to_be_visible()
     page.locator("#find").fill("bert large")
     page.get_by_role("button", name="Find").first.click()

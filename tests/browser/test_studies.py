@@ -43,7 +43,7 @@ def saved_as(page: Page, version: int) -> None:
 
 def test_a_newcomer_is_in_the_workspace_after_two_clicks(korean_window: Seat) -> None:
     spoken = voice("ko")
-    page = korean_window.open("/")
+    page = korean_window.open("/?find=")
     start = time.monotonic()
     page.get_by_role("option", name=re.compile("BERT-Large")).click()
     expect(page.locator("#step-systems")).to_be_visible()

@@ -11,12 +11,15 @@ from tests.support.windows import Seat
 
 pytestmark = pytest.mark.browser
 
-BILL = "cloud bill per month"
-
 
 def spoken(page: Page) -> Voice:
     """The language a page is in."""
     return voice(page.locator("html").get_attribute("lang") or "")
+
+
+def bill(page: Page) -> str:
+    """What the cloud bill is called in the language of the page."""
+    return spoken(page).gettext("Cloud bill per month")
 
 
 def first_input(page: Page) -> str:
@@ -28,14 +31,14 @@ def asks_what_if_the_bill_doubles(page: Page) -> None:
     words = spoken(page)
     expect(page.locator("#months")).to_have_text("17.5")
     expect(page.locator("#result")).to_contain_text("₩4,378,000,000")
-    assert BILL in first_input(page).lower()
-    bill = page.get_by_label(BILL)
-    expect(bill).to_have_value("300,000,000")
-    bill.fill("600,000,000")
+    assert bill(page) in first_input(page)
+    field = page.get_by_label(bill(page))
+    expect(field).to_have_value("300,000,000")
+    field.fill("600,000,000")
     page.get_by_role("button", name=words.gettext("Calculate")).click()
     expect(page.locator("#months")).to_have_text("8.0")
     assert "state=" in page.url, "what was typed is in the address"
-    assert BILL in first_input(page).lower()
+    assert bill(page) in first_input(page)
     expect(page.locator("#result")).to_contain_text("₩600,000,000")
     assert "." not in page.locator("#result .facts").inner_text(), "won have no decimals"
 
@@ -47,12 +50,12 @@ def test_a_platform_lead_asks_whether_to_build(seat: Seat) -> None:
     page.locator("#figure-tornado").scroll_into_view_if_needed()
     expect(page.locator("#figure-tornado")).to_have_attribute("data-drawn", "yes")
     words = spoken(page)
-    page.get_by_label(BILL).fill("40,000,000")
+    page.get_by_label(bill(page)).fill("40,000,000")
     page.get_by_role("button", name=words.gettext("Calculate")).click()
     expect(page.locator("#months")).to_have_text(words.gettext("never"))
     page.go_back()
     expect(page.locator("#months")).to_have_text("8.0")
-    page.get_by_label(BILL).fill("-5")
+    page.get_by_label(bill(page)).fill("-5")
     page.get_by_role("button", name=words.gettext("Calculate")).click()
     expect(page.locator("#cloud_monthly-error-1")).to_be_visible()
     expect(page.locator("#months")).to_have_text("8.0")

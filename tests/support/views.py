@@ -9,9 +9,7 @@ from urllib.parse import urlencode
 
 import httpx
 
-from app.features.start.examples import EXAMPLES
 from app.platform.web.examples import CALIBRATION, QUEUE
-from app.platform.wording.voice import voice
 
 Post = Callable[[str, dict[str, Any]], httpx.Response]
 
@@ -34,6 +32,53 @@ BERT_BY_SAMPLES = {
 }
 
 GPT3 = {"model": {"preset": "gpt3-175b"}, "workload": {"tokens": 3e11}}
+
+RESNET: dict[str, Any] = {"model": {"preset": "resnet50"}, "workload": {"target": "mlperf-resnet50"}}
+
+GPT3_BATCH: dict[str, Any] = {
+    "model": {"preset": "gpt3-175b"},
+    "workload": {"tokens": 300e9, "global_batch": 1536, "seq_len": 2048},
+}
+
+POD16: list[dict[str, Any]] = [
+    {"system": {"id": name}} for name in ("dgx-a100-640gb", "ipu-pod16", "bow-pod16")
+]
+
+NEWER: list[dict[str, Any]] = [
+    {"system": {"id": name}} for name in ("dgx-a100-640gb", "dgx-h100", "dgx-b200", "mi300x-8", "bow-pod16")
+]
+
+POD256: list[dict[str, Any]] = [
+    {"system": {"id": "dgx-a100-640gb", "count": 128}},
+    {"system": {"id": "ipu-pod256"}},
+]
+
+CLAIMED: list[dict[str, Any]] = [
+    {
+        "key": "a",
+        "label": "1 × DGX A100",
+        "figure": {"hours": 69.5, "kind": "vendor", "system": "dgx-a100-320gb"},
+    },
+    {
+        "key": "b",
+        "label": "3 × DGX A100",
+        "figure": {"kind": "linear", "scaled_from": "a", "factor": 3, "system": "dgx-a100-320gb"},
+    },
+    {
+        "key": "c",
+        "label": "1 × IPU-POD64",
+        "figure": {"hours": 13.2, "kind": "vendor", "system": "ipu-pod64"},
+    },
+]
+
+EXAMPLES: Mapping[str, tuple[str, Mapping[str, Any], list[dict[str, Any]]]] = {
+    "gpt3-175b": ("GPT-3 175B on 300 billion tokens", GPT3_BATCH, POD256),
+    "bert-large": ("BERT-Large to the MLPerf target", BERT, POD16),
+    "resnet50": ("ResNet-50 to the MLPerf target", RESNET, POD16),
+    "newer-accelerators": ("BERT-Large on newer accelerators", BERT, NEWER),
+    "vendor-claim": ("A vendor claim, examined", BERT, CLAIMED),
+}
+"""Identifier → name, base and options of a study."""
 
 MAPPED = {
     "parameters": "175e9",
@@ -133,16 +178,16 @@ LABELS = {
 
 def comparison_of(identifier: str, language: str = "en") -> dict[str, Any]:
     """Return the request of a comparison of an example's options."""
-    example, base, options = EXAMPLES[identifier]
+    name, base, options = EXAMPLES[identifier]
     return {
-        "title": voice(language).gettext(example.title),
+        "title": name,
         "locale": language,
         "currency": "KRW" if language == "ko" else "USD",
         "rows": [_row(base, option) for option in options],
     }
 
 
-def _row(base: dict[str, Any], option: dict[str, Any]) -> dict[str, Any]:
+def _row(base: Mapping[str, Any], option: dict[str, Any]) -> dict[str, Any]:
     if figure := option.get("figure"):
         scaled = {"scaled_from": "1 × DGX A100"} if "scaled_from" in figure else {}
         return {"label": option["label"], **figure, **scaled}

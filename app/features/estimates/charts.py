@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.engine.comparison import scaling_knee
-from app.estimating.documents import Estimate
+from app.estimating.documents import Estimate, RooflinePoint
 from app.estimating.schema import Quantity
 from app.platform.charts import figures
 from app.platform.charts.figures import Axis, Figure, Trace, axis, figure, plain, reach, time_scale
@@ -120,6 +120,7 @@ def roofline(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
                 **shared,
             ),
         ]
+        traces += whole_marks(label, estimate, points, colour, voice)
     across, up = ([value for trace in traces for value in trace[name]] for name in ("x", "y"))
     return figure(
         traces,
@@ -132,6 +133,51 @@ def roofline(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
             voice.gettext("Limited by"),
         ],
     )
+
+
+def whole_marks(
+    label: str, estimate: Estimate, points: Sequence[RooflinePoint], colour: str, voice: Voice
+) -> list[Trace]:
+    """Mark all operators together, and the nearest measured runs at the intensity of this model."""
+    flop = sum(point.attained * point.seconds for point in points)
+    seconds = sum(point.seconds for point in points)
+    moved = sum(point.attained * point.seconds / point.intensity for point in points)
+    if not flop or not seconds:
+        return []
+    intensity = flop / moved
+    text = f"{voice.number(intensity)} FLOP/B"
+    name = {"name": plain(label), "showlegend": False}
+    whole = voice.gettext("all operators")
+    marks = [
+        figures.points(
+            [intensity],
+            [flop / seconds / 1e12],
+            {"color": colour, "symbol": "cross", "size": 14},
+            [(whole, text, voice.value(flop / seconds, "FLOP/s", exact=False), "–")],
+            **name,
+        )
+    ]
+    runs = [run for run in estimate.validation.nearest_measured if run.metric == "tflops_per_accel"]
+    if runs:
+        measured = voice.gettext("measured: {model} on {count} × {system}")
+        marks.append(
+            figures.points(
+                [intensity] * len(runs),
+                [run.measured for run in runs],
+                {"color": colour, "symbol": "star", "size": 12},
+                [
+                    (
+                        measured.format(model=run.model, count=run.accelerators, system=run.system),
+                        text,
+                        voice.value(run.measured * 1e12, "FLOP/s", exact=False),
+                        "–",
+                    )
+                    for run in runs
+                ],
+                **name,
+            )
+        )
+    return marks
 
 
 LOW, HIGH = 10.0, 90.0

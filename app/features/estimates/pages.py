@@ -160,7 +160,8 @@ def roofline_view(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Fi
     """Return the roofline of labelled estimates with the meaning of its shapes."""
     note = voice.gettext(
         "Circles are compute-bound, squares memory-bandwidth-bound, diamonds exchange-bound, "
-        "crosses latency-bound. Larger marks take more of the time."
+        "crosses latency-bound. Larger marks take more of the time. The large cross is the whole model; "
+        "stars are the nearest measured runs, at its intensity."
     )
     caption, drawn = voice.gettext("Roofline by operator"), charts.roofline(estimates, voice)
     return view("roofline", caption, drawn, note)

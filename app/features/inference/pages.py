@@ -40,6 +40,8 @@ class ServingPage:
     """Whether the answer is that of the previous question."""
     suited: bool
     """Whether any option can serve."""
+    refusal: Message | None
+    """Why the model of the study is none that is served; None where it is."""
     left_out: Sequence[str]
     """Names of options that cannot serve or have another model."""
     formats: Mapping[str, str]
@@ -64,6 +66,7 @@ def serving_page(request: Request, opened: OpenView, result: FormOutcome[Inferen
         general=general,
         stale=result is not None and result.stale,
         suited=any(can_serve(workspace, option) for option in content.options),
+        refusal=next(iter(form.wrong("model")), None),
         left_out=[] if answer is None else [label for label in labels if label not in served],
         formats={name: name for name in FORMATS},
         answer=answer,

@@ -213,7 +213,7 @@ def filters_for(values: Values, search: Search | None, voice: Voice) -> list[Pla
         chosen = values.get(name, "")
         if not chosen and (name not in differing or name not in OFFERED):
             continue
-        written_values = [_in_form(value) for value in differing.get(name, [])][:MOST_CHOICES]
+        written_values = list(dict.fromkeys(map(_in_form, differing.get(name, []))))[:MOST_CHOICES]
         if chosen and chosen not in written_values:
             written_values.insert(0, chosen)
         choices = [Choice(text, value_in_words(text, voice)) for text in written_values]

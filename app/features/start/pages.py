@@ -1,9 +1,10 @@
-"""The first page: a model, what to train and systems become a study; examples and recent studies."""
+"""The first page: a question in one line, or a model, what to train and systems, becomes a study."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import exp, expm1
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -12,13 +13,18 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import Field, ValidationError
 from starlette.datastructures import FormData, UploadFile
 
-from app.errors import AppError, BadInput, FieldError, Message, NotFound
+from app.errors import AppError, BadInput, FieldError, Message
 from app.estimating.schema import Document
-from app.features.start.examples import EXAMPLES
+from app.estimating.validation.run import UNITS
+from app.features.accuracy.predictions import GROUP_LEFT_OUT
+from app.features.accuracy.service import predictions
 from app.features.start.finding import SearchResults, find_models, find_systems
+from app.features.start.grammar import LONGEST_LINE, Question, understand
 from app.features.start.question import (
+    DEMAND,
     FIND_SYSTEM,
     PROFILE,
+    SUGGESTED,
     ChosenSystem,
     Values,
     arranged,
@@ -26,12 +32,13 @@ from app.features.start.question import (
     chosen_systems,
     content_of,
     count_in,
+    demands,
     model_of,
     own_systems,
     workload_of,
 )
-from app.features.studies.model import MAX_OPTIONS, StudyContent
-from app.features.studies.service import Recent, create_study, recent_studies
+from app.features.studies.model import MAX_OPTIONS
+from app.features.studies.service import Recent, create_study, recent_studies, unsaved_study
 from app.features.uploads.service import get_workload, upload_profile, upload_workload
 from app.features.workloads import filling
 from app.features.workloads.filling import Draft, chosen_model, filled_draft, known_profile
@@ -40,13 +47,14 @@ from app.platform.catalogue_model import Model, System
 from app.platform.json_bodies import as_app_error
 from app.platform.rates import CostClass
 from app.platform.web.auth import reach_of
-from app.platform.web.contexts import Choice, Example, Form
+from app.platform.web.contexts import Choice, Form
 from app.platform.web.deps import QueryDep, WorkspaceDep, workspace_of
 from app.platform.web.forms import FormDep, typed
 from app.platform.web.locale import COOKIE_SECONDS, voice_of
 from app.platform.web.rendering import render
 from app.platform.web.requirements import Right, requires
 from app.platform.web.rights import page_router
+from app.platform.wording.voice import Voice
 from app.platform.workspace import Workspace
 from app.profiles.model import ModelProfile
 
@@ -58,7 +66,23 @@ RECENT = 3
 LOOKED_THROUGH = 20
 """Recent studies whose models are listed first."""
 
-FIND_MODEL, SAMPLE = "find", "workload.workload_id"
+ASK, FIND_MODEL, SAMPLE = "ask", "find", "workload.workload_id"
+
+LINES = (
+    Message("7B, 2T tokens, 60 days, $3M: buy or rent?"),
+    Message("Llama 3.1 8B LoRA 50M tokens"),
+    Message("BERT: 3 DGX A100 vs Bow Pod64"),
+    Message("GPT-3 on 128 DGX A100: how long?"),
+)
+"""Questions that show how one is written."""
+
+FAMOUS = {
+    "meg-readme-gpt3-175b-1024": "GPT-3 175B (Megatron-LM)",
+    "mtnlg-530b-280nodes": "Megatron-Turing NLG 530B",
+    "mlperf-v5.0-nvidia-eos-dfw_n64_ngc25.01_nemo-llama31_405b-ttt": "Llama 3.1 405B (MLPerf 5.0)",
+    "mlperf-v2.0-graphcore-ipu-pod64-popart-closed-bert-ttt": "BERT-Large (MLPerf 2.0)",
+}
+"""Published runs that the first page predicts, each without the runs of its own group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +100,19 @@ def own_query(values: Values) -> str:
 
 def sought(text: str) -> str:
     return text.strip()[:200]
+
+
+@dataclass(frozen=True, slots=True)
+class FamousRun:
+    """A published run beside its prediction."""
+
+    model: str
+    metric: str
+    system: str
+    published: str
+    predicted: str
+    error: float
+    """Predicted over published, less one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +134,17 @@ class StartPage:
     models: FoundModels
     found_systems: SearchResults | None
     """Result of a search without JavaScript."""
-    examples: Sequence[Example]
+    line: str
+    """The question as it was typed."""
+    asked: Question | None
+    """How it was understood."""
+    names: Mapping[str, str]
+    """Names of the models it can mean."""
+    composing: bool
+    """Whether the form is shown in which a model and systems are chosen."""
+    demands: Sequence[Choice]
+    lines: Sequence[Message]
+    proof: Sequence[FamousRun]
     recent: Sequence[Recent]
     total: int
     """Number of presets that can be searched."""
@@ -108,7 +155,9 @@ def start_page(request: Request, workspace: Workspace, draft: Draft, favourites:
     recent = recent_studies(workspace, LOOKED_THROUGH)
     find, find_system = sought(draft.form.get(FIND_MODEL)), sought(draft.form.get(FIND_SYSTEM))
     model = known_profile(workspace, chosen_model(values))
-    sample = draft.form.get(SAMPLE)
+    sample, line = draft.form.get(SAMPLE), draft.form.get(ASK)[:LONGEST_LINE]
+    asked = understand(line, workspace.catalogue) if line else None
+    models = workspace.catalogue.models.documents
     return StartPage(
         draft=draft,
         model=model,
@@ -123,10 +172,38 @@ def start_page(request: Request, workspace: Workspace, draft: Draft, favourites:
         found_systems=find_systems(workspace, find_system, values.get("system", ()), favourites)
         if find_system
         else None,
-        examples=[example for example, _, _ in EXAMPLES.values()],
+        line=line,
+        asked=asked,
+        names={name: models[name].name for name in asked.models} if asked else {},
+        composing=model is not None
+        or FIND_MODEL in request.query_params
+        or bool(draft.form.wrong("model", "model_file")),
+        demands=demands(draft.form.get(DEMAND), voice_of(request)),
+        lines=LINES,
+        proof=famous_runs(workspace, voice_of(request)),
         recent=recent[:RECENT],
         total=len(workspace.catalogue.models.documents),
     )
+
+
+def famous_runs(workspace: Workspace, voice: Voice) -> list[FamousRun]:
+    """Return the famous runs, each predicted without the runs of its own group."""
+    chips, shown = workspace.catalogue.chips.documents, []
+    for run in sorted(
+        (run for run in predictions() if run.id in FAMOUS), key=lambda run: [*FAMOUS].index(run.id)
+    ):
+        error = run.error(GROUP_LEFT_OUT)
+        if error is None or run.measured is None:
+            continue
+        unit = voice.unit(UNITS.get(run.metric, run.metric))
+        published, predicted = (
+            f"{voice.number(value)}{unit}" for value in (run.measured, run.measured * exp(error))
+        )
+        chip = chips[run.chip].name if run.chip in chips else run.chip
+        system = f"{voice.number(run.devices)} × {chip}"
+        what = voice.label(run.metric, "metric")
+        shown.append(FamousRun(FAMOUS[run.id], what, system, published, predicted, expm1(error)))
+    return shown
 
 
 def least_systems(workspace: Workspace, values: Values) -> list[str]:
@@ -199,10 +276,22 @@ def favourites_cookie(workspace: str) -> str:
     return f"rackline_favourites_{workspace}"
 
 
+def asked_values(workspace: Workspace, values: Values) -> dict[str, list[str]]:
+    """Return the fields with those of the line; what a field of its own states goes first."""
+    line = next(iter(values.get(ASK, ())), "")
+    if not line or SUGGESTED in values:  # The form was shown, with all its fields.
+        return {name: list(texts) for name, texts in values.items()}
+    question = understand(line, workspace.catalogue)
+    if demand := next((name for name in ("runs", "runs_per_year", "busy") if name in question.fields), ""):
+        question.fields[DEMAND] = [f"{demand}={question.fields.pop(demand)[0]}"]
+    stated = {name: list(texts) for name, texts in values.items() if any(texts)}
+    return {**question.fields, **stated}
+
+
 @router.get("/", response_class=HTMLResponse)
 def show_start(request: Request, workspace: WorkspaceDep) -> Response:
-    """Show the form; what the address names is filled in, with the training of its model and systems."""
-    values = typed(request.query_params)
+    """Show the line, or the form; what the address asks is filled in, with the training of its model."""
+    values = asked_values(workspace, typed(request.query_params))
     favourites = favourites_in(request, workspace.id)
     try:
         check_model(workspace, values)
@@ -225,7 +314,12 @@ def show_start(request: Request, workspace: WorkspaceDep) -> Response:
 @router.get("/choices", response_class=HTMLResponse)
 @requires(cost=CostClass.READ)
 def show_choices(request: Request, workspace: WorkspaceDep, query: QueryDep) -> Response:
-    """Show the systems that a search finds, or the models."""
+    """Show how a question is understood, or the systems or models that a search finds."""
+    if ASK in query:
+        line = query[ASK][:LONGEST_LINE]
+        return render(
+            request, "start/_asked.html", understand(line, workspace.catalogue) if line.strip() else None
+        )
     if FIND_SYSTEM in query:
         favourites = favourites_in(request, workspace.id)
         systems = find_systems(workspace, sought(query[FIND_SYSTEM]), query.getlist("system"), favourites)
@@ -233,6 +327,27 @@ def show_choices(request: Request, workspace: WorkspaceDep, query: QueryDep) -> 
     recent = recent_studies(workspace, LOOKED_THROUGH)
     models = find_models(workspace, sought(query.get(FIND_MODEL, "")), recent)
     return render(request, "start/_found_models.html", FoundModels(models, own_query(typed(query))))
+
+
+@router.get("/ask", response_class=HTMLResponse)
+@requires(Right.MAKE, CostClass.SEARCH)
+def ask(request: Request, workspace: WorkspaceDep, query: QueryDep) -> Response:
+    """Answer a question in one line with its study, or show how far it is understood."""
+    values = asked_values(workspace, typed(query))
+    line = next(iter(values.get(ASK, ())), "")[:LONGEST_LINE]
+    back = RedirectResponse(f"/?{urlencode(query.multi_items())}", 303)
+    unknown = "anyway" not in query and understand(line, workspace.catalogue).unknown
+    if not model_of(values) or unknown:
+        return back
+    draft = filled_draft(workspace, values)
+    draft = replace(draft, form=replace(draft.form, values=arranged(workspace, draft.form.values)))
+    try:
+        content = content_of(draft, voice_of(request).language, line)
+        study = unsaved_study(workspace, "ask", content, strict=True)
+    except (AppError, ValidationError) as error:
+        return refused(request, workspace, draft, as_app_error(error))
+    view = "/systems" if query.get("view") == "systems" else ""
+    return RedirectResponse(f"/studies/{study.id}{view}", 303)
 
 
 @router.post("/", response_class=HTMLResponse)
@@ -254,7 +369,7 @@ def compare(request: Request, workspace: WorkspaceDep, form: FormDep) -> Respons
         # What is trained may have changed since the counts were suggested.
         draft = replace(draft, form=replace(draft.form, values=arranged(workspace, draft.form.values)))
     try:
-        content = content_of(draft, voice_of(request).language)
+        content = content_of(draft, voice_of(request).language, draft.form.get(ASK)[:LONGEST_LINE])
         study = create_study(workspace, content, saved=False)
     except (AppError, ValidationError) as error:
         return refused(request, workspace, draft, as_app_error(error))
@@ -285,17 +400,3 @@ def refused(request: Request, workspace: Workspace, draft: Draft, error: AppErro
     draft = draft.refused(error, draft.form.values.get("system", ()))
     page = start_page(request, workspace, draft, favourites_in(request, workspace.id))
     return render(request, "start/start.html", page, status=error.status)
-
-
-@router.post("/examples/{identifier}", response_class=HTMLResponse)
-@requires(Right.MAKE, CostClass.SEARCH)
-def open_example(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
-    if identifier not in EXAMPLES:
-        raise NotFound.named("example", identifier, EXAMPLES)
-    example, base, options = EXAMPLES[identifier]
-    voice = voice_of(request)
-    currency = "KRW" if voice.language == "ko" else "USD"
-    content = StudyContent.model_validate(
-        {"name": voice.gettext(example.title), "base": {**base, "currency": currency}, "options": options}
-    )
-    return RedirectResponse(f"/studies/{create_study(workspace, content, saved=False).id}", 303)

@@ -8,14 +8,19 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from app.engine.units import DAY
 from app.errors import AppError, BadInput, FieldError, Message
-from app.estimating.numbers import WHOLE, number_in
+from app.estimating.numbers import DAYS, WHOLE, number_in
 from app.estimating.request import WorkloadInput
+from app.features.studies.knobs import apply_knobs
 from app.features.studies.model import MAX_OPTIONS, StudyContent
+from app.features.studies.service import NAME_LENGTH
 from app.features.workloads.filling import WORKLOAD, Draft, chosen_model, known_profile
 from app.features.workloads.suggestions import UNKNOWN, starting_counts, suggested_systems
 from app.platform.web import choices
 from app.platform.web.choices import SystemChoice
+from app.platform.web.contexts import Choice
+from app.platform.wording.voice import Voice
 from app.platform.workspace import Workspace
 from app.profiles.presets import preset
 
@@ -31,6 +36,14 @@ COUNTED = "counted."
 
 FIND_SYSTEM = "find_system"
 """Field of the search among systems."""
+
+LIMITS = ("deadline", "budget", "budget_kind", "power")
+"""Fields of the limits, by their knobs."""
+
+DEMAND = "demand"
+"""Field that says how often the work is done: a knob with its value, such as runs=1."""
+
+USUAL_DEMANDS = ("runs=1", "runs_per_year=10", "busy=100")
 
 TURNS = ("add", "remove", "more", "less")
 """Buttons that change the systems, each with the identifier of one."""
@@ -79,6 +92,14 @@ def workload_of(values: Values) -> dict[str, Any]:
         return {}
 
 
+def deadline_in(values: Values) -> float | None:
+    """Return the deadline, None if invalid: errors are reported when the study is created. [s]"""
+    try:
+        return number_in(values["deadline"][0], DAYS) * DAY if any(values.get("deadline", ())) else None
+    except AppError:
+        return None
+
+
 def arranged(workspace: Workspace, values: Values) -> dict[str, list[str]]:
     """Return the form with its systems: suggested at first, then as changed by the buttons."""
     fields = {name: list(texts) for name, texts in values.items()}
@@ -90,7 +111,7 @@ def arranged(workspace: Workspace, values: Values) -> dict[str, list[str]]:
         return fields
     workload = workload_of(fields)
     if "system" not in fields and SUGGESTED not in fields:
-        counts = suggested_systems(model, workload, context)
+        counts = suggested_systems(model, workload, context, deadline_in(fields))
         fields["system"] = list(counts)
         fields[SUGGESTED] = [" ".join(counts)]
     known = workspace.catalogue.systems.documents
@@ -100,7 +121,7 @@ def arranged(workspace: Workspace, values: Values) -> dict[str, list[str]]:
     systems.pop(turns.get("remove", ""), None)
     fields["system"] = list(systems)[:MAX_OPTIONS]
     open_counts = [name for name in fields["system"] if not is_typed(fields, name)]
-    counts = starting_counts(model, workload or UNKNOWN, open_counts, context)
+    counts = starting_counts(model, workload or UNKNOWN, open_counts, context, deadline_in(fields))
     for name in open_counts:
         fields[f"count.{name}"] = fields[f"{COUNTED}{name}"] = [str(counts.get(name, 1))]
     for turn, step in (("more", 1), ("less", -1)):
@@ -137,7 +158,24 @@ def chosen_systems(workspace: Workspace, values: Values, favourites: Sequence[st
     ]
 
 
-def content_of(draft: Draft, language: str) -> StudyContent:
+def demands(stated: str, voice: Voice) -> list[Choice]:
+    """Return what can be chosen as a demand, and what was stated."""
+    words = {
+        "runs": voice.gettext("{number} times"),
+        "runs_per_year": voice.gettext("{number} a year"),
+        "busy": voice.gettext("busy {number} % of the time"),
+    }
+    usual = {USUAL_DEMANDS[0]: voice.gettext("once"), USUAL_DEMANDS[2]: voice.gettext("always busy")}
+    choices = []
+    for demand in dict.fromkeys((*USUAL_DEMANDS, stated) if stated else USUAL_DEMANDS):
+        knob, _, number = demand.partition("=")
+        if knob in words:
+            choices.append(Choice(demand, usual.get(demand) or words[knob].format(number=number)))
+    return choices
+
+
+def content_of(draft: Draft, language: str, line: str = "") -> StudyContent:
+    """Return the study that a form asks for, named after the line where there is one."""
     values = draft.form.values
     model, systems = model_of(values), values.get("system", ())
     missing = []
@@ -150,11 +188,16 @@ def content_of(draft: Draft, language: str) -> StudyContent:
         missing.append(FieldError("system", most))
     if missing:
         raise BadInput(Message("the form is incomplete"), missing)
-    currency = "KRW" if language == "ko" else "USD"
+    currency = draft.form.get("currency") or ("KRW" if language == "ko" else "USD")
     base = {"model": model, "currency": currency, **WORKLOAD.body(values)}
-    name = draft.filled.model if draft.filled else next(iter(model.values()))
+    name = line.strip() or (draft.filled.model if draft.filled else next(iter(model.values())))
     options = [_option(draft, system) for system in systems]
-    return StudyContent.model_validate({"name": name, "base": base, "options": options})
+    content = StudyContent.model_validate({"name": name[:NAME_LENGTH], "base": base, "options": options})
+    knobs = {limit: text for limit in LIMITS if (text := draft.form.get(limit))}
+    demand, _, number = draft.form.get(DEMAND).partition("=")
+    if demand and draft.form.get(DEMAND) != USUAL_DEMANDS[0]:
+        knobs[demand] = number
+    return apply_knobs(content, knobs).content
 
 
 def _option(draft: Draft, system: str) -> dict[str, Any]:

@@ -4,15 +4,132 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import log10
 
-from app.features.studies.model import PartAcross, StudyOptionAnswer, Swing, Tornado
+from app.engine.units import DAY
+from app.estimating.decision import Decision, DecisionOption
+from app.estimating.schema import Quantity
+from app.features.studies.model import PartAcross, StudyAnswer, StudyOptionAnswer, Swing, Tornado
 from app.platform.charts import figures
-from app.platform.charts.figures import Figure, axis
+from app.platform.charts.figures import Figure, Trace, axis
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice
 
 SHADES = (0.97, 0.9, 0.75, 0.6)
 """Least probability of each shade, the strongest first."""
+
+
+MAP_HEIGHT = 340
+
+CROSS = {"color": figures.GUIDE, "width": 0}
+"""Ranges on the map, lighter than the points they belong to."""
+
+SIDES = ("top left", "bottom right", "top right", "bottom left")
+"""Where the names of points stand that follow each other in time."""
+
+INNER = 0.7
+"""Share of the map from which on a name stands left of its point."""
+
+WIDE = 8.0
+"""Ratio of the largest to the least value from which an axis is logarithmic."""
+
+
+def limited_money(decision: Decision, option: DecisionOption) -> Quantity | None:
+    """Return the money of an option that the budget limits; without a budget its outlay."""
+    question = decision.question
+    kind = question.budget_kind or ("purchase" if option.purchase else "run")
+    if question.budget is None or kind == "term":
+        return option.outlay
+    return option.purchase if kind == "purchase" else option.run
+
+
+def time_and_money(answer: StudyAnswer, voice: Voice) -> Figure | None:
+    """Draw time against money: a name at each option, its ranges as a cross, the limits as lines.
+
+    Stated figures have no price; they stand as stars on the ground of the map.
+    """
+    decision, labels = answer.decision, {option.key: option.label for option in answer.options}
+    question = decision.question
+    placed = [
+        (option, option.time, money)
+        for option in decision.options
+        if option.time is not None and (money := limited_money(decision, option)) is not None
+    ]
+    if not placed:
+        return None
+    known = {option.id for option, _, _ in placed}
+    stars = [option for option in answer.options if option.time is not None and option.key not in known]
+    scale = figures.time_scale([time for _, time, _ in placed])
+    title = voice.gettext("Outlay" if question.budget is None else "What the budget pays for")
+    time_title = voice.gettext("Training time")
+    across = figures.reach([time for _, time, _ in placed] + [star.time for star in stars], scale.size)
+    up = figures.reach([money for _, _, money in placed])
+    shapes, meta = [], {}
+    if question.deadline_s is not None:
+        at = question.deadline_s / scale.size
+        across.append(at)
+        meta["deadline"] = [len(shapes), scale.size / DAY]
+        shapes.append(figures.upright(at) | {"editable": True})
+    if question.budget is not None:
+        up.append(question.budget)
+        meta["budget"] = [len(shapes), 1.0]
+        ink = {"color": figures.PURPLE, "width": 2, "dash": "dash"}
+        ends = {"x0": 0, "x1": 1, "y0": question.budget, "y1": question.budget}
+        shapes.append({"type": "line", "xref": "paper", "line": ink, "editable": True} | ends)
+    wide = [max(ends) > WIDE * min(ends) > 0 for ends in (across, up)]
+    floor = min(up) if wide[1] else 0.0
+    position = log10 if wide[0] else float
+    edge = position(min(across)) + INNER * (position(max(across)) - position(min(across)))
+
+    def inside(at: float) -> bool:
+        return position(at) < edge
+
+    traces: list[Trace] = []
+    for place, (option, time, money) in enumerate(sorted(placed, key=lambda one: one[1].value)):
+        best = option.id == decision.recommended
+        name = labels[option.id]
+        traces.append(
+            figures.points(
+                [time.value / scale.size],
+                [money.value],
+                {
+                    "color": figures.GOOD if best else figures.BLUE if option.meets else figures.GREY,
+                    "size": 15 if best else 10,
+                    "symbol": "diamond" if best else "circle",
+                },
+                [(name, voice.quantity(time, scale), voice.quantity(money))],
+                name=name,
+                mode="markers+text",
+                text=[figures.plain(name)],
+                textposition=SIDES[place % len(SIDES)] if inside(time.value / scale.size) else "top left",
+                error_x=figures.whiskers([time], scale.size) | CROSS,
+                error_y=figures.whiskers([money], 1.0) | CROSS,
+            )
+        )
+    traces += [
+        figures.points(
+            [star.time.value / scale.size if star.time else None],
+            [floor],
+            {"color": figures.KINDS[star.kind][0], "size": 13, "symbol": "star"},
+            [(star.label, voice.quantity(star.time, scale), "–")],
+            name=star.label,
+            mode="markers+text",
+            text=[figures.plain(star.label)],
+            textposition="top center",
+        )
+        for star in stars
+    ]
+    drawn = figures.figure(
+        traces,
+        axis(time_title, across, voice.number, unit=voice.gettext(scale.unit), log=wide[0]),
+        axis(title, up, voice.amount, unit=question.currency, log=wide[1], zero=not wide[1]),
+        [voice.gettext("Option"), time_title, title],
+        height=MAP_HEIGHT,
+        shapes=shapes,
+        showlegend=False,
+    )
+    drawn["layout"]["meta"]["limits"] = meta
+    return drawn
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,12 @@ from starlette.datastructures import QueryParams
 
 from app.errors import BadInput, FieldError, Message, NotFound, Unavailable
 from app.estimating.request import EstimateRequest
-from app.features.comparisons.model import PublishedFigure
+from app.estimating.schema import Quantity
 from app.features.studies.answering import State
 from app.features.studies.forms import LONGEST_QUERY, UNDO, address, knobs_in, version_in
 from app.features.studies.knobs import labels_of, request_of, unused_key
-from app.features.studies.model import MAX_KNOBS, VIEWS, KnobValue, StudyContent, StudyOption, stated
+from app.features.studies.model import GROUPS, MAX_KNOBS, VIEWS, KnobValue, StudyContent, StudyOption, stated
+from app.features.studies.options import PublishedFigure
 from app.features.studies.service import NAME_LENGTH, get_study, unsaved_study
 from app.features.studies.states import StoredState, state_of, store_state, stored_state
 from app.platform.rates import CostClass
@@ -104,6 +105,9 @@ class StudyFrame:
     question: Sequence[str]
     """What is trained and how, in words."""
     tabs: Sequence[Tab]
+    """Groups of views."""
+    views: Sequence[Tab]
+    """Views of the group that is shown; empty where it has one."""
     options: Sequence[Tab]
     """Options that the view can show."""
 
@@ -160,6 +164,10 @@ def frame_of(
     query = state_query(workspace, state, plain=False)
     labels = labels_of(content, workspace.sizing.catalog)
     option = option_query(content, key)
+
+    def url(path: str) -> str:
+        return view_address(study.id, path, [*query, *option] if path else query)
+
     return StudyFrame(
         state=state,
         query=query,
@@ -167,13 +175,12 @@ def frame_of(
         option=key,
         label=labels.get(key, ""),
         question=question_words(workspace, content, voice),
-        tabs=[
-            Tab(
-                voice.say(name),
-                view_address(study.id, path, [*query, *option] if path else query),
-                path == view,
-            )
-            for path, name in VIEWS.items()
+        tabs=[Tab(voice.say(name), url(inside[0]), view in inside) for name, inside in GROUPS],
+        views=[
+            Tab(voice.say(VIEWS[path]), url(path), path == view)
+            for _, inside in GROUPS
+            if view in inside and len(inside) > 1
+            for path in inside
         ],
         options=[
             Tab(labels[other], view_address(study.id, view, [*query, ("option", other)]), other == key)
@@ -207,6 +214,11 @@ def question_words(workspace: Workspace, content: StudyContent, voice: Voice) ->
     for field in ("global_batch", "seq_len", "image_size", "precision"):
         if (value := getattr(workload, field)) is not None:
             words.append(f"{voice.label(f'workload.{field}')} {written(value, voice)}")
+    limits = {"deadline_s": "s", "budget": base.currency, "power_w": "W"}
+    for field, unit in limits.items():
+        if (limit := getattr(content.limits, field)) is not None:
+            exact = Quantity(value=limit, low=limit, high=limit, unit=unit)
+            words.append(f"{voice.label(f'limits.{field}')} {voice.central(exact)}")
     return words
 
 

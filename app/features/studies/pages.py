@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,7 +15,7 @@ from starlette.datastructures import FormData, QueryParams, UploadFile
 from app.errors import AppError, BadInput, Conflict, FieldError, Message, TooLarge
 from app.estimating.documents import Estimate
 from app.estimating.numbers import HOURS, PLAIN, number_in
-from app.features.estimates.pages import estimate_page
+from app.features.estimates.pages import estimate_page, roofline_view
 from app.features.estimates.service import get_estimate, get_estimate_request
 from app.features.studies import service as studies
 from app.features.studies import states
@@ -23,6 +23,7 @@ from app.features.studies.answering import State
 from app.features.studies.forms import address, pair_in, state_in, version_in
 from app.features.studies.frame import (
     OpenView,
+    StudyFrame,
     led,
     no_suited_option,
     open_view,
@@ -58,8 +59,10 @@ from app.features.studies.views import (
 from app.platform.json_bodies import as_app_error, read_json
 from app.platform.listing import USUAL_ITEMS, Page
 from app.platform.rates import CostClass
+from app.platform.web.contexts import FigureView
 from app.platform.web.deps import QueryDep, WorkspaceDep, workspace_of
 from app.platform.web.forms import FormDep, typed, whole
+from app.platform.web.locale import voice_of
 from app.platform.web.rendering import FOR_GOOD, DeletePage, deleted, displayed, render
 from app.platform.web.requirements import Right, requires
 from app.platform.web.resources import resource
@@ -204,6 +207,43 @@ def show_details(request: Request, workspace: WorkspaceDep, identifier: str) -> 
     """Show the estimate of an option down to its formulas."""
     view, estimate = detailed_view(request, workspace, identifier)
     return render(request, "estimates/estimate.html", estimate_page(request, estimate, view.frame))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RooflinePage:
+    """The model of a study on the roof of each chip."""
+
+    frame: StudyFrame
+    roofs: Sequence[tuple[str, Estimate, FigureView]]
+    """Label, estimate and roofline of each option."""
+
+
+@router.get("/studies/{identifier}/roofline.json")
+def show_roofline_data(request: Request, workspace: WorkspaceDep, identifier: str) -> dict[str, Estimate]:
+    """Return the estimates of a study, whose operators are its rooflines."""
+    return dict(rooflines(workspace, open_view(request, workspace, identifier, "roofline", None).state))
+
+
+@router.get("/studies/{identifier}/roofline", response_class=HTMLResponse)
+def show_roofline(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
+    """Show the operators of the model under the roof of each chip, with the measured runs."""
+    opened, voice = open_view(request, workspace, identifier, "roofline", None), voice_of(request)
+    roofs = [
+        (label, estimate, replace(roofline_view([(label, estimate)], voice), id=f"figure-roofline-{place}"))
+        for place, (label, estimate) in enumerate(rooflines(workspace, opened.state))
+    ]
+    return render(request, "studies/roofline.html", RooflinePage(frame=opened.frame, roofs=roofs))
+
+
+def rooflines(workspace: Workspace, state: State) -> list[tuple[str, Estimate]]:
+    """Return the options with a roofline, one of each chip, with their labels."""
+    answer = states.answer_state(workspace, state, strict=False)
+    chips: dict[str, tuple[str, Estimate]] = {}
+    for option in answer.options:
+        estimate = option.estimate
+        if estimate is not None and estimate.roof is not None and estimate.roofline:
+            chips.setdefault(estimate.system.chip, (option.label, estimate))
+    return list(chips.values())
 
 
 @router.get("/estimates/{identifier}/study", response_class=HTMLResponse)

@@ -14,7 +14,6 @@ from app.estimating.documents import Estimate
 from app.estimating.names import STORED
 from app.estimating.request import EstimateRequest
 from app.estimating.version import engine_version
-from app.features.comparisons.model import PublishedFigure
 from app.features.estimates.service import make_estimate
 from app.features.studies.answering import Outcomes, Requests
 from app.features.studies.explaining import changes_between
@@ -30,6 +29,7 @@ from app.features.studies.model import (
     StudyVersions,
     tree_of,
 )
+from app.features.studies.options import PublishedFigure
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, read_cursor, write_cursor
 from app.platform.references import hold_named, no_such
@@ -226,6 +226,7 @@ class Recent:
     labels: Sequence[str]
     model: str
     """Identifier of its preset or uploaded model; empty for any other."""
+    customer: str
     changed_at: datetime
 
 
@@ -240,7 +241,7 @@ def recent_studies(workspace: Workspace, limit: int) -> list[Recent]:
         content = StudyContent.model_validate(tree)
         model = content.base.model.profile_id or content.base.model.preset or ""
         labels = list(labels_of(content, workspace.sizing.catalog).values())
-        studies.append(Recent(identifier, name, labels, model, changed_at))
+        studies.append(Recent(identifier, name, labels, model, content.customer, changed_at))
     return studies
 
 

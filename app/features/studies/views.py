@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 from urllib.parse import urlencode
 
 from fastapi import Request
 from pydantic import JsonValue
 
 from app.errors import AppError, FieldError, Message
+from app.estimating.decision import Decision, DecisionOption
 from app.estimating.documents import Text
 from app.estimating.money import CostLine
+from app.estimating.schema import Quantity
 from app.features.catalogue.views import StatementView, statement_view
-from app.features.comparisons.common_basis import exchange_sentence
-from app.features.comparisons.model import BasisCost, DemandAnswer
 from app.features.price_books.service import list_books
 from app.features.studies import charts as drawn
+from app.features.studies import states
 from app.features.studies.answering import State
 from app.features.studies.charts import MatrixCell
+from app.features.studies.common_basis import exchange_sentence
 from app.features.studies.forms import (
     AMOUNT,
     OPTION_ROWS,
@@ -45,6 +48,7 @@ from app.features.studies.model import (
     merged,
 )
 from app.features.studies.model import stated as stated_of
+from app.features.studies.options import BasisCost, DemandAnswer
 from app.features.studies.trace import FIGURES, StudyTrace, TraceClaim
 from app.features.workloads.suggestions import starting_counts
 from app.platform.charts import figures
@@ -98,6 +102,60 @@ class Matrix:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerCard:
+    """One of at most three options of the first screen."""
+
+    kind: Literal["recommended", "faster", "cheaper", "next"]
+    option: DecisionOption
+    time: Quantity | None
+    """How much sooner or later than the recommended option it is done."""
+    money: Quantity | None
+    """How much more or less than the recommended option it costs."""
+
+
+def answer_cards(decision: Decision) -> list[AnswerCard]:
+    """Return the recommended option, the least dear faster one and the cheaper one done soonest."""
+    best = next((option for option in decision.options if option.id == decision.recommended), None)
+    if best is None or best.time is None or best.outlay is None:
+        return []
+    others = [
+        (option, option.time, option.outlay)
+        for option in decision.options
+        if option is not best and option.time is not None and option.outlay is not None
+        and option.why_not != "published"
+    ]  # fmt: skip
+
+    def card(kind: Literal["faster", "cheaper", "next"], option: DecisionOption) -> AnswerCard:
+        assert best is not None and best.time and best.outlay and option.time and option.outlay
+        time, money = (
+            Quantity(value=amount, low=amount, high=amount, unit=unit)
+            for amount, unit in (
+                (abs(option.time.value - best.time.value), option.time.unit),
+                (abs(option.outlay.value - best.outlay.value), option.outlay.unit),
+            )
+        )
+        return AnswerCard(kind, option, time, money)
+
+    cards = [AnswerCard("recommended", best, None, None)]
+    faster = [one for one in others if one[1].value < NOTICED * best.time.value]
+    cheaper = [one for one in others if one[2].value < NOTICED * best.outlay.value]
+    if faster:
+        cards.append(card("faster", min(faster, key=lambda one: one[2].value)[0]))
+    if cheaper:
+        cards.append(card("cheaper", min(cheaper, key=lambda one: one[1].value)[0]))
+    shown, margin = {one.option.id for one in cards}, decision.margin
+    if len(cards) < MOST_CARDS and margin is not None and margin.over not in shown:
+        cards += [card("next", option) for option, _, _ in others if option.id == margin.over]
+    return cards
+
+
+MOST_CARDS = 3
+
+NOTICED = 0.99
+"""Share of a time or an outlay below which another one is worth a card."""
+
+
+@dataclass(frozen=True, slots=True)
 class Clash:
     """What somebody else has changed since."""
 
@@ -124,6 +182,11 @@ class StudyPage:
     """Knobs of the state that the form has no fields for."""
     by_demand: Sequence[tuple[DemandAnswer, str]]
     """Answers for other demands, each with the address of its state."""
+    cards: Sequence[AnswerCard]
+    map: FigureView | None
+    """Time against money; None where no option has both."""
+    before: Decision | None
+    """Decision of the version, where the state differs from it."""
     terms: str
     """Basis of all costs, in a sentence; empty without costs."""
     shared: Sequence[KnobGroup]
@@ -202,6 +265,9 @@ def study_page(
         by_demand=[
             (other, address(answer.id, with_demand(query, other.demand))) for other in answer.by_demand
         ],
+        cards=answer_cards(answer.decision),
+        map=_map(answer, voice),
+        before=before_changes(workspace, shown.state) if answer.changes else None,
         terms=cost_terms(answer, voice),
         shared=shared,
         rows=[
@@ -226,6 +292,19 @@ def study_page(
         cost_lines=list(dict.fromkeys(name for column in columns for name in column.lines)),
         warnings=grouped(warnings),
     )
+
+
+def before_changes(workspace: Workspace, state: State) -> Decision:
+    """Return the decision of the version whose knobs were turned."""
+    study = state.study
+    version = states.state_of(workspace, study.id, {}, study.version)
+    return states.answer_state(workspace, version, strict=False).decision
+
+
+def _map(answer: StudyAnswer, voice: Voice) -> FigureView | None:
+    chart = drawn.time_and_money(answer, voice)
+    note = voice.gettext("Crosses show the 80 % interval; drag a dashed line to ask for another limit.")
+    return view("map", voice.gettext("Time against money"), chart, note, "decision") if chart else None
 
 
 TRAINED = ("model.", *(f"workload.{name}" for name in (*AMOUNT_FIELDS, "dataset_samples", "kind")))

@@ -62,7 +62,7 @@ def usual_training(profile: ModelProfile, catalog: Catalog) -> UsualTraining:
     if published.assumed:
         why = Message("{amount} (assumption: {note})", {"amount": amount, "note": Message(figure.note)})
     elif figure.recalled:
-        why = Message("{amount}; recalled, unverified", {"amount": amount})
+        why = Message("{amount}; from memory, not checked", {"amount": amount})
     batch = None if published.target else published.global_batch
     source = None if published.assumed else figure.source
     return UsualTraining(published.workload, why, published.assumed, batch, source)
@@ -103,21 +103,24 @@ def _of_family(profile: ModelProfile, catalog: Catalog) -> UsualTraining:
 
 
 def starting_counts(
-    model: Model, workload: Mapping[str, object], systems: Iterable[str], context: SizingContext
+    model: Model,
+    workload: Mapping[str, object],
+    systems: Iterable[str],
+    context: SizingContext,
+    deadline: float | None = None,
 ) -> dict[str, int]:
-    """Return systems with the smallest count that finishes in the default start time.
+    """Return systems with the smallest count that finishes well before a deadline, or in the start time.
 
     If none does, the largest count that fits the model; systems that never fit it are omitted.
     """
-    found = {system: _starting_count(model, workload, system, context) for system in systems}
+    limit = context.catalog.figure(DEFAULTS, "start_time").si if deadline is None else LIKELY * deadline
+    found = {system: _starting_count(model, workload, system, context, limit) for system in systems}
     return {system: count for system, count in found.items() if count is not None}
 
 
 def _starting_count(
-    model: Model, workload: Mapping[str, object], system: str, context: SizingContext
+    model: Model, workload: Mapping[str, object], system: str, context: SizingContext, limit: float
 ) -> int | None:
-    limit = context.catalog.figure(DEFAULTS, "start_time").si
-
     def seconds(count: int) -> float | None:
         return _seconds(model, workload, system, count, context)
 
@@ -137,7 +140,7 @@ def _starting_count(
                 least_useful = count * time / limit / 2.0
         return largest
 
-    count: int | None = context.remember(("start", json.dumps([model, workload, system])), make)
+    count: int | None = context.remember(("start", json.dumps([model, workload, system, limit])), make)
     return count
 
 
@@ -163,10 +166,20 @@ def _seconds(
 SYSTEMS = ("dgx-h100", "aws-p5")
 """What is suggested: a system that is sold today, and one with the same accelerators that is rented."""
 
+NEWER = ("dgx-b200", "mi300x-8")
+"""What is suggested beside them where there is a deadline to meet."""
 
-def suggested_systems(model: Model, workload: Mapping[str, object], context: SizingContext) -> dict[str, int]:
-    """Return suggested systems, each with the smallest count that finishes in the default start time."""
-    return starting_counts(model, workload or UNKNOWN, SYSTEMS, context) or {SYSTEMS[0]: 1}
+
+LIKELY = 0.75
+"""Share of a deadline that a central time may take: ranges reach about a third above it."""
+
+
+def suggested_systems(
+    model: Model, workload: Mapping[str, object], context: SizingContext, deadline: float | None = None
+) -> dict[str, int]:
+    """Return suggested systems, each with the smallest count that finishes well before the deadline."""
+    systems = SYSTEMS if deadline is None else (*SYSTEMS, *NEWER)
+    return starting_counts(model, workload or UNKNOWN, systems, context, deadline) or {SYSTEMS[0]: 1}
 
 
 UNKNOWN: Mapping[str, object] = {"samples": 1_000_000}

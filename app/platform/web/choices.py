@@ -33,7 +33,7 @@ class SystemGroup:
     systems: Sequence[SystemChoice]
 
 
-COMMON = {
+COMMON = (
     "dgx-a100-640gb",
     "dgx-a100-320gb",
     "dgx-h100",
@@ -58,7 +58,7 @@ COMMON = {
     "bow-pod64",
     "bow-pod128",
     "bow-pod256",
-}
+)
 """Systems customers ask about, shown open; generic nodes, clouds and older machines are folded."""
 
 OWN_NAMES = {"Google": "TPU", "Intel": "Gaudi", "Amazon Web Services": "Trainium"}

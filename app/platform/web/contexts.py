@@ -29,15 +29,6 @@ class ChoiceGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
-    """A ready-made comparison that one click opens."""
-
-    id: str
-    title: str
-    summary: str
-
-
-@dataclass(frozen=True, slots=True)
 class Form:
     """What was typed into a form, and what is wrong with it."""
 

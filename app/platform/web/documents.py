@@ -6,7 +6,8 @@ import base64
 import functools
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -27,13 +28,21 @@ from app.platform.web.problems import BY_STATUS, FAULTS, MEANINGS
 from app.platform.web.rendering import DOCUMENTS, GLOSSARY, documents, render
 from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
+from app.platform.wording.voice import terms
 
 router = page_router()
 
 
+@dataclass(frozen=True, slots=True)
+class GlossaryPage:
+    codes: Sequence[str]
+    terms: Sequence[Mapping[str, str]]
+    """One word for one thing, in each language."""
+
+
 @router.get("/glossary", response_class=HTMLResponse)
 def show_glossary(request: Request) -> Response:
-    return render(request, "glossary.html", GLOSSARY)
+    return render(request, "glossary.html", GlossaryPage(GLOSSARY, terms()))
 
 
 @router.get("/problems", response_class=HTMLResponse)

@@ -391,6 +391,9 @@ def install(
     async def of_framework(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         if error.status_code == http.HTTPStatus.METHOD_NOT_ALLOWED:
+            if request.method == "GET" and wants_page(request):
+                # A page that answered a form is loaded anew: the page of the form is above it.
+                return RedirectResponse(request.url.path.rpartition("/")[0] or "/", 303)
             methods = allowed_methods(app, request.url.path) or ["GET", "HEAD"]
             error = HTTPException(405, headers={"Allow": ", ".join(methods)})
         return answer(request, from_http(error, request.url.path), error.headers)

@@ -43,6 +43,14 @@ def _read() -> dict[str, str]:
 
 LABELS = _read()
 
+
+@functools.cache
+def terms() -> list[dict[str, str]]:
+    """Return the terms that every sentence of a language writes alike, and what it does not call them."""
+    with (folder() / "terms.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
 STEP = "step."
 
 SOFTWARE = "software."

@@ -69,6 +69,6 @@ def test_what_is_too_large_says_so(reader: Reader) -> None:
 
 def test_other_models_and_systems_have_no_answer(reader: Reader) -> None:
     encoder = reader.page(made(reader, {"id": "dgx-h100"}, model="bert-large"))
-    assert "decoder transformers" in encoder.select_one('[role="alert"]').get_text()  # type: ignore[union-attr]
+    assert "decoder transformers" in encoder.select_one(".notice").get_text()
     pods = reader.page(made(reader, {"id": "ipu-pod64"}))
     assert pods.find(id="served") is None

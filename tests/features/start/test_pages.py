@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from typing import Any
 
 import pytest
 from bs4 import BeautifulSoup
@@ -104,7 +105,7 @@ def test_a_model_used_last_stands_first(reader: Reader) -> None:
     base = {"model": {"preset": "swin-b"}, "workload": {"samples": 1e6}}
     body = {"name": "x", "base": base, "options": [{"system": {"id": "ipu-pod16"}}]}
     assert reader.ask("POST", "/api/v1/studies", json=body).status_code == 201
-    first = reader.page("/").select_one("#model-results .found a")
+    first = reader.page("/?find=").select_one("#model-results .found a")
     assert "swin-b" in first["href"] and first.select_one(".tag").get_text() == "last used"
 
 
@@ -334,25 +335,78 @@ def test_every_field_has_a_label_and_every_default_is_shown_as_one(reader: Reade
     assert page.select_one("label[for='workload-global_batch'] .tag.default") is not None
 
 
-@pytest.mark.parametrize(
-    "example", ["gpt3-175b", "bert-large", "resnet50", "newer-accelerators", "vendor-claim"]
-)
-def test_an_example_is_one_click_to_a_study(reader: Reader, example: str) -> None:
-    made = reader.ask("POST", f"/examples/{example}")
-    assert made.status_code == 303
-    data = reader.data(f"{made.headers['location']}.json")
-    assert len(data["options"]) >= 2
-    if example == "newer-accelerators":
-        assert all(one["time"] and one["estimate"]["energy"] for one in data["options"])
-    if example == "vendor-claim":
-        assert [one["kind"] for one in data["options"]] == ["vendor", "linear", "vendor"]
-        assert data["content"]["options"][1]["figure"]["scaled_from"] == "a"
-        assert data["options"][1]["time"]["value"] == pytest.approx(69.5 * 3600 / 3)
+def answered(reader: Reader, line: str, **fields: str) -> dict[str, Any]:
+    """Return the study that a line leads to."""
+    response = reader.get("/ask", params={"ask": line, **fields})
+    assert response.status_code == 303, response.text
+    assert response.headers["location"].startswith("/studies/stu_"), response.headers["location"]
+    return reader.data(f"{response.headers['location']}.json")
 
 
-def test_unknown_example_offers_the_known_ones(reader: Reader) -> None:
-    response = reader.ask("POST", "/examples/gpt4")
-    assert response.status_code == 404 and "gpt3-175b" in response.text
+def test_a_line_is_answered_and_its_address_can_be_shared(reader: Reader) -> None:
+    line = "7B, 2T tokens, 60 days, ₩5bn: buy or rent?"
+    study = answered(reader, line)
+    content = study["content"]
+    assert content["name"] == line and content["base"]["currency"] == "KRW"
+    assert content["limits"]["deadline_s"] == 60 * 86_400 and content["limits"]["budget"] == 5e9
+    assert content["base"]["workload"]["tokens"] == 2e12
+    assert study["decision"]["recommended"] is not None
+    assert answered(reader, line)["id"] == study["id"]
+
+
+def test_a_line_names_systems_with_their_counts(reader: Reader) -> None:
+    options = answered(reader, "BERT 3 DGX A100 vs Bow Pod64")["content"]["options"]
+    named = [(one["system"]["id"], one["system"]["count"]) for one in options]
+    assert named[0] == ("dgx-a100-640gb", 3) and named[1][0] == "bow-pod64"
+
+
+def test_fields_beside_the_line_go_first(reader: Reader) -> None:
+    fields = {"deadline": "30", "budget": "4m", "currency": "EUR", "demand": "runs_per_year=10"}
+    content = answered(reader, "7B 1T tokens 60 days", **fields)["content"]
+    assert content["limits"]["deadline_s"] == 30 * 86_400 and content["limits"]["budget"] == 4e6
+    assert content["base"]["currency"] == "EUR"
+    assert content["base"]["assumptions"]["demand"]["runs_per_year"] == 10
+
+
+def test_the_search_among_systems_is_a_door_of_the_same_question(reader: Reader) -> None:
+    response = reader.get("/ask", params={"ask": "BERT-Large 10 days", "view": "systems"})
+    assert response.status_code == 303 and response.headers["location"].endswith("/systems")
+
+
+def test_what_is_not_understood_is_said_and_kept(reader: Reader) -> None:
+    line = "frobnicate BERT-Large in 3 days"
+    response = reader.get("/ask", params={"ask": line})
+    assert response.status_code == 303 and response.headers["location"].startswith("/?")
+    page = reader.page(response.headers["location"])
+    assert page.select_one("#ask")["value"] == line
+    assert "frobnicate" in page.select_one(".not-understood").get_text()
+    assert page.select_one("#deadline")["value"] == "3" and page.select_one("#compare") is not None
+    anyway = page.select_one(".not-understood a")["href"]
+    assert reader.get(anyway).headers["location"].startswith("/studies/")
+
+
+def test_a_line_without_a_model_asks_for_one(reader: Reader) -> None:
+    response = reader.get("/ask", params={"ask": "60 days, $2M"})
+    page = reader.page(response.headers["location"])
+    assert page.select_one(".chip.missing") is not None and page.select_one("#compare") is None
+    assert reader.get("/ask").status_code == 303
+
+
+def test_what_is_typed_is_shown_as_it_is_understood(reader: Reader) -> None:
+    page = reader.page("/choices?ask=llama 3.1 8b LoRA 50M tokens")
+    assert len(page.select(".chip")) == 3
+    assert reader.page("/choices?ask=").select(".chip") == []
+
+
+def test_the_first_page_proves_itself_and_shows_the_newest_studies(reader: Reader) -> None:
+    answered(reader, "BERT-Large on dgx h100 vs bow pod16")
+    page = reader.page("/")
+    rows = page.select("#proof tbody tr")
+    assert len(rows) >= 3 and "GPT-3" in rows[0].get_text()
+    assert page.select_one(".recent li a")["href"].startswith("/studies/")
+    assert [door.name for door in page.select(".door")] == ["a", "button", "a"]
+    for field in ("deadline", "budget", "currency", "demand"):
+        assert page.select_one(f"#question [name={field}]") is not None
 
 
 def test_the_training_of_a_model_is_filled_in(reader: Reader) -> None:
@@ -393,6 +447,7 @@ def test_a_date_that_ends_with_a_stop_ends_its_sentence(reader: Reader, korean: 
 
 
 def test_the_page_is_korean(korean: Reader) -> None:
-    for path in ("/", "/?find=7b", "/?find=a/b", "/?find=zzz", "/?model.preset=llama2-7b&find_system=a100",
+    for path in ("/", "/?find=", "/?ask=7B 3 days foo", "/?ask=3 days", "/choices?ask=7B once foo",
+                 "/?find=7b", "/?find=a/b", "/?find=zzz", "/?model.preset=llama2-7b&find_system=a100",
                  "/choices?find_system=zzz"):  # fmt: skip
         assert list(sentences(korean.page(path))) == [], path

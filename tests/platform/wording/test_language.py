@@ -51,6 +51,22 @@ def test_every_key_is_translated() -> None:
     assert sorted(keys.every() - known) == []
 
 
+@pytest.mark.parametrize("term", voice.terms(), ids=lambda term: str(term["english"]))
+def test_one_thing_has_one_name(term: dict[str, str]) -> None:
+    """Names of values stand for what is filled in; a longer term of the list is another thing."""
+    longer = [one["english"] for one in voice.terms() if term["english"] in one["english"] and one != term]
+    for message in korean_catalog():
+        texts = (message.id, message.string)
+        if not message.id or not all(isinstance(text, str) for text in texts):
+            continue
+        english, korean = (re.sub(r"\{\w+\}|%\(\w+\)s", "", str(text)) for text in texts)
+        for other in longer:
+            english = re.sub(other, "", english, flags=re.IGNORECASE)
+        if re.search(rf"\b{term['english']}\b", english, re.IGNORECASE):
+            assert term["ko"] in korean, english
+            assert not any(word in korean for word in term["not"].split()), english
+
+
 def test_no_translation_is_left_over() -> None:
     known = {message.id for message in korean_catalog() if message.id}
     assert sorted(known - keys.every()) == []
@@ -118,7 +134,7 @@ ENGLISH_ALONE = {"/methodology", "/accuracy/report"}
 
 FILE = re.compile(r"\.(?:json|csv|xlsx|pdf|svg|png)(?:\?|$)")
 
-KEPT = re.compile(r"가능한 값: .*|\((?:cloud bill per month|scaling efficiency)\)|Double binary tree of NCCL")
+KEPT = re.compile(r"가능한 값: .*|\(scaling efficiency\)|Double binary tree of NCCL")
 """Identifiers that a refusal lists, names of the catalogue, and terms in English beside the Korean ones."""
 
 OF_A_KIND = 2

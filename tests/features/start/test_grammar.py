@@ -1,0 +1,96 @@
+"""Questions in one line, as people write them in English and in Korean."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.estimating.context import SizingContext
+from app.features.start.grammar import understand
+from app.platform.catalogue import Catalogue
+
+
+@pytest.fixture(scope="module")
+def shelf(context: SizingContext) -> Catalogue:
+    return Catalogue(context)
+
+
+LINES = {
+    "7B, 2T tokens, 60 days, ₩5bn": {
+        "model.preset": "llama2-7b", "workload.tokens": 2e12, "deadline": 60, "budget": 5e9,
+        "currency": "KRW",
+    },
+    "70억 파라미터 2조 토큰 60일 50억원": {
+        "model.preset": "llama2-7b", "workload.tokens": 2e12, "deadline": 60, "budget": 5e9,
+        "currency": "KRW",
+    },
+    "llama 3.1 8b LoRA 50M tokens": {
+        "model.preset": "llama3.1-8b", "workload.kind": "lora", "workload.tokens": 5e7,
+    },
+    "라마 3.1 8B를 LoRA로 5천만 토큰": {
+        "model.preset": "llama3.1-8b", "workload.kind": "lora", "workload.tokens": 5e7,
+    },
+    "BERT 3 DGX A100 vs Bow Pod64": {
+        "model.preset": "bert-large", "system": ["dgx-a100-640gb", "bow-pod64"], "count.dgx-a100-640gb": 3,
+    },
+    "GPT-3 on 128 DGX A100: how long?": {
+        "model.preset": "gpt3-175b", "system": ["dgx-a100-640gb"], "count.dgx-a100-640gb": 128,
+    },
+    "Qwen3 32B 300B tokens 2 weeks $3M to buy 10 runs a year": {
+        "model.preset": "qwen3-32b", "workload.tokens": 3e11, "deadline": 14, "budget": 3e6,
+        "currency": "USD", "budget_kind": "purchase", "runs_per_year": 10,
+    },
+    "라마 3.1 70B를 1.5조 토큰, 90일 이내, 예산 100억 원으로, H100 512장": {
+        "model.preset": "llama3.1-70b", "workload.tokens": 1.5e12, "deadline": 90, "budget": 1e10,
+        "currency": "KRW", "system": ["dgx-h100"], "count.dgx-h100": 64,
+    },
+    "EXAONE 3.5 32B 1조 토큰 1년에 4번": {
+        "model.preset": "exaone3.5-32b", "workload.tokens": 1e12, "runs_per_year": 4,
+    },
+    "70B 1.4T tokens once a month, always busy": {
+        "model.preset": "llama2-70b", "workload.tokens": 1.4e12, "busy": 100,
+    },
+    "resnet50 90 epochs 8x H100": {
+        "model.preset": "resnet50", "workload.epochs": 90, "system": ["dgx-h100"], "count.dgx-h100": 1,
+    },
+    "13B 300B tokens AWS p5 x 8 vs DGX H100 x 4": {
+        "workload.tokens": 3e11, "system": ["aws-p5", "dgx-h100"], "count.aws-p5": 8, "count.dgx-h100": 4,
+    },
+    "Llama 3.1 405B 15.6T 16384 H100 bf16 seq 8192": {
+        "model.preset": "llama3-405b", "workload.tokens": 15.6e12, "count.dgx-h100": 2048,
+        "workload.seq_len": 8192, "workload.precision": "bf16",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_line_says_what_it_says(line: str, shelf: Catalogue) -> None:
+    question = understand(line, shelf)
+    for field, value in LINES[line].items():
+        texts = question.fields[field]
+        if isinstance(value, list):
+            assert texts == value
+        elif isinstance(value, str):
+            assert texts == [value]
+        else:
+            assert float(texts[0].replace(",", "")) == value, field
+    assert not question.unknown or line.startswith("70B"), question.unknown
+
+
+def test_words_that_mean_nothing_are_kept(shelf: Catalogue) -> None:
+    question = understand("bert large frobnicated by 17 gnomes in 3 days", shelf)
+    assert question.fields["model.preset"] == ["bert-large"] and question.fields["deadline"] == ["3"]
+    assert "frobnicated" in " ".join(question.unknown) and "gnomes" in " ".join(question.unknown)
+
+
+def test_a_size_offers_the_other_models_of_that_size(shelf: Catalogue) -> None:
+    models = understand("7B 60 days", shelf).models
+    assert models[0] == "llama2-7b" and "mistral-7b" in models
+    assert understand("a model", shelf).models == []
+
+
+@given(st.text(max_size=80))
+def test_no_line_is_too_odd(shelf: Catalogue, line: str) -> None:
+    question = understand(line, shelf)
+    assert all(all(texts) for texts in question.fields.values())
