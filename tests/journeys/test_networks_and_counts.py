@@ -65,7 +65,8 @@ def test_network_advice_that_is_followed_stays(
     page = reader.page(f"{study}/network")
     assert page.select_one("#networks tr.best")["id"] == taken["id"]
     followed = reader.page(str(page.select_one(".next-steps a.primary")["href"]))
-    after = reader.page(str(followed.select_one(".tabs a:nth-of-type(4)")["href"]))
+    state = str(followed.select_one(".tabs a")["href"]).partition("?")[2]
+    after = reader.page(f"{study}/network?{state}")
     assert after.select_one("#networks tr.best")["id"] == taken["id"]
     assert after.select_one("#networks tr.best").find(string="this option") is not None
     assert after.select_one(".next-steps a.primary") is None
