@@ -39,7 +39,6 @@ from app.features.sizings import api as sizings_api
 from app.features.sizings import pages as sizings
 from app.features.start import pages as start
 from app.features.studies import api as studies_api
-from app.features.studies import compared
 from app.features.studies import pages as studies
 from app.features.studies import scaling as studies_scaling
 from app.features.sweeps import api as sweeps_api
@@ -61,6 +60,7 @@ API_ROUTES = routes_of(
         plans_api.router,
         sizings_api.router,
         comparisons_api.router,
+        comparisons_api.states_router,
         studies_api.router,
         calibration_api.router,
         networks_api.router,
@@ -109,7 +109,6 @@ PAGE_ROUTES = routes_of(
         bills.router,
         break_even.router,
         uploads.router,
-        compared.router,
         studies.router,
         studies_scaling.router,
         trail.router,

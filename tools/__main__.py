@@ -22,6 +22,7 @@ from tools.fitting.refit import (
     residuals_text,
     software_text,
 )
+from tools.fitting.teams import fit_teams, misses_of, public_runs, team_cells, teams_text
 from tools.pictures import take
 
 DATA = ROOT / "data"
@@ -56,8 +57,10 @@ def fit(check: Check = False) -> None:
     context = load_context(DATA)
     rows, newer = (read_rows(written(f"data/validation/{name}")) for name in MEASURED)
     known = [row for row in newer if row["confidence"] != "memory"]
-    fitted = refit([row for row in rows if in_headline(row)], known, context)
+    public = public_runs(context, DATA)
+    fitted = refit([row for row in rows if in_headline(row)], known, context, misses_of(public))
     typer.echo("\n".join([*table(figure_cells(fitted)), "", *table(error_cells(fitted)), ""]))
+    typer.echo("\n".join([*table(team_cells(public)), ""]))
     typer.echo("\n".join(count_lines(counts_of(context, fitted_figures(context, DATA)))))
     if check:
         moved = differences(fitted, context)
@@ -68,6 +71,7 @@ def fit(check: Check = False) -> None:
         "effects.csv": effects_text(fitted.effects),
         "residuals.csv": residuals_text(written("data/residuals.csv"), fitted.residuals),
         HELD_OUT: held_out_text(fitted),
+        "teams.csv": teams_text(written("data/teams.csv"), fit_teams(public)),
     }
     for name, text in changed.items():
         (DATA / name).write_text(text, encoding="utf-8")

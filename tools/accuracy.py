@@ -66,6 +66,7 @@ values (a micro-batch, a split over stages) are those that agree best:"""
 FILES = {
     "software.csv": "`data/software.csv`: software profiles",
     "effects.csv": "`data/effects.csv`: chips, software and families",
+    "teams.csv": "`data/teams.csv`: what ordinary teams take over tuned runs",
     "kernels.csv": "`data/kernels.csv`: kernel libraries",
     "residuals.csv": "`data/residuals.csv`: width of the ranges",
     "validation/completion.csv": "`data/validation/completion.csv`: what a row leaves out",

@@ -21,6 +21,7 @@ from tools.error_tables import errors_table, left_out_table
 from tools.evidence import collect
 from tools.markdown import filled
 from tools.methodology import read_constants, refreshed
+from tools.network_bills import network_document
 from tools.network_choice import network_tables
 from tools.predictions import predictions_text
 from tools.readme import HEADLINES, with_answers
@@ -54,6 +55,7 @@ def generated_documents() -> dict[str, str]:
     return documents | {
         "docs/accuracy.md": accuracy_document(evidence),
         "docs/sizings.md": sizings_document(context),
+        "docs/networks-by-count.md": network_document(context),
         "data/validation/errors.csv": errors_table({NAMED: stated, PRESUMED: presumed}),
         "data/validation/left_out.csv": left_out_table(evidence.predictions, context.measured),
         f"data/{PREDICTIONS}": predictions_text(evidence.predictions),

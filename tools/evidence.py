@@ -34,7 +34,7 @@ from app.features.accuracy.predictions import (
 from tools.predictions import predictions_of
 
 FITTED_FILES = (
-    *("software.csv", "effects.csv", "kernels.csv", "residuals.csv"),
+    *("software.csv", "effects.csv", "teams.csv", "kernels.csv", "residuals.csv"),
     *("validation/completion.csv", "validation/networks.csv"),
     "catalogue",
 )

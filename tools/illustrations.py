@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from app.estimating.request import EstimateRequest, ModelInput
+from app.estimating.request import EstimateRequest, Limits, ModelInput
 from app.estimating.workload import resolve_model
 from app.features.accuracy.api import get_accuracy
 from app.features.bills.bill import make_bill
@@ -21,9 +21,9 @@ from app.features.calibration.fitting import calibrate
 from app.features.calibration.model import CalibrationRequest
 from app.features.claims.model import ClaimsRequest
 from app.features.claims.service import get_claim, list_claims
-from app.features.comparisons.compare import ComparisonEntry
+from app.features.comparisons.compare import comparison_of, question_of, side_by_side
 from app.features.comparisons.model import ComparisonRequest
-from app.features.comparisons.service import ComparisonHead, compared, make_options
+from app.features.comparisons.service import make_options
 from app.features.estimates.document import with_links, with_request
 from app.features.estimates.service import make_estimate
 from app.features.inference.answering import infer
@@ -53,6 +53,7 @@ from app.features.studies.answering import State
 from app.features.studies.knobs import StudyVariant
 from app.features.studies.model import StudyContent, StudyFile
 from app.features.studies.service import first_version
+from app.features.studies.side_by_side import OptionEntry
 from app.features.studies.states import answer_state
 from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.points import Sweep
@@ -118,6 +119,7 @@ def answers(workspace: Workspace, requests: Mapping[str, Any]) -> dict[str, Base
     profile = ProfileRequest.model_validate(requests["ProfileRequest"])
     model = ModelInput(**profile.model_dump(exclude={"name"}, exclude_none=True))
     options = make_options(workspace, comparison.rows, comparison.currency)
+    beside = side_by_side(options, workspace.context(), comparison.currency)
     answer = make_estimate(workspace, estimate).model_copy(update={"id": "est_a2b3c4d5e6f7g2h3"})
     shelves = workspace.catalogue
     sizing = SizingRequest.model_validate(requests["SizingRequest"])
@@ -127,8 +129,8 @@ def answers(workspace: Workspace, requests: Mapping[str, Any]) -> dict[str, Base
             voice("en"),
             lambda path: f"https://rackline.example.com{path}",
         ),
-        "Comparison": compared(
-            workspace, options, ComparisonHead("cmp_a2b3c4d5e6f7g2h3", comparison.title, "en", "USD")
+        "Comparison": comparison_of(
+            beside, question_of(beside, Limits()), identifier="cmp_a2b3c4d5e6f7g2h3", title=comparison.title
         ),
         "Sizing": size(sizing, workspace.sizing).document.model_copy(update={"id": "siz_a2b3c4d5e6f7g2h3"}),
         "ScalingCurve": scaling(sizing, "dgx-a100-640gb", workspace.sizing),
@@ -192,7 +194,7 @@ def study_answers(workspace: Workspace) -> dict[str, BaseModel]:
 
 
 def proposal_answers(
-    workspace: Workspace, options: Sequence[ComparisonEntry], request: ProposalRequest
+    workspace: Workspace, options: Sequence[OptionEntry], request: ProposalRequest
 ) -> dict[str, BaseModel]:
     """Return the answers about a proposal that is frozen and shared."""
     logo = None if request.branding.logo is None else read_logo(request.branding.logo)

@@ -63,8 +63,8 @@ PROPOSED = (
         "estimating/*",
         "features/proposals/writing/*",
         "features/comparisons/charts",
-        "features/comparisons/compare",
-        "features/comparisons/common_basis",
+        "features/studies/side_by_side",
+        "features/studies/common_basis",
     ),
     *(f"features/bills/{name}" for name in ("bill", "fabric", "model", "racks", "service")),
     *(

@@ -31,7 +31,7 @@ from app.catalog.vendor_ratios import vendor_ratios
 from app.errors import CatalogError, Unprocessable
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Catalog(Lookup):
     """All of data/, checked. Build one with :func:`app.catalog.load_catalog` and keep it."""
 

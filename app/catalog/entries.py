@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from app.catalog.figures import DerivedQuantity, Figure, Spread
@@ -31,7 +32,7 @@ class Acquisition(StrEnum):
     RENT = "rent"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Entry:
     """An item with its accepted figures and the rejected claims."""
 
@@ -42,19 +43,19 @@ class Entry:
     rejected: tuple[Figure, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ChipEntry(Entry):
     kind: ChipKind
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class MachineEntry(Entry):
     chip: str
     devices: int
     intra: Intra
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FabricEntry(Entry):
     protocol: str
 
@@ -72,7 +73,7 @@ class SystemPart:
     rack_units: Figure | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SystemEntry(Entry):
     """A system to buy or rent: machines, their hosts, and switches that come with a pod."""
 
@@ -137,6 +138,7 @@ def fabric_entry(lookup: Lookup, name: str) -> FabricEntry:
     return FabricEntry(**shared, protocol=lookup.figure(name, "protocol").text)
 
 
+@lru_cache(maxsize=1024)
 def system_entry(lookup: Lookup, name: str) -> SystemEntry:
     """Return a system with its bill, price and power added up."""
     shared = _shared(lookup, "system", name)

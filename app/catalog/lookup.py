@@ -11,7 +11,7 @@ from app.catalog.vendor_ratios import VendorRatio
 from app.errors import NotFound
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Lookup:
     """All data of data/, indexed; accepted figures of one key are in order of date."""
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from app.engine.records import FloatLike, Floats, GpuKernels, GpuSoftware, IpuSoftware
-from app.errors import CatalogError, NotFound
+from app.errors import CatalogError, Message, NotFound
 
 LISTS = ("families", "chips")
 """Columns of data/software_defaults.csv that list several."""
@@ -107,6 +107,10 @@ class Calibration:
     """Log-deviation of the measured runs beyond that of a regime."""
     ends: Mapping[str, tuple[float, float]]
     """Bounds of each figure."""
+    doubt: Message | None = None
+    """Why the runs are implausible; every answer that uses them says so."""
+    measured: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Step times of the runs by configuration. [s]"""
 
     def holds_for(self, family: str, chip: str) -> bool:
         """Return whether a family of models was measured on a chip."""

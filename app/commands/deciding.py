@@ -16,10 +16,9 @@ from app.features.bills.bill import make_bill
 from app.features.bills.model import Bill, BillRequest, check_asked
 from app.features.break_even.deciding import decide
 from app.features.break_even.model import BreakEven, BreakEvenRequest
-from app.features.comparisons.common_basis import BasisRequest, on_common_basis
-from app.features.comparisons.compare import compare, estimated, in_row
-from app.features.comparisons.model import Comparison, ComparisonRequest, PublishedFigure, StoredEstimate
-from app.features.comparisons.weighing import with_decision
+from app.features.comparisons.compare import comparison_of, estimated, in_row, question_of, side_by_side
+from app.features.comparisons.model import Comparison, ComparisonRequest, StoredEstimate
+from app.features.studies.options import PublishedFigure
 
 cli = typer.Typer(rich_markup_mode=None)
 
@@ -33,15 +32,9 @@ def compared(request: ComparisonRequest, context: SizingContext) -> Comparison:
             raise BadInput.at(field, "only stored estimates have an identifier; add --save or --server")
         rows.append(row)
     options = estimated(rows, request.currency, partial(as_estimated, context=context))
-    comparison = compare(
-        options,
-        catalog=context.catalog,
-        title=request.title,
-        locale=request.locale,
-        currency=request.currency,
-    )
-    priced = on_common_basis(comparison, options, context, BasisRequest())
-    return with_decision(priced, options, request.limits or Limits(), context)
+    side = side_by_side(options, context, request.currency)
+    question = question_of(side, request.limits or Limits())
+    return comparison_of(side, question, title=request.title, locale=request.locale)
 
 
 def billed(request: BillRequest, context: SizingContext) -> Bill:

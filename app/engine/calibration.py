@@ -143,10 +143,9 @@ def laplace_posterior(
         return _slopes(errors(samples), samples)
 
     point = np.clip(np.zeros(count + 1), below, above)
-    first_error, first_slopes = around(point)
+    error, slopes = first_error, first_slopes = around(point)
     damping = FIRST_DAMPING
     for _ in range(STEPS):
-        error, slopes = around(point)
         weighted = slopes.T * huber_weights(error)
         curvature = weighted @ slopes + np.eye(count + 1)
         gradient = weighted @ error + point
@@ -166,10 +165,11 @@ def laplace_posterior(
             damping *= 10.0
         else:
             break
-        point = trial
+        if change > 0.0:
+            point = trial
+            error, slopes = around(point)
         if change < CONVERGED:
             break
-    error, slopes = around(point)
     weights = huber_weights(error)
     covariance = np.linalg.inv((slopes.T * weights) @ slopes + np.eye(count + 1))
     return Posterior(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TypeAlias
 
 import numpy as np
@@ -151,7 +151,7 @@ class FatTree:
     levels: Counts
     """Switch levels: 1, 2 or 3. [-]"""
     rails: Counts
-    """Planes of leaves, one per port of a node. [-]"""
+    """Planes of leaves, one per port of a node; 1 where all ports share their leaves. [-]"""
     leaf: Counts
     """Switches next to the nodes. [-]"""
     leaf_down: Counts
@@ -222,14 +222,18 @@ def _up(value: ArrayLike) -> Counts:
 
 
 def fat_tree(
-    nodes: ArrayLike, ports_per_node: ArrayLike, switch_ports: ArrayLike, oversubscription: FloatLike = 1.0
+    nodes: ArrayLike,
+    ports_per_node: ArrayLike,
+    switch_ports: ArrayLike,
+    oversubscription: FloatLike = 1.0,
+    leaves: ArrayLike = 0,
 ) -> FatTree:
     """Switches and cables of a network: one level, two or three, whichever is enough.
 
     All endpoints on one switch need no tree. Else nodes spread evenly over the leaves of each rail, one for
     every port of a node, and leaves over spines; more leaves than a spine has ports make pods under a core,
-    whose spines pass as much up as they take from below (Leiserson 1985). Where a count is below 1 or three
-    levels do not suffice it raises :class:`OutOfRange`.
+    whose spines pass as much up as they take from below (Leiserson 1985). ``leaves`` asks for more than the
+    fewest. Where a count is below 1 or three levels do not suffice it raises :class:`OutOfRange`.
 
     Twenty nodes of eight ports on switches of 40, and forty of them:
 
@@ -237,8 +241,8 @@ def fat_tree(
     >>> tree.leaf.tolist(), tree.spine.tolist(), tree.balanced_spine.tolist(), tree.cables.tolist()
     ([8, 16], [4, 8], [4, 10], [320, 640])
     """
-    nodes, rails, ports = np.broadcast_arrays(
-        *(np.asarray(part, dtype=np.int64) for part in (nodes, ports_per_node, switch_ports))
+    nodes, rails, ports, leaves = np.broadcast_arrays(
+        *(np.asarray(part, dtype=np.int64) for part in (nodes, ports_per_node, switch_ports, leaves))
     )
     if not np.all(nodes >= 1):
         raise OutOfRange("nodes must be 1 or more, got {n}", n=int(nodes.min()))
@@ -246,7 +250,8 @@ def fat_tree(
         raise OutOfRange("ports per node must be 1 or more, got {n}", n=int(rails.min()))
     endpoints, half = nodes * rails, ports // 2
     single = endpoints <= ports
-    leaf = np.where(single, 1, leaf_switches(nodes, rails, ports, oversubscription))
+    leaf = np.maximum(leaf_switches(nodes, rails, ports, oversubscription), leaves)
+    leaf = np.where(single, 1, leaf)
     if np.any(leaf > ports * half):
         raise OutOfRange(
             "{n} leaf switches: three levels of {ports}-port switches connect at most "
@@ -292,3 +297,33 @@ def fat_tree(
         balanced_core=core,
         spine_up=spine_up,
     )
+
+
+def smallest_fat_tree(
+    nodes: int, ports_per_node: int, switch_ports: int, oversubscription: float = 1.0
+) -> FatTree:
+    """Return the network of fewest switches, then cables: rails share leaves where that saves any.
+
+    A leaf or two more than the fewest may need fewer spines, over which their uplinks divide evenly.
+
+    Three nodes of 24 ports on switches of 64 need five, where every rail with its own leaf needs 26;
+    twenty of eight ports on switches of 40 keep one leaf for each rail:
+
+    >>> [int(smallest_fat_tree(*size).switches) for size in ((3, 24, 64), (20, 8, 40))]
+    [5, 12]
+    >>> int(fat_tree(3, 24, 64).switches), int(smallest_fat_tree(20, 8, 40).rails)
+    (26, 8)
+    """
+    endpoints, most = nodes * ports_per_node, switch_ports * (switch_ports // 2)
+    fewest = int(leaf_switches(endpoints, 1, switch_ports, oversubscription))
+    apart = int(leaf_switches(nodes, ports_per_node, switch_ports, oversubscription))
+    if endpoints <= switch_ports or fewest > most:
+        return fat_tree(nodes, ports_per_node, switch_ports, oversubscription)
+    counts = np.arange(fewest, min(max(apart, fewest), most) + 1)
+    shared = fat_tree(endpoints, 1, switch_ports, oversubscription, counts)
+    best = int(np.lexsort((shared.cables, shared.switches))[0])
+    if apart <= most:
+        by_rail = fat_tree(nodes, ports_per_node, switch_ports, oversubscription)
+        if (by_rail.switches, by_rail.cables) <= (shared.switches[best], shared.cables[best]):
+            return by_rail
+    return FatTree(**{entry.name: getattr(shared, entry.name)[best] for entry in fields(shared)})

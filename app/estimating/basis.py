@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -10,7 +10,7 @@ from app.catalog.software import SoftwareProfile
 from app.errors import Message
 from app.estimating.chips import chip_series
 from app.estimating.documents import Basis, BasisError, Text, ThreeSteps
-from app.estimating.nearest import FAR, MeasuredRun, distance, read_measured
+from app.estimating.nearest import FAR, MeasuredRuns, read_measured
 from app.estimating.ranges import significant
 from app.estimating.regimes import CORE_FAMILIES, OTHER_CHIP, MeasurementCoverage
 from app.estimating.schema import Quantity
@@ -39,7 +39,7 @@ def load_left_out(path: Path) -> dict[tuple[str, str, str], BasisError]:
 
 
 def basis_of(
-    runs: Iterable[MeasuredRun],
+    runs: MeasuredRuns,
     software: SoftwareProfile,
     regimes: Collection[str],
     *,
@@ -57,12 +57,12 @@ def basis_of(
     if software.presumed and software.kind != "ipu":
         return "chip_elsewhere"
     stack = software.id if calibration is None else calibration.prior
-    same_software = [run for run in runs if software.presumed or stack in run.profiles]
+    gaps, series = runs.distances(family, chip, devices, parameters), chip_series(chip)
+    same_software = [
+        (run, gap) for run, gap in zip(runs, gaps, strict=True) if software.presumed or stack in run.profiles
+    ]
     near = any(
-        run.family == family
-        and chip_series(run.chip) == chip_series(chip)
-        and distance(run, family, chip, devices, parameters) <= FAR
-        for run in same_software
+        gap <= FAR and run.family == family and chip_series(run.chip) == series for run, gap in same_software
     )
     return "measured_here" if near else "software_elsewhere" if same_software else "chip_elsewhere"
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,8 +27,11 @@ from app.engine.calibration import (
     laplace_posterior,
     posterior_transform,
 )
-from app.engine.records import Floats
+from app.engine.plans import Plans
+from app.engine.records import Floats, GpuSystem
 from app.errors import engine_errors
+from app.estimating.deciding import PlanDecision
+from app.estimating.documents import Text
 from app.estimating.ranges import SHARED, Residuals
 
 NOISE = "measurement"
@@ -62,6 +67,22 @@ class ProfileFit:
     """Figures at the bounds of what is plausible."""
 
 
+def configurations(decision: PlanDecision) -> list[str]:
+    """Return keys of what a step computes and on what, equal for runs that must take the same time.
+
+    One holds for the plan, another for any plan where the request states none.
+    """
+    scenario, plans = decision.scenario, decision.choice.plans
+    hardware, table = scenario.hardware, scenario.table
+    fabric = hardware.fabric.name if isinstance(hardware, GpuSystem) else ""
+    layout = [float(np.ravel(getattr(plans, entry.name))[0]) for entry in fields(Plans)]
+    work = (table.parameters, table.training_flop, scenario.precision.value, scenario.optimizer)
+    free = (scenario.chip.name, fabric, decision.hardware.devices, decision.batch, work)
+    searched = not decision.request.plan.model_dump(exclude_none=True)
+    identities = [(*free, layout), *([free] if searched else [])]
+    return [f"{zlib.crc32(repr(identity).encode()):08x}" for identity in identities]
+
+
 def prior_of(profile: SoftwareProfile, ranges: Mapping[str, FigureRange], *, named: bool) -> SoftwareProfile:
     """Return the prior of a calibration: the profile, with wider deviations if it stands for many stacks.
 
@@ -89,6 +110,7 @@ def fit_profile(
     family: str,
     chips: Collection[str],
     named: bool = True,
+    run_steps: Mapping[str, tuple[float, ...]] = MappingProxyType({}),
 ) -> ProfileFit:
     prior = prior_of(profile, ranges, named=named)
     names = tuple(sorted(name for name, figure in prior.figures.items() if figure.deviation > 0))
@@ -147,6 +169,7 @@ def fit_profile(
             for figure in figures
             if figure.parameter in ranges
         },
+        measured=run_steps,
     )
     at_bound = tuple(
         name
@@ -206,6 +229,8 @@ def profile_to_json(profile: SoftwareProfile) -> dict[str, object]:
         "offset_deviation": calibration.offset_deviation,
         "scatter": calibration.scatter,
         "ends": {name: list(pair) for name, pair in calibration.ends.items()},
+        "doubt": None if calibration.doubt is None else Text.of(calibration.doubt).model_dump(),
+        "measured": {name: list(steps) for name, steps in calibration.measured.items()},
         "figures": {
             name: {"value": figure.value, "deviation": figure.deviation} for name, figure in own.items()
         },
@@ -232,6 +257,8 @@ def profile_from_json(
         offset_deviation=document["offset_deviation"],
         scatter=document["scatter"],
         ends={name: (least, most) for name, (least, most) in document["ends"].items()},
+        doubt=None if document.get("doubt") is None else Text(**document["doubt"]).as_message(),
+        measured={name: tuple(steps) for name, steps in document.get("measured", {}).items()},
     )
     title = document["title"]
     return replace(

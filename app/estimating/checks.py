@@ -25,6 +25,8 @@ MK2 = frozenset({"gc200"})
 THIN = 0.10
 INPUT_SHARE = 0.01
 LARGE_BATCH_COST = 1.5
+DEGREES = ("tensor", "pipeline", "context", "expert")
+"""Fields of a plan by which a copy of the model takes several devices."""
 WORTH_SAYING = 0.01
 """Least gain of a bolder plan that is reported."""
 
@@ -94,6 +96,17 @@ def _idle(choice: PlanChoice, hardware: Hardware, used: int, devices: int) -> Ch
     if choice.space.ipu:
         # Partitions are powers of two, whatever the batch.
         copies = 1 << (copies.bit_length() - 1)
+    if not choice.space.any_batch and batch < copies:
+        return caution(
+            "devices_unused",
+            ("workload.global_batch", "system.count"),
+            "{batch} samples per step occupy {used} of {devices} accelerators; all {machines} machines are "
+            "charged",
+            batch=batch,
+            used=used,
+            devices=devices,
+            machines=hardware.machines,
+        )
     if not choice.space.any_batch and batch % copies:
         return caution(
             "batch_not_divisible",
@@ -108,27 +121,39 @@ def _idle(choice: PlanChoice, hardware: Hardware, used: int, devices: int) -> Ch
             whole=-(-batch // copies) * copies,
         )
     fields = ("system.count", "plan")
-    if len(choice.space.allowed.get("data", ())) == 1:
+    allowed = choice.space.allowed
+    if len(allowed.get("data", ())) == 1 or any(tuple(allowed.get(name, ())) > (1.0,) for name in DEGREES):
         return caution(
             "devices_unused",
             fields,
-            "the plan as given uses {used} of {devices} accelerators; leave its copies empty to use more",
+            "the plan as given uses {used} of {devices} accelerators, all of which are charged; leave its "
+            "degrees empty to use more",
             used=used,
             devices=devices,
+        )
+    if not choice.space.any_batch:
+        return caution(
+            "devices_unused",
+            ("workload.global_batch", *fields),
+            "{idle} of {devices} accelerators stay idle and are charged: with {batch} samples per step no "
+            "plan is faster with them",
+            idle=devices - used,
+            devices=devices,
+            batch=batch,
         )
     machines = hardware.machines - int(hardware.machines_used(plans)[0])
     if machines:
         return caution(
             "devices_unused",
             fields,
-            "{idle} of {machines} machines stay idle: no plan is faster with them",
+            "{idle} of {machines} machines stay idle and are charged: no plan is faster with them",
             idle=machines,
             machines=hardware.machines,
         )
     return caution(
         "devices_unused",
         fields,
-        "{idle} of {devices} accelerators stay idle: no plan is faster with them",
+        "{idle} of {devices} accelerators stay idle and are charged: no plan is faster with them",
         idle=devices - used,
         devices=devices,
     )

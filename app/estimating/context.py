@@ -19,12 +19,13 @@ from app.estimating.basis import LeftOutErrors, load_left_out
 from app.estimating.chips import chip_series
 from app.estimating.documents import CheckWarning, Default, caution
 from app.estimating.effects import Effects, load_effects
+from app.estimating.expectation import Teams, load_teams
 from app.estimating.hardware import HardwareFinder
 from app.estimating.naming import finder
 from app.estimating.nearest import (
     FamilyErrors,
     MeasuredRows,
-    MeasuredRun,
+    MeasuredRuns,
     RunOutcome,
     load_family_errors,
     load_outcomes,
@@ -152,7 +153,9 @@ class SizingContext:
     rules: Rules
     residuals: Residuals
     effects: Effects
-    runs: tuple[MeasuredRun, ...]
+    teams: Teams
+    """What runs of ordinary teams take over tuned ones, by kind of stack."""
+    runs: MeasuredRuns
     measured: MeasurementCoverage
     batch_limits: BatchLimits
     family_errors: FamilyErrors
@@ -232,13 +235,16 @@ def load_context(directory: Path) -> SizingContext:
 
     rules = replace(rules, usual=partial(usual_software, catalog, software))
     # Figures of profiles are fitted to the first table alone; see docs/decisions/0032.
-    runs = (*measured_runs(fitted, rules, presets), *measured_runs(newer, rules, software.profiles))
+    runs = MeasuredRuns(
+        (*measured_runs(fitted, rules, presets), *measured_runs(newer, rules, software.profiles))
+    )
     return SizingContext(
         catalog=catalog,
         software=software,
         rules=rules,
         residuals=load_residuals(directory),
         effects=load_effects(directory, {chip.id: catalog.architecture(chip.id) for chip in catalog.chips()}),
+        teams=load_teams(directory),
         runs=runs,
         measured=MeasurementCoverage(
             pairs=frozenset((run.family, run.chip) for run in runs if run.counted),

@@ -41,7 +41,7 @@ from app.estimating.prices import (
     prices,
     training_power,
 )
-from app.estimating.ranges import common_normals, quantity
+from app.estimating.ranges import common_normals, quantity, stated_samples
 from app.estimating.request import EstimateRequest
 from app.estimating.runtime import Run
 from app.estimating.schema import Quantity, SourceRef
@@ -228,7 +228,7 @@ def cost_of(
     runs = run_cost(hourly_samples, samples)
     return Cost(
         run=quantity(float(run_cost(hourly, seconds)), runs, currency),
-        run_samples=[float(f"{amount:.5g}") for amount in np.ravel(runs)],
+        run_samples=stated_samples(np.ravel(runs)),
         capex=quantity(*charges.capital, currency) if rates.owned else None,
         hourly=quantity(hourly, hourly_samples, currency),
         per_accelerator_hour=quantity(

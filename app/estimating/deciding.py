@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from app.errors import BadInput
 from app.estimating.checks import batch_adjusted
 from app.estimating.context import SizingContext, choose_software
 from app.estimating.documents import CheckWarning
+from app.estimating.expectation import team_of
 from app.estimating.hardware import Hardware, reliability
 from app.estimating.plan_search import PlanChoice, Risk, Totals, choose_plan, search_space, space_of
 from app.estimating.ranges import residual_quantile
@@ -143,6 +144,14 @@ def question_of(
         overrides={},
         expert_imbalance=request.workload.expert_imbalance or 1.0,
         effects=context.effects.of(hardware.entry.chip, software, profile.family, context.measured.series),
+        team=team_of(
+            context.teams,
+            software,
+            table,
+            hardware.engine,
+            request.plan,
+            benchmark=training.target is not None,
+        ),
     )
     margin = request.assumptions.memory_margin
     if margin is not None and not 0 <= margin < 1:
@@ -171,38 +180,110 @@ def choose(
         warnings.append(batch_adjusted(batch, divided, hardware.devices))
     # Smaller batches need fewer samples to a target, and less memory for activations on an IPU.
     quarterings = 2 if scenario.is_ipu else 0 if training.target is None else 3
-    space = space_of(
-        scenario,
-        allowed,
-        devices=hardware.devices,
-        per_node=hardware.devices_nearby,
-        global_batch=divided,
-        spare=True,
-        any_batch=searched,
-        quarterings=quarterings,
-        batches=() if training.target is None else training.target.batches.tolist(),
-        lean=lean,
-    )
-    search = search_space(
-        scenario,
-        space,
-        margin=question.margin,
-        risk=risk_of(scenario, question.profile.family, context, probability),
-        totals=run_totals(scenario, training, hardware, context),
-        evaluator=evaluator,
-        everything=not lean,
-    )
+
+    def found_on(some: Hardware) -> PlanChoice:
+        space = space_of(
+            scenario,
+            allowed,
+            devices=some.devices,
+            per_node=some.devices_nearby,
+            global_batch=divided,
+            spare=True,
+            any_batch=searched,
+            quarterings=quarterings,
+            batches=() if training.target is None else training.target.batches.tolist(),
+            lean=lean,
+        )
+        search = search_space(
+            scenario,
+            space,
+            margin=question.margin,
+            risk=risk_of(scenario, question.profile.family, context, probability),
+            totals=run_totals(scenario, training, hardware, context),
+            evaluator=evaluator,
+            everything=not lean,
+        )
+        return choose_plan(scenario, search)
+
+    choice = found_on(hardware)
+    if lean and choice.fits and "data" not in allowed:
+        choice = best_of_fewer(scenario, hardware, choice, found_on)
     return PlanDecision(
         request=question.request,
         profile=question.profile,
         hardware=hardware,
         training=training,
         scenario=scenario,
-        choice=choose_plan(scenario, search),
+        choice=choice,
         batch_searched=searched,
         margin=question.margin,
         warnings=warnings,
     )
+
+
+FLAT = 0.1
+"""Share of the peak that a step reaches below which fewer machines may be as fast."""
+MANY = 40
+"""Systems from which a number that divides badly may lose to a smaller one."""
+MISSES = 2
+"""Smaller numbers in a row that are no faster before no further one is tried."""
+
+
+def best_of_fewer(
+    scenario: Scenario, hardware: Hardware, choice: PlanChoice, found_on: Callable[[Hardware], PlanChoice]
+) -> PlanChoice:
+    """Return the choice, or a faster one that leaves systems idle, so that more are never slower.
+
+    The search on a number of devices tries plans on fewer around the best alone. Where a step is far from
+    the peak, numbers that fall by halves and quarters are searched too until they are slower, and next to a
+    large number that divides badly the one below it that divides well.
+    """
+    best, misses, first = choice, 0, True
+    for count in counts_below(hardware.count):
+        divides_badly = first and hardware.count > MANY and round_number(hardware.count) < hardware.count
+        if misses == MISSES or not (divides_badly or _is_flat(scenario, best)):
+            break
+        found, first = found_on(replace(hardware, count=count, accelerators=None)), False
+        faster = found.fits and found.seconds < best.seconds
+        best, misses = (found, 0) if faster else (best, misses + 1)
+    # What is said of the plan is said of all devices.
+    return best if best is choice else replace(best, found=replace(best.found, space=choice.space))
+
+
+def counts_below(count: int) -> Iterator[int]:
+    """Yield the next smaller number that divides well, then falling powers of two and three times them.
+
+    >>> list(counts_below(47)), list(counts_below(8))
+    ([45, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1], [6, 4, 3, 2, 1])
+    """
+    whole = round_number(count)
+    if whole < count:
+        yield whole
+    rungs = {1 << power for power in range(whole.bit_length())}
+    rungs |= {3 * rung for rung in rungs}
+    yield from sorted((rung for rung in rungs if rung < whole), reverse=True)
+
+
+def round_number(count: int) -> int:
+    """Return the largest number up to a count without a prime factor above 5.
+
+    >>> [round_number(count) for count in (47, 97, 140)]
+    [45, 96, 135]
+    """
+    for number in range(count, 0, -1):
+        rest = number
+        for prime in (2, 3, 5):
+            while rest % prime == 0:
+                rest //= prime
+        if rest == 1:
+            return number
+    return 1
+
+
+def _is_flat(scenario: Scenario, choice: PlanChoice) -> bool:
+    step, plans = choice.found.evaluated.seconds[choice.found.best], choice.plans
+    at_peak = 3.0 * np.sum(scenario.table.forward_flop) * plans.global_batch / (plans.devices * scenario.peak)
+    return bool(at_peak[0] < FLAT * step)
 
 
 def run_totals(scenario: Scenario, training: Training, hardware: Hardware, context: SizingContext) -> Totals:

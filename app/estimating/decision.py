@@ -207,6 +207,8 @@ class Alternative:
     on_sale: bool = True
     """Whether it is sold new, or the asker named it."""
     sold_new: bool = True
+    too_slow: bool = False
+    """Whether another option gains so much over it that it is not worth having."""
     doubts: tuple[str, ...] = ()
     """Codes of its warnings."""
 

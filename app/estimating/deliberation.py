@@ -80,6 +80,8 @@ class Columns:
     run_share: Floats
     owned: Flags
     fits: Flags
+    fast: Flags
+    """Whether no other option gains too much over it."""
     priced: Flags
     candidate: Flags
     """Whether an option may be recommended if it meets everything."""
@@ -105,6 +107,7 @@ class Columns:
         fits = np.array([time is not None for time in times], dtype=bool)
         priced = np.array([outlay is not None for outlay in outlays], dtype=bool)
         offered = np.array([each.on_sale and not each.published for each in alternatives], dtype=bool)
+        fast = np.array([not each.too_slow for each in alternatives], dtype=bool)
         return cls(
             seconds=central(times, math.inf),
             time=sampled(times, math.inf),
@@ -126,8 +129,9 @@ class Columns:
             run_share=np.array([each.run_share for each in alternatives], dtype=float),
             owned=owned,
             fits=fits,
+            fast=fast,
             priced=priced,
-            candidate=priced & fits & offered,
+            candidate=priced & fits & fast & offered,
         )
 
     def of_some(self, indices: Whole) -> Self:
@@ -258,9 +262,9 @@ class Weighing:
 
     @cached_property
     def capable(self) -> Flags:
-        """Whether an option fits and does the runs within the term."""
+        """Whether an option fits, is fast enough and does the runs within the term."""
         columns = self.columns
-        return columns.fits & (self.runs * columns.seconds <= columns.term)
+        return columns.fits & columns.fast & (self.runs * columns.seconds <= columns.term)
 
     @cached_property
     def meets(self) -> Flags:
@@ -404,6 +408,8 @@ class Deliberation:
         missed = next((reason for reason, share in alone.items() if share < asked), None)
         if missed is None and alone and together < asked:
             missed = min(alone.items(), key=lambda entry: entry[1])[0]
+        if each.too_slow and missed != "too_late":
+            return "too_slow"
         if missed is not None:
             return missed
         if not weighed.capable[index]:

@@ -38,6 +38,14 @@ class Text(Document):
                 values[name] = str(value)
         return cls(template=message.template, values=values, message=str(message))
 
+    def as_message(self) -> Message:
+        """Return the sentence as a message, its nested texts too."""
+        nested = {
+            name: Text.model_validate(value).as_message() if isinstance(value, dict) else value
+            for name, value in self.values.items()
+        }
+        return Message(self.template, nested)
+
 
 class CheckWarning(Document):
     """Result of a named check."""
@@ -510,6 +518,19 @@ class Links(Document):
     """URL of the PDF; null if there is none."""
 
 
+class Expectation(Document):
+    """Times to train of published records and of what ordinary teams report."""
+
+    headline: Literal["tuned", "reported"]
+    """Which of the two the time to train, the cost and the decision take."""
+    tuned: Quantity
+    """Time as published records of this stack reach it."""
+    reported: Quantity | None
+    """Time as ordinary teams report it; null where nothing else is known than the records."""
+    text: Text | None = None
+    """What the headline is, and what moves it, as a sentence; null without a second figure."""
+
+
 class Estimate(Document):
     """The result for model × workload × system × plan × software."""
 
@@ -569,6 +590,10 @@ class Estimate(Document):
     """What is trained, as a sentence; null if only the compute is given."""
     time_to_train: Quantity | None
     """Time to train, including checkpoints, failures and evaluation."""
+    expectation: Expectation | None = None
+    """Time of published records of this stack and of what ordinary teams report, and which of the two is the
+    headline; null if only the compute is given or the plan does not fit.
+    """
     time_samples: list[float] | None = None
     """Samples behind the range of the time to train, in an order shared by all estimates: comparing
     two estimates sample by sample gives the probability that one is faster. [s]

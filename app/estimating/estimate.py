@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
 
 from app.engine.records import Floats
 from app.engine.units import YEAR
 from app.errors import AppError, BadInput, Message
 from app.estimating.basis import three_steps
+from app.estimating.calibrated import configurations
 from app.estimating.capital import check_assumptions, spot_interruptions
 from app.estimating.checks import (
     bolder_plan,
@@ -26,14 +29,32 @@ from app.estimating.context import CALIBRATION_PREFIX, SizingContext, critical_b
 from app.estimating.costing import RunExpense, cost_trace, run_expense
 from app.estimating.deciding import PlanDecision, decide
 from app.estimating.defaults import assumption_defaults, plan_defaults, system_defaults
-from app.estimating.documents import CheckWarning, Default, Estimate, Text, ThreeSteps, Validation
+from app.estimating.documents import (
+    CheckWarning,
+    Default,
+    Estimate,
+    Expectation,
+    Sensitivity,
+    Text,
+    ThreeSteps,
+    Validation,
+)
+from app.estimating.expectation import expectation_of, spanning
 from app.estimating.hardware import Hardware, Reliability, reliability
 from app.estimating.nearest import Status, claimed, status_of
 from app.estimating.plan_search import memory_of
-from app.estimating.ranges import NOT_UNDERSTOOD, common_normals, quantity, residual_factors, significant
+from app.estimating.ranges import (
+    NOT_UNDERSTOOD,
+    common_normals,
+    quantity,
+    residual_factors,
+    significant,
+    stated_samples,
+)
 from app.estimating.regimes import regimes
 from app.estimating.request import AssumptionsInput, EstimateRequest, PlanInput
-from app.estimating.runtime import Run, runs_of, sensitivity_of
+from app.estimating.runtime import Run, Steps, runs_of, sensitivity_of, steps_of
+from app.estimating.scenario import Scenario
 from app.estimating.schema import Quantity
 from app.estimating.summaries import (
     all_in_hours,
@@ -93,10 +114,6 @@ def seconds_to_train(request: EstimateRequest, context: SizingContext) -> float 
     return timed.run.total if fits else None
 
 
-def stated_samples(samples: Floats) -> list[float]:
-    return [float(f"{sample:.5g}") for sample in samples]
-
-
 def hardware_of(request: EstimateRequest, context: SizingContext) -> Hardware:
     system = request.system
     hardware = context.hardware.system(
@@ -130,41 +147,83 @@ def physical_question(request: EstimateRequest) -> str | None:
     return physical.model_dump_json(exclude_unset=True)
 
 
+AMOUNTS: dict[str, Any] = {"workload": {"samples", "tokens", "epochs", "dataset_samples"}, "plan": True}
+"""What a step of a plan does not depend on."""
+
+
+def step_question(request: EstimateRequest) -> str:
+    """Return a cache key of what a step of a given plan depends on."""
+    return request.model_dump_json(
+        exclude_unset=True, include={"model", "workload", "system", "software"}, exclude=AMOUNTS
+    )
+
+
+T = TypeVar("T")
+
 BATCH_ADJUSTED = "batch_not_divisible"
+IMPLAUSIBLE = "calibration_implausible"
 
 
 class TimedPlan:
-    """A decided plan with its run, and what follows from both without money."""
+    """A decided plan with its run, and what follows from both without money.
+
+    What depends on a step of the plan alone is shared by runs of any length.
+    """
 
     def __init__(
-        self, plan: PlanDecision, assumed: Reliability, context: SizingContext, run: Run | None = None
+        self, plan: PlanDecision, assumed: Reliability, context: SizingContext, step: str | None = None
     ) -> None:
         self.plan = plan
         self.assumed = assumed
         self.context = context
-        if run is not None:
-            self.run = run
+        self._step = step if step is None else (step, plan.choice.plans.rows.tobytes())
+
+    def _of_step(self, name: str, make: Callable[[], T]) -> T:
+        made: T = make() if self._step is None else self.context.remember((name, self._step), make)
+        return made
 
     @cached_property
     def regimes(self) -> list[str]:
         plan = self.plan
-        return regimes(plan.scenario, plan.choice.plans, plan.profile.family, self.context.measured)
-
-    @cached_property
-    def factors(self) -> Floats:
-        """Residual samples of the plan's times."""
-        return residual_factors(
-            self.regimes,
-            self.context.residuals,
-            common_normals(),
-            self.plan.scenario,
-            self.plan.choice.plans,
-            understood=not self.plan.profile.doubts,
+        return self._of_step(
+            "regimes",
+            lambda: regimes(plan.scenario, plan.choice.plans, plan.profile.family, self.context.measured),
         )
 
     @cached_property
+    def factors(self) -> Floats:
+        """Residual samples of the plan's times, wide enough to hold own runs of the same configuration."""
+        plan = self.plan
+        factors = self._of_step(
+            "factors",
+            lambda: residual_factors(
+                self.regimes,
+                self.context.residuals,
+                common_normals(),
+                plan.scenario,
+                plan.choice.plans,
+                understood=not plan.profile.doubts,
+            ),
+        )
+        calibration = plan.scenario.software.calibration
+        known = {} if calibration is None else calibration.measured
+        own = [step for key in configurations(self.plan) for step in known.get(key, ())] if known else []
+
+        def steps(wider: Floats) -> Floats:
+            return _run(plan, self.assumed, wider, self._steps(wider)).step_samples
+
+        return _holding(factors, own, steps)
+
+    @cached_property
+    def steps(self) -> Steps:
+        return self._of_step("steps", lambda: self._steps(self.factors))
+
+    def _steps(self, factors: Floats) -> Steps:
+        return steps_of(self.plan.scenario, self.plan.choice.plans, factors, common_normals())
+
+    @cached_property
     def run(self) -> Run:
-        return _run(self.plan, self.assumed, self.factors)
+        return _run(self.plan, self.assumed, self.factors, self.steps)
 
     @property
     def fits(self) -> bool:
@@ -173,16 +232,54 @@ class TimedPlan:
     @cached_property
     def figures(self) -> dict[str, Quantity]:
         """Ranges by metric of measured runs; none where the model does not fit."""
-        return measurable(self.plan, self.run) if self.fits else {}
+        if not self.fits:
+            return {}
+        figures = measurable(self.plan, self.run)
+        if self.tuned is self:
+            return figures
+        return {name: spanning(figure, self.tuned.figures[name]) for name, figure in figures.items()}
+
+    @cached_property
+    def tuned(self) -> TimedPlan:
+        """The same plan as published records reach it."""
+        return self._of(self.plan.scenario.tuned)
+
+    @cached_property
+    def reported(self) -> TimedPlan | None:
+        """The same plan as ordinary teams report it; None where nothing but records is known."""
+        team = self.plan.scenario.team
+        if team is None or team.headline:
+            return None if team is None else self
+        return self._of(replace(self.plan.scenario, team=replace(team, headline=True)))
+
+    def _of(self, scenario: Scenario) -> TimedPlan:
+        if scenario is self.plan.scenario:
+            return self
+        return TimedPlan(replace(self.plan, scenario=scenario), self.assumed, self.context)
+
+    def over_both(self, figure: Callable[[Run], Quantity]) -> Quantity:
+        """Return a figure of the run, with a range over tuned and reported runs."""
+        own = figure(self.run)
+        return own if self.tuned is self else spanning(own, figure(self.tuned.run))
+
+    @property
+    def time(self) -> Quantity:
+        """Time to train."""
+        return self.over_both(time_of)
+
+    @property
+    def expectation(self) -> Expectation:
+        reported = None if self.reported is None else time_of(self.reported.run)
+        return expectation_of(self.plan.scenario.team, time_of(self.tuned.run), reported)
 
     @cached_property
     def family_error(self) -> float | None:
-        return family_error_of(self.plan, self.context)
+        return self._of_step("family_error", lambda: family_error_of(self.plan, self.context))
 
     @cached_property
     def reach(self) -> float:
         """Distance of the nearest measured run of the same kind."""
-        return reach_of(self.plan, self.context)
+        return self._of_step("reach", lambda: reach_of(self.plan, self.context))
 
     @cached_property
     def same(self) -> SameRuns:
@@ -205,7 +302,7 @@ class TimedPlan:
 
     @cached_property
     def memory(self) -> dict[str, object]:
-        return {"memory": memory_summary(self.plan)}
+        return {"memory": self._of_step("memory", lambda: memory_summary(self.plan))}
 
     @cached_property
     def parts(self) -> dict[str, object]:
@@ -219,8 +316,12 @@ class TimedPlan:
             **self.memory,
             "breakdown": breakdown_of(run),
             "schedule": schedule_of(scenario, plans, run),
-            **roofline_of(scenario, plans),
-            "sensitivity": sensitivity_of(scenario, plans, run, self.factors, common_normals(), uncertain),
+            **self._of_step("roofline", lambda: roofline_of(scenario, plans)),
+            "sensitivity": _reaching(
+                sensitivity_of(scenario, run, self.factors, common_normals(), uncertain),
+                time_of(run),
+                self.time,
+            ),
         }
 
     @cached_property
@@ -228,9 +329,20 @@ class TimedPlan:
         """How three measured steps would narrow the time; None if by little or if already calibrated."""
         if self.plan.scenario.software.calibration is not None:
             return None
-        calibrated, factors = after_three_steps(self.plan, self.context)
-        run = _run(calibrated, self.assumed, factors)
-        return three_steps(*(quantity(each.total, each.total_samples, "s") for each in (self.run, run)))
+
+        def calibrated() -> tuple[PlanDecision, Floats, Steps]:
+            plan, factors = after_three_steps(self.plan, self.context, self.regimes)
+            return plan, factors, steps_of(plan.scenario, plan.choice.plans, factors, common_normals())
+
+        rate = self.plan.request.assumptions.input_samples_per_second
+        plan, factors, steps = self._of_step(f"calibrated at {rate}", calibrated)
+        run = _run(
+            replace(plan, request=self.plan.request, training=self.plan.training),
+            self.assumed,
+            factors,
+            steps,
+        )
+        return three_steps(self.time, time_of(run))
 
     def warnings(self, *, stated: bool = False) -> list[CheckWarning]:
         """Return the warnings of plan, run and distance from measured runs, without those of money.
@@ -259,6 +371,9 @@ class TimedPlan:
             software_presumed=self.presumed,
         )
         warnings += outside_checks(self.same)
+        calibration = scenario.software.calibration
+        if calibration is not None and calibration.doubt is not None:
+            warnings.append(CheckWarning.of(IMPLAUSIBLE, "serious", calibration.doubt, "software"))
         warnings += model_checks(scenario)
         doubts = plan.profile.doubts
         warnings += [CheckWarning.of(NOT_UNDERSTOOD, "serious", doubt, "model") for doubt in doubts]
@@ -279,7 +394,43 @@ class TimedPlan:
         )
 
 
-def _run(decision: PlanDecision, assumed: Reliability, factors: Floats) -> Run:
+WIDER = tuple(1.25**power for power in range(16))
+"""Factors on the log-deviation of residuals that are tried until a range holds own runs."""
+
+
+def _holding(factors: Floats, own: Sequence[float], steps: Callable[[Floats], Floats]) -> Floats:
+    """Return residuals stretched until the steps they give hold the own runs between their ends."""
+    for wider in WIDER if own else ():
+        stretched = factors**wider
+        low, high = np.quantile(steps(stretched), (0.1, 0.9))
+        if low <= min(own) and max(own) <= high:
+            return stretched
+    return factors ** WIDER[-1] if own else factors
+
+
+def _reaching(parts: Sequence[Sensitivity], own: Quantity, shown: Quantity) -> list[Sensitivity]:
+    """Return parts of a run's own range as parts of the range that is shown, which may be wider."""
+
+    def stretched(end: float, edge: float, to: float) -> float:
+        reach = own.value - edge
+        return own.value - (own.value - end) * ((own.value - to) / reach if reach else 1.0)
+
+    return [
+        part.model_copy(
+            update={
+                "low": stretched(part.low, own.low, shown.low),
+                "high": stretched(part.high, own.high, shown.high),
+            }
+        )
+        for part in parts
+    ]
+
+
+def time_of(run: Run) -> Quantity:
+    return quantity(run.total, run.total_samples, "s")
+
+
+def _run(decision: PlanDecision, assumed: Reliability, factors: Floats, steps: Steps) -> Run:
     training = decision.training
     (run,) = runs_of(
         decision.scenario,
@@ -291,6 +442,7 @@ def _run(decision: PlanDecision, assumed: Reliability, factors: Floats) -> Run:
         factors=factors,
         normals=common_normals(),
         run_deviation=training.target.scatter if training.target else 0.0,
+        steps=steps,
     )
     return run
 
@@ -359,7 +511,8 @@ class Answer:
     @cached_property
     def timed(self) -> TimedPlan:
         def make() -> TimedPlan:
-            return TimedPlan(self.plan, self.assumed, self.context)
+            step = None if self._question is None else step_question(self.request)
+            return TimedPlan(self.plan, self.assumed, self.context, step)
 
         if self._question is None:
             return make()
@@ -442,11 +595,16 @@ class Answer:
             step_time=figures["step_time_s"],
             throughput=figures["samples_per_s"],
             tokens_per_second=figures.get("tokens_per_s"),
-            mfu=quantity(flop * batch / run.step_seconds / peak, flop * batch / run.step_samples / peak, "1"),
+            mfu=timed.over_both(
+                lambda run: quantity(
+                    flop * batch / run.step_seconds / peak, flop * batch / run.step_samples / peak, "1"
+                )
+            ),
             steps=run.steps,
             samples=run.samples,
             trained=Text.of(trained(training, run.samples)),
-            time_to_train=quantity(run.total, run.total_samples, "s"),
+            time_to_train=timed.time,
+            expectation=timed.expectation,
             time_samples=stated_samples(run.total_samples),
             energy=expense.energy,
             cost=expense.cost,

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
-from heapq import nsmallest
+from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from app.catalog.software import SoftwareProfile
+from app.engine.records import Floats
 from app.estimating.chips import IPU_SERIES, chip_series
 from app.estimating.documents import NearestRun
 from app.estimating.validation.cases import (
@@ -131,9 +133,7 @@ PROFILE_FACTS = ("family", "chip", "software", "model", "interconnect", "precisi
 """Facts of a row that its software profile depends on."""
 
 
-def measured_runs(
-    rows: Iterable[Mapping[str, str]], rules: Rules, presets: Collection[str]
-) -> tuple[MeasuredRun, ...]:
+def measured_runs(rows: Iterable[Mapping[str, str]], rules: Rules, presets: Collection[str]) -> MeasuredRuns:
     """Return the configurations of measured rows, one per group."""
     runs: dict[str, MeasuredRun] = {}
     profiles: dict[str, set[str]] = {}
@@ -172,7 +172,9 @@ def measured_runs(
             counted=row["priority"] in COUNTED,
             fabric=_fabric(row, system["chip"], rules),
         )
-    return tuple(replace(run, profiles=frozenset(profiles.get(group, ()))) for group, run in runs.items())
+    return MeasuredRuns(
+        replace(run, profiles=frozenset(profiles.get(group, ()))) for group, run in runs.items()
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +214,7 @@ def load_family_errors(path: Path) -> dict[tuple[str, str, str], float]:
 
 def family_error(
     errors: FamilyErrors,
-    runs: Iterable[MeasuredRun],
+    runs: MeasuredRuns,
     software: SoftwareProfile,
     *,
     family: str,
@@ -225,7 +227,7 @@ def family_error(
     """
     if software.presumed:
         return errors.get((family, chip, PRESUMED))
-    if runs_of_kind(runs, software, family=family, chip=chip):
+    if runs.of_kind(software, family=family, chip=chip):
         return errors.get((family, chip, NAMED))
     return errors.get((family, chip, PRESUMED)) if software.id == usual else None
 
@@ -237,27 +239,80 @@ def _fabric(row: Mapping[str, str], chip: str, rules: Rules) -> str:
     return network.fabric if network is not None and network.named else ""
 
 
-def distance(
-    run: MeasuredRun,
-    family: str,
-    chip: str,
-    devices: int,
-    parameters: float,
-    architectures: Mapping[str, str] = MappingProxyType({}),
-) -> float:
-    """Distance of a case from a measured run, in factors of e of size and count.
+class MeasuredRuns(tuple[MeasuredRun, ...]):
+    """Configurations of measured runs, with what their distance from a case depends on as arrays."""
 
-    Chips of one series are closer than those of one architecture, and those closer than others.
-    """
-    scale = abs(math.log(devices / run.devices))
-    size = abs(math.log(parameters / run.parameters)) if parameters > 0 and run.parameters > 0 else 1.0
-    same_architecture = chip in architectures and architectures.get(run.chip) == architectures[chip]
-    chip_distance = 0.5 if chip_series(run.chip) == chip_series(chip) else 1.0 if same_architecture else 3.0
-    return scale + 0.7 * size + chip_distance * (run.chip != chip) + 2.0 * (run.family != family)
+    @cached_property
+    def _of_kind(self) -> dict[tuple[str, str], list[MeasuredRun]]:
+        kinds: dict[tuple[str, str], list[MeasuredRun]] = {}
+        for run in self:
+            kinds.setdefault((run.family, run.chip), []).append(run)
+        return kinds
+
+    def of_kind(self, software: SoftwareProfile, *, family: str, chip: str) -> MeasuredRuns:
+        """Return the runs of a family on a chip with a software profile."""
+        return MeasuredRuns(run for run in self._of_kind.get((family, chip), ()) if run.ran(software))
+
+    @cached_property
+    def _sizes(self) -> tuple[Floats, Floats]:
+        """Devices, and parameters; not a number where these are not known."""
+        parameters = np.array([run.parameters for run in self], dtype=float)
+        return np.array([run.devices for run in self], dtype=float), np.where(
+            parameters > 0, parameters, np.nan
+        )
+
+    @cached_property
+    def _names(self) -> dict[str, NDArray[np.str_]]:
+        """Family, chip and series of chips."""
+        return {
+            "family": np.array([run.family for run in self], dtype=np.str_),
+            "chip": np.array([run.chip for run in self], dtype=np.str_),
+            "series": np.array([chip_series(run.chip) for run in self], dtype=np.str_),
+        }
+
+    def distances(
+        self,
+        family: str,
+        chip: str,
+        devices: int,
+        parameters: float,
+        architectures: Mapping[str, str] = MappingProxyType({}),
+    ) -> Floats:
+        """Return the distance of a case from each run, in factors of e of size and count.
+
+        Chips of one series are closer than those of one architecture, and those closer than others.
+        """
+        counts, sizes = self._sizes
+        size = np.abs(np.log((parameters or np.nan) / sizes))
+        chips = self._names["chip"]
+        own = architectures.get(chip)
+        alike = [name for name, architecture in architectures.items() if architecture == own]
+        chip_distance = np.where(np.isin(chips, alike), 1.0, 3.0)
+        chip_distance[self._names["series"] == chip_series(chip)] = 0.5
+        return np.asarray(
+            np.abs(np.log(devices / counts))
+            + 0.7 * np.where(np.isnan(size), 1.0, size)
+            + chip_distance * (chips != chip)
+            + 2.0 * (self._names["family"] != family)
+        )
+
+    @cached_property
+    def _on_ipus(self) -> NDArray[np.bool_]:
+        return np.isin(self._names["chip"], list(IPU_SERIES))
+
+    def nearest(
+        self, family: str, chip: str, devices: int, parameters: float, architectures: Mapping[str, str]
+    ) -> list[tuple[float, MeasuredRun]]:
+        """Return the runs nearest to a case on chips of its kind, whatever their software."""
+        gaps = self.distances(family, chip, devices, parameters, architectures)
+        gaps[self._on_ipus != (chip in IPU_SERIES)] = np.inf
+        furthest = np.partition(gaps, SHOWN - 1)[SHOWN - 1] if len(self) > SHOWN else np.inf
+        close = [(float(gaps[at]), self[at]) for at in np.flatnonzero((gaps <= furthest) & (gaps < np.inf))]
+        return sorted(close, key=lambda ranked: (ranked[0], ranked[1].id))[:SHOWN]
 
 
 def reach(
-    runs: Iterable[MeasuredRun],
+    runs: MeasuredRuns,
     software: SoftwareProfile,
     *,
     family: str,
@@ -266,18 +321,12 @@ def reach(
     parameters: float,
 ) -> float:
     """Return the distance of the nearest run of a family, chip and software; infinite without one."""
-    alike = runs_of_kind(runs, software, family=family, chip=chip)
-    return min((distance(run, family, chip, devices, parameters) for run in alike), default=math.inf)
-
-
-def runs_of_kind(
-    runs: Iterable[MeasuredRun], software: SoftwareProfile, *, family: str, chip: str
-) -> list[MeasuredRun]:
-    return [run for run in runs if run.family == family and run.chip == chip and run.ran(software)]
+    alike = runs.of_kind(software, family=family, chip=chip)
+    return float(np.min(alike.distances(family, chip, devices, parameters), initial=np.inf))
 
 
 def nearest_runs(
-    runs: Iterable[MeasuredRun],
+    runs: MeasuredRuns,
     outcomes: Mapping[str, RunOutcome],
     *,
     family: str,
@@ -286,13 +335,7 @@ def nearest_runs(
     parameters: float,
     architectures: Mapping[str, str],
 ) -> list[NearestRun]:
-    """Return the measured runs nearest to a case on chips of its kind, whatever their software."""
-    kind = chip in IPU_SERIES
-    ranked = (
-        (distance(run, family, chip, devices, parameters, architectures), run.id, run)
-        for run in runs
-        if (run.chip in IPU_SERIES) == kind
-    )
+    """Return the measured runs nearest to a case, with what was measured and is predicted for each."""
     return [
         NearestRun(
             id=run.id,
@@ -306,7 +349,7 @@ def nearest_runs(
             measured=outcome.measured,
             predicted=outcome.predicted,
         )
-        for gap, _, run in nsmallest(SHOWN, ranked)
+        for gap, run in runs.nearest(family, chip, devices, parameters, architectures)
         for outcome in (outcomes.get(run.id, UNTOLD),)
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,7 +11,7 @@ from app.catalog.catalog import Catalog
 from app.catalog.entries import total
 from app.catalog.figures import Figure, Spread
 from app.catalog.records import known_figure
-from app.engine.fat_tree import FatTree, fat_tree
+from app.engine.fat_tree import FatTree, smallest_fat_tree
 from app.errors import BadInput, FieldError, Message, engine_errors
 
 Group = Literal[
@@ -161,7 +161,7 @@ def network_bill(
 @functools.lru_cache(maxsize=KEPT_TREES)
 @engine_errors()
 def tree_of(nodes: int, ports_per_node: int, switch_ports: int, oversubscription: float) -> FatTree:
-    return fat_tree(nodes, ports_per_node, switch_ports, oversubscription)
+    return smallest_fat_tree(nodes, ports_per_node, switch_ports, oversubscription)
 
 
 def _switches(catalog: Catalog, switch: str, ports: int, tree: FatTree, group: Group) -> Iterable[BillPart]:
@@ -210,45 +210,57 @@ def _switches(catalog: Catalog, switch: str, ports: int, tree: FatTree, group: G
         yield part(catalog, switch, group, "core", core, rule)
 
 
-def reach(catalog: Catalog, count: int, kind: str) -> str:
-    """Return the reach of cables among a number of nodes or switches: rack, row or hall."""
-    for distance, limit in zip(REACHES, (f"near_{kind}", f"row_{kind}"), strict=False):
-        if count <= catalog.figure(CABLING, limit).si:
-            return distance
-    return REACHES[-1]
+def reaches(catalog: Catalog, count: int, kind: str, beside: int = 0) -> list[int]:
+    """Return how many of a number of nodes or switches stand in one rack, along the row, across the hall.
+
+    Cables run to what stands in the first rack, where ``beside`` others have their places before them.
+    """
+    ends = [round(catalog.figure(CABLING, name).si) for name in (f"near_{kind}", f"row_{kind}")]
+    within = [min(max(end - beside, 0), count) for end in ends]
+    return [within[0], within[1] - within[0], count - within[1]]
 
 
 def _cables(catalog: Catalog, fabric: str, machines: int, tree: FatTree) -> Iterable[BillPart]:
-    near = reach(catalog, machines, "nodes")
-    # Nodes share a rack with a single switch only; several switches have racks of their own.
-    to_nodes = "row" if near == "rack" and tree.levels > 1 else near
-    rule = Message("{endpoints} node ports, one cable each", {"endpoints": int(tree.endpoints)})
-    counts = [("node_cable", to_nodes, int(tree.endpoints), rule)]
-    between = reach(catalog, int(tree.switches), "switches")
+    near, row, hall = reaches(catalog, machines, "nodes")
     if tree.levels > 1:
-        leaves = {"leaves": int(tree.leaf), "up": int(tree.balanced_up)}
-        rule = Message("{leaves} leaves × {up} uplinks", leaves)
-        counts.append(("leaf_cable", between, int(tree.leaf_links), rule))
+        # Nodes share a rack with a single switch only; several switches have racks of their own.
+        near, row = 0, near + row
+    rule = Message("{endpoints} node ports, one cable each", {"endpoints": int(tree.endpoints)})
+    counts = [("node_cable", int(tree.endpoints), [near, row, hall], rule)]
+    if tree.levels > 1:
+        leaves, above = int(tree.leaf), int(tree.balanced_spine + tree.balanced_core)
+        rule = Message("{leaves} leaves × {up} uplinks", {"leaves": leaves, "up": int(tree.balanced_up)})
+        counts.append(("leaf_cable", int(tree.leaf_links), reaches(catalog, leaves, "switches", above), rule))
     if tree.levels > 2:
-        spines = {"spines": int(tree.balanced_spine), "up": int(tree.spine_up)}
-        rule = Message("{spines} spines × {up} uplinks", spines)
-        counts.append(("spine_cable", between, int(tree.spine_links), rule))
-    for use, distance, count, rule in counts:
-        cable = catalog.figure(fabric, "cable", distance).text
-        yield part(catalog, cable, "cables", use, count, rule)
-    yield from _optics(catalog, fabric, counts)
+        spines, core = int(tree.balanced_spine), int(tree.balanced_core)
+        rule = Message("{spines} spines × {up} uplinks", {"spines": spines, "up": int(tree.spine_up)})
+        counts.append(
+            ("spine_cable", int(tree.spine_links), reaches(catalog, spines, "switches", core), rule)
+        )
+    fibres: dict[str, int] = {}
+    for use, links, among, rule in counts:
+        for distance, count in zip(REACHES, _shared_out(links, among), strict=True):
+            if count:
+                cable = catalog.figure(fabric, "cable", distance).text
+                yield part(catalog, cable, "cables", use, count, rule)
+            if distance != REACHES[0]:
+                fibres[use] = fibres.get(use, 0) + count
+    yield from _optics(catalog, fabric, fibres)
 
 
-def _optics(
-    catalog: Catalog, fabric: str, counts: Iterable[tuple[str, str, int, Message]]
-) -> Iterable[BillPart]:
-    """Yield the transceivers of fabrics whose optical cables are plain fibre."""
+def _shared_out(links: int, among: Sequence[int]) -> list[int]:
+    """Share links out in proportion, the longest rounded up."""
+    ends = [links * sum(among[: index + 1]) // sum(among) for index in range(len(among))]
+    return [end - start for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def _optics(catalog: Catalog, fabric: str, fibres: Mapping[str, int]) -> Iterable[BillPart]:
+    """Yield the transceivers of fabrics whose optical cables are plain fibre, by the use of the fibres."""
     at_node, at_switch = catalog.find(fabric, "end_optics"), catalog.find(fabric, "switch_optics")
     if at_node is None or at_switch is None:
         return
-    fibres = [(use, count) for use, distance, count, _ in counts if distance != REACHES[0]]
-    to_nodes = sum(count for use, count in fibres if use == "node_cable")
-    ends = sum(count if use == "node_cable" else 2 * count for use, count in fibres)
+    to_nodes = fibres["node_cable"]
+    ends = sum(count if use == "node_cable" else 2 * count for use, count in fibres.items())
     per_transceiver = round(catalog.figure(at_switch.text, "links_per_optics").si)
     if to_nodes:
         rule = Message("{links} fibers, one at the end of each machine", {"links": to_nodes})

@@ -454,6 +454,11 @@ class PlanChoice:
         return self.found.feasible > 0
 
     @property
+    def seconds(self) -> float:
+        """Time of the run at central values. [s]"""
+        return float(self.found.totals[self.found.best])
+
+    @property
     def borderline(self) -> bool:
         return self.found.borderline
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from app.catalog.catalog import Catalog
 from app.catalog.entries import HOST, ChipKind, SystemEntry, total
@@ -81,7 +82,7 @@ class Order:
     fabric: str
     ports_per_node: int
     oversubscription: float = 1.0
-    include: Collection[str] = WHOLE
+    include: tuple[str, ...] = WHOLE
     """Items of the cost that are bought beside the machines."""
     price: Figure | None = None
     """Price of one system, in place of the catalogue's. [USD]"""
@@ -182,6 +183,7 @@ def cost_line(part: BillPart) -> str:
     return {"storage": "storage", "management": "management"}.get(kind, "fabric")
 
 
+@lru_cache(maxsize=256)
 def purchase_of(catalog: Catalog, order: Order) -> Purchase:
     """Return everything that is bought with a system.
 

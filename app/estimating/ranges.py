@@ -66,6 +66,24 @@ def significant(value: float, digits: int = 3) -> float:
     return float(f"{value:.{digits}g}")
 
 
+TENS = np.array([float(f"1e{power}") for power in range(300)])
+
+
+def stated_samples(samples: Floats) -> list[float]:
+    """Return samples with five digits, as answers state them.
+
+    A whole number of so few digits times or over a power of ten is the nearest number to its decimals.
+
+    >>> stated_samples(np.array([123456.0, 0.00123456, 0.0]))
+    [123460.0, 0.0012346, 0.0]
+    """
+    counted = np.isfinite(samples) & (samples != 0.0)
+    digits = 4 - np.floor(np.log10(np.abs(samples), where=counted, out=np.full(samples.shape, 4.0)))
+    digits = np.clip(digits, -TENS.size + 1, TENS.size - 1).astype(int)
+    up, down = TENS[np.maximum(digits, 0)], TENS[np.maximum(-digits, 0)]
+    return [float(sample) for sample in np.rint(samples * up / down) * down / up]
+
+
 TIMES = (
     (90.0, 1.0, "s"),
     (90 * MINUTE, MINUTE, "min"),
@@ -117,6 +135,8 @@ SAMPLES = 256
 """Samples of one estimate; the ends of an 80 % band then stand on 26 samples each."""
 SEED = 20_211_208
 """All estimates share one table of normals, so that options share their common errors."""
+TEAM = "team"
+"""Column of what ordinary teams lose: one team runs all options."""
 TAILS = ("tail_1", "tail_2", "tail_3", "tail_4")
 """Columns that give residuals the tails of Student's t with as many degrees of freedom: a few measured
 runs are missed by far more than a normal law allows."""
@@ -144,6 +164,7 @@ LATER = (
     "gpu_inference",
     "expert_overhead",
     "input_bytes",
+    "team",
 )
 """Regimes and figures added after the networks."""
 
@@ -268,4 +289,9 @@ def residual_factors(
     scatter = 0.0 if calibration is None else calibration.scatter
     if not understood:
         scatter = math.hypot(scatter, residuals[NOT_UNDERSTOOD])
-    return residual_samples(names, residuals, normals, own_column(scenario.chip, plans), scatter)
+    factors = residual_samples(names, residuals, normals, own_column(scenario.chip, plans), scatter)
+    team = scenario.team
+    if team is None:
+        return factors
+    middle = 1.0 if team.headline else team.factor
+    return np.asarray(factors * middle * np.exp(team.deviation * normals[TEAM]))

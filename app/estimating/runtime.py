@@ -41,6 +41,8 @@ class Run:
     interval: float
     """Between checkpoints."""
     mean_time_to_failure: float
+    least_step: float
+    """Lower bound of the samples of the step, where they are clipped."""
     step_samples: Floats
     total_samples: Floats
     training_samples: Floats
@@ -62,6 +64,28 @@ def samples_at_batch(target: ConvergenceTarget, batch: float) -> float:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Steps of plans, however long their runs are. [s]"""
+
+    parts: StepTime
+    """Central."""
+    central: Floats
+    least: Floats
+    """Lower bound of the samples."""
+    sampled: Floats
+    """A row per plan."""
+
+
+def steps_of(scenario: Scenario, plans: Plans, factors: Floats, normals: Mapping[str, Floats]) -> Steps:
+    """Return the steps of plans, central and as samples; ``factors`` has a row of samples per plan."""
+    parts = scenario.step(plans)
+    central = np.broadcast_to(parts.total, plans.global_batch.shape)
+    unbounded = scenario.step(columns(plans), normals).total * np.atleast_2d(factors)
+    least = least_step(scenario, plans, central)
+    return Steps(parts, central, least, np.maximum(unbounded, least[:, np.newaxis]))
+
+
 def runs_of(
     scenario: Scenario,
     plans: Plans,
@@ -73,13 +97,13 @@ def runs_of(
     factors: Floats,
     normals: Mapping[str, Floats],
     run_deviation: float,
+    steps: Steps | None = None,
 ) -> list[Run]:
-    """Return the run of each plan in one call of the engine; ``factors`` has a row of samples per plan."""
+    """Return the run of each plan in one call of the engine, of steps that are known or of new ones."""
     batch = plans.global_batch
-    step = scenario.step(plans)
-    central = np.broadcast_to(step.total, batch.shape)
-    unbounded = scenario.step(columns(plans), normals).total * np.atleast_2d(factors)
-    sampled = np.maximum(unbounded, least_step(scenario, plans, central)[:, np.newaxis])
+    if steps is None:
+        steps = steps_of(scenario, plans, factors, normals)
+    step, central, least, sampled = steps.parts, steps.central, steps.least, steps.sampled
     rates = assumed.rate * np.exp(assumed.rate_deviation * normals["failure_rate"])
     length_factors = np.exp((run_deviation if training.target is not None else 0.0) * normals["run_length"])
     figures = run_figures(scenario, training, assumed, input_rate=input_rate)
@@ -90,12 +114,13 @@ def runs_of(
     result = []
     for index in range(batch.size):
         times = {name: float(values[index, 0]) for name, values in run.items()}
-        steps = int(times.pop("steps"))
+        count = int(times.pop("steps"))
         result.append(
             Run(
                 **times,
-                steps=steps,
+                steps=count,
                 step=StepTime({name: part[index : index + 1] for name, part in parts.items()}),
+                least_step=float(least[index]),
                 step_samples=sampled[index] + runs["input_wait"][index],
                 total_samples=runs["total"][index],
                 training_samples=runs["training"][index],
@@ -211,7 +236,6 @@ LEAST_WIDTH = 0.01
 
 def sensitivity_of(
     scenario: Scenario,
-    plans: Plans,
     run: Run,
     factors: Floats,
     normals: Mapping[str, Floats],
@@ -231,8 +255,6 @@ def sensitivity_of(
     ----------
     scenario : Scenario
         Model, hardware and software.
-    plans : Plans
-        One plan.
     run : Run
         The run with its samples.
     factors : array
@@ -254,7 +276,7 @@ def sensitivity_of(
     logarithm = np.log(run.total_samples)
     table = np.array(list(columns.values())).reshape(len(columns), logarithm.size)
     # A sample that was clipped at the perfect step no longer tells what moved it.
-    free = run.step_samples > least_step(scenario, plans, run.step.total)[0] * (1.0 + 1e-9)
+    free = run.step_samples > run.least_step * (1.0 + 1e-9)
     unexplained = logarithm - np.log(factors)
     effects = linear_effects(unexplained[free], table[:, free]) if np.any(free) else np.zeros(len(columns))
     effect_of = dict(zip(columns, map(float, effects), strict=True))

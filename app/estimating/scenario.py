@@ -12,8 +12,8 @@ from app.catalog.software import PLAN_KINDS, SoftwareProfile
 from app.engine.gpu.case import GpuCase
 from app.engine.gpu.evaluate import (
     gpu_forward_share,
-    gpu_operator_times,
     memory_use,
+    operator_times_of,
     perfect_gpu_step,
     step_of,
 )
@@ -44,6 +44,7 @@ from app.engine.search.space import Space, layouts
 from app.errors import AppError, BadInput, Conflict, Message
 from app.estimating.effects import Effect
 from app.estimating.effects import time_factor as effects_factor
+from app.estimating.expectation import TeamTerm
 from app.estimating.request import PlanInput
 
 
@@ -65,10 +66,12 @@ class Scenario:
     """Tokens of the busiest rank over the mean, where experts are spread over ranks."""
     effects: tuple[Effect, ...] = ()
     """Factors between measured and computed times of the chip, the software and the family."""
+    team: TeamTerm | None = None
+    """What runs of ordinary teams take over a tuned run, where nothing of the asker's is known."""
     sampled: GpuSystem | None = None
     """The same GPU system with samples of its uncertain fabric figures, if these are considered."""
 
-    _cases: dict[str, GpuCase] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _central: dict[str, GpuCase] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     @property
     def is_ipu(self) -> bool:
@@ -103,14 +106,28 @@ class Scenario:
     def gpu_case(self, normals: Mapping[str, Floats] | None = None) -> GpuCase:
         """Return model, system and software as compiled code reads them, central or as samples."""
         assert isinstance(self.hardware, GpuSystem)
-        if normals is not None:
-            return self._case(self.sampled or self.hardware, self.gpu_software(normals))
-        if "central" not in self._cases:
-            self._cases["central"] = self._case(self.hardware, self.gpu_software())
-        return self._cases["central"]
+        central = self._central.get("case")
+        if central is None:
+            central = self._central["case"] = GpuCase.of(
+                self.table,
+                self.hardware,
+                self.gpu_software(),
+                self.precision,
+                self.optimizer,
+                self.expert_imbalance,
+            )
+        if normals is None:
+            return central
+        fabric = (self.sampled or self.hardware).fabric
+        return central.running(self.gpu_software(normals), fabric, self.precision)
 
-    def _case(self, system: GpuSystem, software: GpuSoftware) -> GpuCase:
-        return GpuCase.of(self.table, system, software, self.precision, self.optimizer, self.expert_imbalance)
+    def calibrated(self, profile: SoftwareProfile) -> Scenario:
+        """Return the scenario with a calibration of its software, which moves uncertain figures alone."""
+        moved = replace(self, software=profile)
+        if isinstance(self.hardware, GpuSystem):
+            software, fabric = moved.gpu_software(), self.hardware.fabric
+            moved._central["case"] = self.gpu_case().running(software, fabric, self.precision)
+        return moved
 
     @property
     def evaluation_overhead(self) -> FloatLike:
@@ -132,31 +149,38 @@ class Scenario:
             )
         else:
             step = step_of(self.gpu_case(normals), plans)
-        if self.software.calibration is None and not self.effects:
+        if self.software.calibration is None and not self.effects and self.team is None:
             return step
         factor = self.time_factor(normals)
         return StepTime({part: seconds * factor for part, seconds in step.parts.items()})
 
     def perfect_step(self, plans: Plans) -> Floats:
         """Return a lower bound on the step time of each plan: perfect software, products at the peak. [s]"""
-        flop = 3.0 * float(np.sum(self.table.forward_flop)) * plans.global_batch
+        flop = self.table.training_flop * plans.global_batch
         passes = np.asarray(plans.accumulation) * plans.interleave
         bound = peak_bound_step_time(flop, self.peak, plans.devices, plans.pipeline, passes)
         if isinstance(self.hardware, IpuChip):
             return bound
-        software = self.gpu_software()
-        step = perfect_gpu_step(self.table, plans, self.hardware, software, self.precision, self.optimizer)
+        step = perfect_gpu_step(
+            self.gpu_case(), plans, self.gpu_software(), self.hardware.fabric, self.precision
+        )
         return np.maximum(bound, step)
 
     def forward_share(self, plans: Plans) -> Floats:
         """Return the forward pass's share of a micro-batch's time on a stage, of each plan."""
         if isinstance(self.hardware, IpuChip):
             return ipu_forward_share(self._pipeline(plans, self.hardware), self.ipu_software())
-        return gpu_forward_share(self.table, plans, self.hardware, self.gpu_software(), self.precision)
+        return gpu_forward_share(self.gpu_case(), plans)
 
     def time_factor(self, normals: Mapping[str, Floats] | None = None) -> FloatLike:
         """Return the factor on times from measured runs; 1 without any."""
-        return self.software.time_factor(normals) * effects_factor(self.effects)
+        team = self.team.factor if self.team is not None and self.team.headline else 1.0
+        return self.software.time_factor(normals) * effects_factor(self.effects) * team
+
+    @property
+    def tuned(self) -> Scenario:
+        """The same as published records reach it."""
+        return self if self.team is None else replace(self, team=None)
 
     def memory(self, plans: Plans) -> MemoryUse:
         if isinstance(self.hardware, IpuChip):
@@ -199,7 +223,7 @@ class Scenario:
             return ipu_operator_times(
                 self.table, plans, self.hardware, self.ipu_software(), precision=self.precision
             )
-        return gpu_operator_times(self.table, plans, self.hardware, self.gpu_software(), self.precision)
+        return operator_times_of(self.gpu_case(), plans)
 
 
 RECOMPUTE = {"none": 0.0, "modules": MODULES, "selective": 1.0, "full": 2.0}

@@ -8,7 +8,7 @@ import numpy as np
 
 from app.catalog.catalog import Catalog
 from app.catalog.figures import Figure
-from app.engine.pipeline import bubble_slots
+from app.engine.pipeline import bubble_slots, even_chunks, fullest_stage
 from app.engine.plans import Bound, Plans
 from app.engine.records import Floats, IpuChip
 from app.engine.units import HOUR
@@ -137,7 +137,8 @@ def schedule_of(scenario: Scenario, plans: Plans, run: Run) -> PipelineSchedule 
     parts = {name: float(np.ravel(seconds)[0]) for name, seconds in run.step.parts.items()}
     bubble = parts["pipeline_bubble"]
     chunks = 1 if scenario.is_ipu else chunks
-    slot = bubble / float(bubble_slots(stages, chunks))
+    counted = even_chunks(fullest_stage(scenario.table.depth, stages), chunks) if chunks > 1 else 1.0
+    slot = bubble / float(bubble_slots(stages, counted))
     forward = slot * float(np.ravel(scenario.forward_share(plans))[0])
     length = micro_batches * slot + bubble
     kind = "lockstep" if scenario.is_ipu else "interleaved" if chunks > 1 else "one_forward_one_backward"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -27,7 +27,7 @@ def step_prediction(decision: PlanDecision) -> Prediction:
     fed = decision.batch / (rate * decision.machines_used) if rate else 0.0
 
     def predict(profile: SoftwareProfile, normals: Mapping[str, Floats]) -> Floats:
-        scenario = replace(decision.scenario, software=profile)
+        scenario = decision.scenario.tuned.calibrated(profile)
         step = np.ravel(scenario.step(decision.choice.plans, normals).total)
         return np.asarray(np.log(np.maximum(step, fed)))
 
@@ -35,19 +35,26 @@ def step_prediction(decision: PlanDecision) -> Prediction:
 
 
 def case_regimes(decision: PlanDecision, context: SizingContext) -> list[str]:
+    """Return the regimes of a case as a calibration counts them."""
+    plans, family = decision.choice.plans, decision.profile.family
+    return of_profile(regimes(decision.scenario, plans, family, context.measured))
+
+
+def of_profile(names: Sequence[str]) -> list[str]:
     """Return the regimes of a case, with that of a class replaced by that of a profile.
 
     The wider figures that a calibration starts from already cover how stacks of a class differ.
     """
-    names = regimes(decision.scenario, decision.choice.plans, decision.profile.family, context.measured)
     own = [name for name in names if name != "gpu_software_unnamed"]
     return ["gpu_profile_known" if name == "gpu_class_known" else name for name in own]
 
 
-def after_three_steps(decision: PlanDecision, context: SizingContext) -> tuple[PlanDecision, Floats]:
+def after_three_steps(
+    decision: PlanDecision, context: SizingContext, names: Sequence[str]
+) -> tuple[PlanDecision, Floats]:
     """Return a case calibrated with three steps at the predicted time, and its residual factors."""
     scenario, plans, family = decision.scenario, decision.choice.plans, decision.profile.family
-    predict, names = step_prediction(decision), case_regimes(decision, context)
+    predict, names = step_prediction(decision), of_profile(names)
     central = float(predict(scenario.software, {})[0])
     step = MeasuredStep(predict, central, tuple(names), float(plans.devices[0]))
     fit = fit_profile(
@@ -62,7 +69,7 @@ def after_three_steps(decision: PlanDecision, context: SizingContext) -> tuple[P
         chips=[decision.hardware.entry.chip],
         named=decision.request.software is not None,
     )
-    calibrated = replace(scenario, software=fit.profile)
+    calibrated = scenario.tuned.calibrated(fit.profile)
     remaining = regimes(calibrated, plans, family, context.measured)
     factors = residual_factors(remaining, context.residuals, common_normals(), calibrated, plans)
     return replace(decision, scenario=calibrated), factors

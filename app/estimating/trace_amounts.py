@@ -36,16 +36,18 @@ MONEY: Mapping[str, tuple[float, str]] = {
 
 def with_amounts(steps: Sequence[TraceStep], catalog: Catalog, cost: Cost | None) -> list[TraceStep]:
     """Return steps with their numeric inputs in SI units as well."""
-    return [step.model_copy(update={"quantities": amounts_of(step, catalog, cost)}) for step in steps]
-
-
-def amounts_of(step: TraceStep, catalog: Catalog, cost: Cost | None) -> dict[str, Amount]:
     figures = (
         [] if cost is None else [*cost.figures, *(figure for line in cost.lines for figure in line.figures)]
     )
     stated = {
         f"{figure.item}.{figure.name}" if figure.item else figure.name: figure.unit for figure in figures
     }
+    return [step.model_copy(update={"quantities": amounts_of(step, catalog, cost, stated)}) for step in steps]
+
+
+def amounts_of(
+    step: TraceStep, catalog: Catalog, cost: Cost | None, stated: Mapping[str, str]
+) -> dict[str, Amount]:
     currency = "" if cost is None else cost.hourly.unit
     hourly = () if cost is None or step.name != "cost_per_hour" else [line.item for line in cost.lines]
 

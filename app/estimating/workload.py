@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -109,15 +110,29 @@ class Training:
         if tokens is not None and self.kind == "dpo":
             # A sample is a pair of answers, which do not attend to each other.
             tokens = Tokens(*(2.0 * getattr(tokens, entry.name) for entry in fields(Tokens)))
-        table = self.profile.operators(tokens, self.image_size)
         frozen, trained_models = HELD_MODELS.get(self.kind, (0.0, 1.0))
-        master = table.master_weights if self.master_weights else 0.0
-        if self.adapters is None:
-            return replace(table, frozen_models=frozen, trained_models=trained_models, master_weights=master)
-        stored, rank = self.adapters.stored_bytes, float(self.adapters.rank)
-        if not stored:
-            return adapted(table, self.adapters.modules, rank)
-        return adapted(table, self.adapters.modules, rank, quantised=True, stored_bytes=stored)
+        table = self.profile.operators(tokens, self.image_size)
+        return _trained(table, self.adapters, frozen, trained_models, self.master_weights)
+
+
+@lru_cache(maxsize=256)
+def _trained(
+    table: OperatorTable,
+    adapters: Adapters | None,
+    frozen_models: float,
+    trained_models: float,
+    master_weights: bool,
+) -> OperatorTable:
+    """Return a table with what is trained of it; kept, as the engine keeps figures of tables it knows."""
+    if adapters is None:
+        master = table.master_weights if master_weights else 0.0
+        return replace(
+            table, frozen_models=frozen_models, trained_models=trained_models, master_weights=master
+        )
+    stored, rank = adapters.stored_bytes, float(adapters.rank)
+    if not stored:
+        return adapted(table, adapters.modules, rank)
+    return adapted(table, adapters.modules, rank, quantised=True, stored_bytes=stored)
 
 
 def resolve_training(

@@ -31,6 +31,7 @@ class Scope(StrEnum):
     READ = "read"
     ESTIMATE = "estimate"
     PROPOSE = "propose"
+    APPROVE = "approve"
     WEBHOOKS = "webhooks"
 
 

@@ -11,7 +11,25 @@ PLACES = (
     *(("dgx-a100-640gb", 3), ("dgx-a100-320gb", 20), ("a100-pcie-80gb", 8), ("bow-pod16", 4)),
     ("ipu-pod64", 2),
 )
+MOST_DEVICES = 16_384
 CASES = [(model, system, count) for model in MODELS for system, count in PLACES]
+
+
+TWENTY = (1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 20, 23, 32, 40, 47, 64, 80, 97, 128, 140)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_time_never_rises_on_any_system(model: str) -> None:
+    """Twenty counts of every system; a rise within the tolerance of a search is printed."""
+    context = sizing_context()
+    worst = 0.0
+    for entry in context.catalog.systems():
+        counts = [count for count in TWENTY if count * entry.devices <= MOST_DEVICES]
+        row = over_counts(model, entry.id, context, counts)
+        worst = max(worst, row.worst_rise)
+        if row.worst_rise > 0:
+            print(f"{model} on {entry.id}: worst rise {row.worst_rise:.3%}")
+    assert worst <= RISES
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -137,7 +137,9 @@ def test_three_steps_gain_what_a_calibration_with_three_runs_as_predicted_does(
     before = ask(context, **asked)
     gain = before.validation.three_steps
     assert gain is not None and before.step_time is not None
-    runs = [{"step_time_s": before.step_time.value}] * 3
+    tuned = ask(context, **asked, software=before.software).step_time
+    assert tuned is not None
+    runs = [{"step_time_s": tuned.value}] * 3
     after = after_calibrating(calibrated(runs, **asked), **asked)
     for found, width in ((before, gain.now), (after, gain.after)):
         time = found.time_to_train

@@ -47,6 +47,10 @@ def offered(
         }
     )
     found = estimate(request, context)
+    if work == "llama":
+        # With the software of the chip named, options differ by what it reaches on each.
+        request = request.model_copy(update={"software": found.software})
+        found = estimate(request, context)
     hardware, catalog, family = hardware_of(request, context), context.catalog, found.model.family
     rates = prices(hardware, request.assumptions, "KRW", catalog, [], family)
     time: Uncertain | None = None

@@ -2,7 +2,9 @@
 
 import pytest
 
+from app.estimating.deciding import counts_below, round_number
 from app.estimating.estimate import estimate
+from app.estimating.request import EstimateRequest
 from tests.conftest import codes, sizing_context
 from tests.estimating.choices import RISES, asked, lead_of_others, over_counts, seconds_of
 
@@ -32,8 +34,9 @@ def test_no_other_batch_is_faster(model: str, system: str, count: int) -> None:
 def test_llama2_70b_on_many_dgx(count: int, most: float) -> None:
     """2,100 and 1,800 hours on 140 and 300 machines once, with 35 and 75 stages; [h]."""
     found = estimate(asked("llama2-70b", "dgx-a100-640gb", count), sizing_context())
-    seconds = seconds_of(found)
-    assert seconds is not None and seconds <= most * HOUR
+    assert found.expectation is not None
+    seconds = found.expectation.tuned.value
+    assert seconds <= most * HOUR
     assert found.plan.pipeline <= 16
     assert found.plan.tensor <= 8 and not found.plan.offload
 
@@ -71,3 +74,58 @@ def test_a_bolder_plan_is_told_and_not_taken() -> None:
     assert found.plan.interleave <= 3 and not found.plan.offload
     (said,) = (warning for warning in found.warnings if warning.code == "bolder_plan")
     assert "offloaded to the host" in said.message and said.severity == "info"
+
+
+@pytest.mark.parametrize(
+    ("model", "system", "counts"),
+    [
+        ("bert-large", "gb200-nvl72", (32, 48, 64, 97, 128)),
+        ("resnet50", "dgx-h100", (64, 96, 128)),
+        ("llama2-70b", "dgx-h100", (96, 97, 128)),
+        ("llama-7b", "h100-pcie-80gb-8", (128, 140)),
+        ("gpt2-1.5b", "dgx-superpod-a100", (32, 47)),
+    ],
+)
+def test_larger_clusters_keep_the_plan_of_smaller_ones(
+    model: str, system: str, counts: tuple[int, ...]
+) -> None:
+    row = over_counts(model, system, sizing_context(), counts)
+    assert row.worst_rise <= 1e-9, row
+
+
+def test_idle_machines_are_charged_and_said() -> None:
+    few, many = (estimate(asked("bert-large", "gb200-nvl72", count), sizing_context()) for count in (32, 128))
+    assert few.cost is not None and many.cost is not None
+    assert many.plan.idle_machines > 0
+    assert many.cost.hourly.value == pytest.approx(4.0 * few.cost.hourly.value, rel=0.1)
+    (said,) = (warning for warning in many.warnings if warning.code == "devices_unused")
+    assert "charged" in said.message
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"workload": {"tokens": 1e9, "global_batch": 1}}, "workload.global_batch"),
+        ({"plan": {"tensor": 4, "pipeline": 3}, "system": {"id": "dgx-h100", "count": 2}}, "plan"),
+    ],
+)
+def test_machines_that_the_request_leaves_idle_are_not_said_to_be_of_no_use(
+    changes: dict[str, object], field: str
+) -> None:
+    body = {
+        "model": {"preset": "llama-7b"},
+        "workload": {"tokens": 1e12},
+        "system": {"id": "dgx-h100", "count": 1000},
+        **changes,
+    }
+    found = estimate(EstimateRequest.model_validate(body), sizing_context())
+    assert found.cost is not None
+    (said,) = (warning for warning in found.warnings if warning.code == "devices_unused")
+    assert field in said.fields and "charged" in said.message and "faster" not in said.message
+
+
+@pytest.mark.parametrize("count", [7, 47, 64, 140, 1000])
+def test_smaller_numbers_fall_and_divide_well(count: int) -> None:
+    below = list(counts_below(count))
+    assert below == sorted(below, reverse=True) and below[-1] == 1 and below[0] < count
+    assert all(round_number(number) == number for number in below)

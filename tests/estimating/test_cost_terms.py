@@ -13,7 +13,7 @@ from app.estimating.documents import Estimate
 from app.estimating.money import Cost
 from app.estimating.prices import site_power_of
 from app.estimating.request import AssumptionsInput
-from app.features.comparisons.compare import COST_BASIS
+from app.features.studies.side_by_side import COST_BASIS
 from tests.conftest import answer, sizing_context
 
 YEAR_HOURS = 8766.0

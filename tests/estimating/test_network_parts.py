@@ -43,7 +43,12 @@ def test_longer_cables_and_a_core_where_nodes_fill_a_hall(context: SizingContext
     bill = bought(context, "hdr-infiniband", 140, 8)
     assert counts(bill)["leaf"] == 56
     assert counts(bill)["core"] >= 28
-    assert {line.item for line in bill.lines if line.group == "cables"} == {"cable-hdr-active-30"}
+    cables = {(line.use, line.item): line.count for line in bill.lines if line.group == "cables"}
+    # Forty nodes stand in the row of the switches, the others across the hall.
+    assert cables["node_cable", "cable-hdr-active"] == 40 * 8
+    assert cables["node_cable", "cable-hdr-active-30"] == 100 * 8
+    beyond = cables["leaf_cable", "cable-hdr-active-30"]
+    assert cables["leaf_cable", "cable-hdr-active"] + beyond == 56 * 20 and 0 < beyond < 56 * 10
 
 
 def test_the_cheaper_of_two_switches_is_taken(context: SizingContext) -> None:

@@ -56,3 +56,13 @@ def test_on_ipus_the_parts_of_a_superstep_fill_it() -> None:
 
 def test_one_stage_has_no_schedule() -> None:
     assert answer(system={"id": "dgx-a100-640gb"}, workload={"global_batch": 1024}).schedule is None
+
+
+def test_the_chunks_of_a_stage_that_do_not_divide_wait_for_the_longest() -> None:
+    # Five chunks of twelve layers hold at most three, so a slot of the pipeline counts four of them.
+    found = answer(**GPT3, plan={**PLANS[0], "interleave": 5})
+    one = found.schedule
+    assert one is not None and found.step_time is not None and one.after > 0
+    slot = one.forward + one.backward
+    assert one.length == pytest.approx((one.micro_batches + (one.stages - 1) / 4) * slot)
+    assert one.length + one.after == pytest.approx(found.step_time.value)

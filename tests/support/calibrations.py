@@ -50,7 +50,7 @@ def runs_of(factors: tuple[float, ...], software: str | None = None) -> list[dic
     """Return runs that took so many times as long as predicted with a profile."""
     return [
         {
-            "step_time_s": step_seconds(small(count, batch, software)) * factor,
+            "step_time_s": step_seconds(small(count, batch, software or "gpu-flash")) * factor,
             "system": {"count": count},
             "workload": {"global_batch": batch},
         }

@@ -97,11 +97,15 @@ class LeftOut:
 
 
 def refit(
-    rows: Sequence[Mapping[str, str]], newer: Sequence[Mapping[str, str]], context: SizingContext
+    rows: Sequence[Mapping[str, str]],
+    newer: Sequence[Mapping[str, str]],
+    context: SizingContext,
+    strangers: Sequence[Miss] = (),
 ) -> Refit:
     """Fit figures, effects and widths to measured rows, and predict each row left out.
 
-    Figures of profiles are fitted to ``rows``; effects and widths also to ``newer`` ones.
+    Figures of profiles are fitted to ``rows``; effects and widths also to ``newer`` ones, and widths to what
+    ``strangers`` report.
     """
     context = replace(context, effects=Effects())
     solution = fit_software(rows, context)
@@ -129,7 +133,7 @@ def refit(
     class_misses = [miss for miss in profile_misses if set(miss.run.regimes) & set(CLASS_REGIMES)]
     widths |= fit_residuals(class_misses, widths, CLASS_REGIMES)
     known_misses = misses(laboratories, solution, spread)
-    widths |= fit_residuals(known_misses, widths, KNOWN_REGIMES)
+    widths |= fit_residuals([*known_misses, *strangers], widths, KNOWN_REGIMES)
     unseen_misses = [_unseen(miss) for miss in misses(chips, solution, spread)]
     widths |= fit_residuals(unseen_misses, widths, UNSEEN_REGIMES)
     return Refit(

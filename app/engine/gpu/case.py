@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -462,6 +463,14 @@ class GpuCase:
         case = _case(table, system, software, precision, optimizer, expert_imbalance)
         return cls(case, stacks, shape, system.host_memory, system.chip.memory_capacity)
 
+    def running(self, software: GpuSoftware, fabric: ScaleOutFabric, precision: Precision) -> GpuCase:
+        """Return the same case with other figures of its software and network, central or as samples.
+
+        What the model keeps in memory, which no sample moves, must be the same.
+        """
+        stacks, shape = software_rows(software, fabric, precision)
+        return replace(self, stacks=stacks, shape=shape)
+
     @property
     def software(self) -> SoftwareFigures:
         """The software; the first of several samples."""
@@ -584,8 +593,11 @@ def software_rows(
         node_bandwidth(fabric, software.network_efficiency),
         *(getattr(fabric, name) for name in Network._fields if name != "bandwidth"),
     ]
-    shape = np.broadcast_shapes(*(np.shape(column) for column in columns))
-    rows = np.empty((max(int(np.prod(shape)), 1), len(columns)))
+    # Most are one number: to broadcast each of them takes longer than all else.
+    shape = np.broadcast_shapes(*(column.shape for column in columns if isinstance(column, np.ndarray)))
+    rows = np.empty((math.prod(shape), len(columns)))
     for index, column in enumerate(columns):
-        rows[:, index] = np.broadcast_to(column, shape).ravel()
+        rows[:, index] = (
+            np.broadcast_to(column, shape).ravel() if isinstance(column, np.ndarray) else float(column)
+        )
     return rows, shape

@@ -19,7 +19,7 @@ from app.engine.gpu.step import GpuStep, step_time, step_total
 from app.engine.gpu.work import Work, forward_share, micro_batch_work
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import PLAN_FIELDS, MemoryUse, OperatorTimes, Plan, Plans, StepTime
-from app.engine.records import Floats, GpuSoftware, GpuSystem, Precision
+from app.engine.records import Floats, GpuSoftware, GpuSystem, Precision, ScaleOutFabric
 
 
 class Copies(NamedTuple):
@@ -316,9 +316,11 @@ class Pairs:
         self.shape = np.broadcast_shapes(shape, case.shape)
         of_plan = np.broadcast_to(np.arange(len(self.plans)).reshape(shape), self.shape).ravel()
         of_sample = np.broadcast_to(np.arange(len(case.stacks)).reshape(case.shape), self.shape).ravel()
-        # Plans that share their micro-batch are placed next to each other.
-        ranks = np.argsort(np.lexsort(self.plans[:, SHARED].T))
-        self.order = np.argsort(ranks[of_plan], kind="stable")
+        self.order = np.arange(of_plan.size)
+        if len(self.plans) > 1:
+            # Plans that share their micro-batch are placed next to each other.
+            ranks = np.argsort(np.lexsort(self.plans[:, SHARED].T))
+            self.order = np.argsort(ranks[of_plan], kind="stable")
         self.of_plan, self.of_sample = of_plan[self.order], of_sample[self.order]
 
     def restored(self, rows: Floats) -> Floats:
@@ -350,12 +352,7 @@ def step_of(case: GpuCase, plans: Plans) -> StepTime:
 
 
 def perfect_gpu_step(
-    table: OperatorTable,
-    plans: Plans,
-    system: GpuSystem,
-    software: GpuSoftware,
-    precision: Precision,
-    optimizer: str,
+    case: GpuCase, plans: Plans, software: GpuSoftware, fabric: ScaleOutFabric, precision: Precision
 ) -> Floats:
     """Return the step time with perfect software: a lower bound for the same plan. [s]
 
@@ -363,8 +360,7 @@ def perfect_gpu_step(
     kernels and no fixed time. What the plan costs stays: the pipeline bubble, recomputation, tiles,
     collectives that cannot be hidden.
     """
-    perfect = replace(software, **PERFECT)
-    return gpu_step(table, plans, system, perfect, precision, optimizer).total
+    return step_of(case.running(replace(software, **PERFECT), fabric, precision), plans).total
 
 
 MEMORY_PARTS = tuple(name for name in DeviceMemory._fields if name != "elsewhere")
@@ -398,22 +394,24 @@ def memory_use(case: GpuCase, plans: Plans) -> MemoryUse:
 def gpu_operator_times(
     table: OperatorTable, plans: Plans, system: GpuSystem, software: GpuSoftware, precision: Precision
 ) -> OperatorTimes:
+    """Return the time of every operator for one micro-batch, all repeats, on one tensor rank, (O, …)."""
+    return operator_times_of(GpuCase.of(table, system, software, precision, "adam"), plans)
+
+
+def operator_times_of(case: GpuCase, plans: Plans) -> OperatorTimes:
     """Return the time of every operator for one micro-batch, all repeats, on one tensor rank, (O, …).
 
     Forward and backward, without launches and without repeated forward passes.
     """
-    case = GpuCase.of(table, system, software, precision, "adam")
     pairs, rows, _ = _operators(case, plans)
-    by_operator = rows.reshape(len(rows), len(table), OPERATOR_ROW).transpose(2, 1, 0)
+    by_operator = rows.reshape(len(rows), len(case.case.operators), OPERATOR_ROW).transpose(2, 1, 0)
     restored = [pairs.restored(column.T) for column in by_operator]
     return OperatorTimes(**dict(zip(OperatorRow._fields, restored, strict=True)))
 
 
-def gpu_forward_share(
-    table: OperatorTable, plans: Plans, system: GpuSystem, software: GpuSoftware, precision: Precision
-) -> Floats:
+def gpu_forward_share(case: GpuCase, plans: Plans) -> Floats:
     """Return the forward pass's share of a micro-batch's time in the layers. [-]"""
-    pairs, _, shares = _operators(GpuCase.of(table, system, software, precision, "adam"), plans)
+    pairs, _, shares = _operators(case, plans)
     return pairs.restored(shares[:, np.newaxis])[0]
 
 

@@ -101,7 +101,8 @@ def step_time(
     bare = share
     if exchanged > 0.0 and software.layer_overlap > 0.0:
         bare *= exposed_time(exchanged, software.layer_overlap, computed) / exchanged
-    tensor, experts = work.tensor_comm * bare + work.sample_comm, work.expert_comm * bare
+    tensor = work.tensor_comm * bare + work.context_comm * share + work.sample_comm
+    experts = work.expert_comm * bare
     stage_time = gemm + attention + memory + fixed + tensor + experts + between
     alone, head = 0.0, work.head_gemm + work.head_attention + work.head_memory
     if deep and case.balanced_head == 0.0:

@@ -50,6 +50,8 @@ class Work(NamedTuple):
     """What tensor ranks exchange in all layers. [s]"""
     expert_comm: float
     """What experts that are spread over ranks exchange in all layers. [s]"""
+    context_comm: float
+    """What ranks of a context exchange in all layers and attention does not hide. [s]"""
     sample_comm: float
     """What the parts of a sample exchange. [s]"""
 
@@ -116,8 +118,7 @@ def micro_batch_work(case: Case, software: SoftwareFigures, micro: MicroBatch, c
             embedding_attention += seconds
         else:
             embedding_gemm += seconds
-    within_sample = split_sample_time(case, micro.samples)
-    within_sample += max(context_exchange_time(case, software, micro) - layers_attention, 0.0)
+    context_comm = max(context_exchange_time(case, software, micro) - layers_attention, 0.0)
     return Work(
         layers_gemm=layers_gemm,
         layers_attention=layers_attention,
@@ -131,7 +132,8 @@ def micro_batch_work(case: Case, software: SoftwareFigures, micro: MicroBatch, c
         kernels=kernel_count(case, micro.recompute, software),
         tensor_comm=tensor_parallel_time(case, software, micro),
         expert_comm=expert_exchange_time(case, software, micro),
-        sample_comm=within_sample,
+        context_comm=context_comm,
+        sample_comm=split_sample_time(case, micro.samples),
     )
 
 

@@ -362,9 +362,10 @@ def remove(request: Request, identity: IdentityDep, owner: OwnerDep, identifier:
 
 @router.post("/people/workspace", response_class=HTMLResponse)
 @requires(Right.MANAGE)
-def rename_workspace(request: Request, identity: IdentityDep, owner: OwnerDep, form: FormDep) -> Response:
+def change_workspace(request: Request, identity: IdentityDep, owner: OwnerDep, form: FormDep) -> Response:
     try:
-        people.rename_workspace(identity, owner.workspace_id, text_of(form, "name"))
+        second = text_of(form, "second_approval") == "yes"
+        people.change_workspace(identity, owner.workspace_id, text_of(form, "name"), second)
     except BadInput as error:
         typed = Form({"name": [text_of(form, "name")]}, error.errors)
         return people_after(request, identity, owner, typed, error)

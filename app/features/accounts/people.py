@@ -56,6 +56,8 @@ class People(Document):
 
     workspace_id: str
     workspace: str
+    second_approval: bool
+    """Whether a proposal is approved by another person or key than its author."""
     members: list[Member]
     """Members, the first one first."""
     invitations: list[PendingInvitation]
@@ -101,6 +103,7 @@ def list_people(identity: Identity, workspace_id: str) -> People:
     return People(
         workspace_id=workspace_id,
         workspace=workspace.name if workspace else "",
+        second_approval=workspace is not None and workspace.second_approval,
         members=members,
         invitations=invitations,
     )
@@ -186,10 +189,10 @@ def keep_an_owner(queries: IdentityStore, workspace_id: str, leaving: str) -> No
         raise Conflict("the last owner cannot be removed; make someone else an owner first")
 
 
-def rename_workspace(identity: Identity, workspace_id: str, name: str) -> None:
-    display_name = checked_name(name)
+def change_workspace(identity: Identity, workspace_id: str, name: str, second_approval: bool) -> None:
+    values = {"name": checked_name(name), "second_approval": second_approval}
     with identity.store.identity() as queries:
-        queries.people.rename_workspace(workspace_id, display_name)
+        queries.people.change_workspace(workspace_id, values)
 
 
 def open_invitation(identity: Identity, token: str) -> InvitationView:

@@ -81,6 +81,17 @@ def fitted_figures(context: SizingContext, directory: Path) -> tuple[FittedFigur
         for row in read_table(directory / "residuals.csv")
         if row["basis"] == "fitted"
     ]
+    teams = [
+        FittedFigure.of(
+            "teams.csv",
+            team.kind,
+            "factor and deviation",
+            f"{team.factor:g}",
+            f"{team.runs} public runs",
+            team.deviation,
+        )
+        for team in context.teams.values()
+    ]
     effects = [
         FittedFigure.of("effects.csv", row.name, row.kind, f"{row.factor:g}", row.note, row.deviation)
         for row in context.effects.rows
@@ -88,6 +99,7 @@ def fitted_figures(context: SizingContext, directory: Path) -> tuple[FittedFigur
     return (
         *software,
         *effects,
+        *teams,
         *kernels,
         *residuals,
         *_rules("validation/completion.csv", context.rules.completion),

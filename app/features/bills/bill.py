@@ -155,7 +155,7 @@ def _order(catalog: Catalog, system: SystemEntry, request: BillRequest) -> Order
         fabric=request.fabric or system.fabric,
         ports_per_node=request.ports_per_node or system.ports_per_node,
         oversubscription=request.oversubscription,
-        include=include,
+        include=tuple(include),
         storage_tb=storage,
         licence_years=years if "licences" in include else 0.0,
         spare=request.spare,

@@ -186,7 +186,7 @@ def topology(plan: FabricPlan, voice: Voice) -> Drawing:
         "{nodes} nodes × {rails} ports, {leaf} leaf, {spine} spine and {core} core switches",
         {
             "nodes": plan.nodes,
-            "rails": plan.rails,
+            "rails": plan.endpoints // plan.nodes,
             "leaf": plan.leaf,
             "spine": plan.balanced_spine,
             "core": plan.balanced_core,
@@ -210,7 +210,8 @@ def _rows(plan: FabricPlan, voice: Voice) -> list[tuple[str, int, list[str], lis
             names = _numbered("S", spine, voice)
         rows.append(("spine", spine, names, names))
     rows.append(("leaf", plan.leaf, *_leaves(plan, voice)))
-    text = voice.say(Message("{nodes} nodes × {rails} ports", {"nodes": plan.nodes, "rails": plan.rails}))
+    ports = plan.endpoints // plan.nodes
+    text = voice.say(Message("{nodes} nodes × {rails} ports", {"nodes": plan.nodes, "rails": ports}))
     rows.append(("nodes", plan.nodes, [text], [text]))
     return rows
 
@@ -221,10 +222,16 @@ def _leaves(plan: FabricPlan, voice: Voice) -> tuple[list[str], list[str]]:
         most = plan.leaves_per_pod
         counts = [min(most, plan.leaf - most * pod) for pod in range(plan.pods)]
         names = _in_parts(voice.gettext("pod"), [f"{count} L" for count in counts])
-    elif plan.leaf > MOST_BOXES and plan.levels > 1:
+    elif plan.leaf > MOST_BOXES and plan.levels > 1 and plan.rails > 1:
         names = _in_parts(voice.gettext("rail"), [f"{per_rail} L"] * plan.rails)
+    elif plan.leaf > MOST_BOXES:
+        names = _numbered("L", plan.leaf, voice)
     else:
-        template = "leaf {number}, rail {rail}: {down} ports down, {up} up"
+        template = (
+            "leaf {number}, rail {rail}: {down} ports down, {up} up"
+            if plan.rails > 1
+            else "leaf {number}: {down} ports down, {up} up"
+        )
         ports = {"down": plan.leaf_down, "up": plan.leaf_up}
         tips = [
             voice.say(Message(template, {"number": leaf + 1, "rail": leaf // per_rail + 1, **ports}))
@@ -265,7 +272,7 @@ def _links(plan: FabricPlan, voice: Voice) -> list[tuple[float, str]]:
         values = {"count": plan.leaf_up, "each": plan.links_per_pair}
         weight = min(0.6 + 0.4 * plan.links_per_pair, HEAVIEST)
         links.append((weight, Message("{count} uplinks per leaf, {each} to each spine", values)))
-    links.append((2.0, Message("at most {count} nodes per leaf", {"count": plan.leaf_down})))
+    links.append((2.0, Message("at most {count} node ports per leaf", {"count": plan.leaf_down})))
     return [(weight, voice.say(message)) for weight, message in links]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.engine.fat_tree import FatTree, fat_tree
+from app.engine.fat_tree import FatTree, fat_tree, smallest_fat_tree
 from app.errors import Message, fields_at
 from app.estimating.documents import CheckWarning
 from app.features.bills.model import FabricPlan, FabricRequest
@@ -25,9 +25,11 @@ OTHERWISE = {
 """Count of a plan → that of its tree."""
 
 
-def plan_fabric(request: FabricRequest) -> FabricPlan:
+def plan_fabric(request: FabricRequest, *, shared: bool = False) -> FabricPlan:
+    """Return the network of a request: a leaf or more for every rail, or ``shared`` as in a bill."""
+    make = smallest_fat_tree if shared else fat_tree
     with fields_at(lambda _: "nodes"):
-        tree = fat_tree(request.nodes, request.ports_per_node, request.switch_ports, request.oversubscription)
+        tree = make(request.nodes, request.ports_per_node, request.switch_ports, request.oversubscription)
     return fabric_plan(
         tree, request.nodes, request.switch_ports, request.port_gbps, request.declared_switches
     )
@@ -46,7 +48,7 @@ def fabric_plan(
         switch_ports=switch_ports,
         port_gbps=port_gbps,
         links_per_pair=counts["leaf_up"] // spines_of_a_leaf,
-        node_tbps=float(tree.rails) * port_gbps / TERA,
+        node_tbps=int(tree.endpoints) / nodes * port_gbps / TERA,
         oversubscription=float(tree.oversubscription),
         declared_switches=declared,
         warnings=[],

@@ -124,10 +124,11 @@ class FabricPlan(Document):
     switch_ports: int = Field(description="Ports per switch.")
     port_gbps: float = Field(description="Line rate of one port. [Gb/s]")
     levels: int = Field(description="Number of switch levels: 1, 2 or 3.")
-    rails: int = Field(description="Number of rails, one per port of a node.")
+    rails: int
+    """Number of rails with leaf switches of their own: one per port of a node, or 1 if all share them."""
     endpoints: int = Field(description="Number of ports over all nodes.")
     leaf: int = Field(description="Number of leaf switches: rails × leaves per rail.")
-    leaf_down: int = Field(description="Number of nodes on the fullest leaf switch.")
+    leaf_down: int = Field(description="Ports to nodes on the fullest leaf switch.")
     leaf_up: int = Field(description="Planned uplinks per leaf switch, the same number to each spine switch.")
     uplinks: int = Field(description="Number of uplinks required by all leaf switches.")
     spine: int

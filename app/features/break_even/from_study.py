@@ -22,14 +22,13 @@ from app.estimating.schema import Quantity
 from app.features.break_even.deciding import decide
 from app.features.break_even.model import BreakEven, BreakEvenRequest, RangeInput, RangesInput, RunningInput
 from app.features.break_even.words import written
-from app.features.comparisons.common_basis import WAYS, BasisRequest, common_basis_costs
-from app.features.comparisons.compare import ComparisonEntry
-from app.features.comparisons.model import BasisCost, DemandAnswer, PublishedFigure
-from app.features.comparisons.weighing import Candidates
+from app.features.studies.common_basis import WAYS
 from app.features.studies.frame import StudyQuestion
 from app.features.studies.knobs import demand_of, labels_of
 from app.features.studies.model import StudyOption, free_keys
+from app.features.studies.options import BasisCost, DemandAnswer, PublishedFigure
 from app.features.studies.service import estimates_of
+from app.features.studies.side_by_side import OptionEntry, SideBySide
 from app.platform.workspace import Workspace
 
 RUNNING = ("power", "space", "staff", *YEARLY_SHARES)
@@ -110,13 +109,15 @@ def amounts_of(question: StudyQuestion) -> OptionAmounts | None:
         compared = content.model_copy(update={"options": [own, *clouds]})
         requests, estimates = estimates_of(workspace, compared, {}, strict=False)
         entries = {
-            key: ComparisonEntry(request, estimate)
+            key: OptionEntry(request, estimate)
             for key, request in requests.items()
             if isinstance(estimate := estimates[key], Estimate) and estimate.cost is not None
         }
         if any(cloud.key in entries for cloud in clouds) or own.key not in entries:
             break
-    priced = common_basis_costs(entries, workspace.context(), BasisRequest())
+    labels, currency = labels_of(compared, catalog), content.base.currency
+    side = SideBySide(entries, labels, workspace.context(), currency)
+    priced = side.priced
     if priced is None or own.key not in priced.costs:
         return None
     own_estimate, cost = entries[own.key].estimate, priced.costs[own.key][0]
@@ -125,11 +126,10 @@ def amounts_of(question: StudyQuestion) -> OptionAmounts | None:
     assert own_estimate is not None and own_estimate.cost is not None and cost.capex is not None
     train = own_estimate.time_to_train
     assert train is not None, "an estimate with a cost has a time to train"
-    currency, basis = content.base.currency, own_estimate.cost.basis
+    basis = own_estimate.cost.basis
     hours = priced.basis.useful_hours_per_year / MONTHS
     times = np.asarray(own_estimate.time_samples or train.value)
     runs = hours * HOUR / times
-    labels = labels_of(compared, catalog)
     bills = []
     for cloud in clouds:
         run = priced.amounts.get(cloud.key)
@@ -150,7 +150,6 @@ def amounts_of(question: StudyQuestion) -> OptionAmounts | None:
                 commitment=min(committed, key=lambda way: way.run.value, default=None),
             )
         )
-    candidates = Candidates.of(entries, labels, {}, workspace.context(), priced.basis.term_years)
     asked = DecisionQuestion.of(content.limits, demand_of(content), currency)
     return OptionAmounts(
         purchase=cost.purchase,
@@ -164,8 +163,8 @@ def amounts_of(question: StudyQuestion) -> OptionAmounts | None:
         used=used_range(priced.basis.utilisation, list(requests.values()), catalog),
         term=cost.over_term.value,
         labels=labels,
-        decision=candidates.decision(asked),
-        by_demand=candidates.by_demand(asked),
+        decision=side.decision(asked),
+        by_demand=side.by_demand(asked),
     )
 
 

@@ -13,7 +13,7 @@ from app.estimating.money import Currency
 from app.estimating.naming import FabricName, SystemName
 from app.estimating.request import Number, Schema, Share, Whole
 from app.estimating.schema import Document, Quantity
-from app.features.comparisons.model import LEAST_SHARE
+from app.features.studies.options import LEAST_SHARE
 
 DEAREST = 1e18
 

@@ -20,9 +20,9 @@ from app.features.break_even.from_study import (
     usual_fields,
 )
 from app.features.break_even.model import BreakEven, BreakEvenRequest
-from app.features.comparisons.model import DemandAnswer
 from app.features.studies.forms import demand_knob
 from app.features.studies.frame import OpenView, StudyFrame, study_view
+from app.features.studies.options import DemandAnswer
 from app.platform.rates import CostClass
 from app.platform.web.choices import RENTED, system_names
 from app.platform.web.contexts import ChoiceGroup, FigureView, Form, view

@@ -19,11 +19,12 @@ from app.catalog.software import (
 from app.engine.calibration import effective_parameters, log_spread
 from app.engine.records import Floats
 from app.errors import BadInput, Message, fields_at
-from app.estimating.calibrated import MeasuredStep, ProfileFit, fit_profile
+from app.estimating.calibrated import MeasuredStep, ProfileFit, configurations, fit_profile
+from app.estimating.causes import Cause, StatedRun, causes_of
 from app.estimating.context import SizingContext
-from app.estimating.deciding import PlanDecision, decide
-from app.estimating.documents import CheckWarning, Estimate, caution, info, serious
-from app.estimating.estimate import estimate, hardware_of
+from app.estimating.deciding import PlanDecision
+from app.estimating.documents import CheckWarning, Estimate, Text, caution, info, serious
+from app.estimating.estimate import Answer, estimate
 from app.estimating.ranges import significant
 from app.estimating.regimes import BEYOND
 from app.estimating.request import EstimateRequest, PlanInput, SystemInput, WorkloadInput
@@ -31,11 +32,12 @@ from app.estimating.schema import Quantity
 from app.estimating.summaries import plan_summary
 from app.estimating.three_steps import Prediction, case_regimes, step_prediction
 from app.estimating.version import engine_version
-from app.estimating.workload import resolve_model
 from app.features.calibration.model import (
     IMPLAUSIBLE,
+    MEASUREMENTS,
     CalibratedRun,
     CalibrationAnswer,
+    CalibrationCause,
     CalibrationRequest,
     CalibrationRun,
     MovedFigure,
@@ -52,13 +54,22 @@ def calibration_checks(
     fit: ProfileFit,
     gaps: Floats,
     remaining: Floats,
+    causes: Sequence[Cause],
     *,
     measured_devices: float,
     target_devices: float,
     fits: Sequence[bool],
 ) -> Iterator[CheckWarning]:
     """Yield the warnings to heed before using a fitted profile."""
-    yield from _implausible(fit, gaps)
+    if causes[0].name == "software":
+        yield from _implausible(fit, gaps)
+    else:
+        yield serious(
+            "calibration_implausible",
+            "runs",
+            "the software alone does not explain these runs; most plausible: {cause}",
+            cause=cause_sentence(causes[0]),
+        )
     # Whether the runs disagree with each other by more than their noise.
     if remaining.size > 1 and fit.scatter > SCATTERED:
         worst = int(np.argmax(np.abs(remaining / fit.own)))
@@ -136,15 +147,13 @@ class PreparedRun:
 
 
 def check_measurement(run: CalibrationRun, position: int) -> None:
-    """Refuse a run that states both a throughput and a step time, or neither."""
-    if (run.samples_per_s is None) == (run.step_time_s is None):
+    """Refuse a run that states several measurements, or none."""
+    if len(run.stated) != 1:
         raise BadInput.at(
-            f"runs.{position}.samples_per_s", "enter either samples_per_s or step_time_s for each run"
+            f"runs.{position}.samples_per_s",
+            "enter exactly one of {names} for each run",
+            names=", ".join(MEASUREMENTS),
         )
-
-
-def decided(request: EstimateRequest, context: SizingContext) -> PlanDecision:
-    return decide(request, resolve_model(request.model, context), hardware_of(request, context), context)
 
 
 def prepared(
@@ -158,20 +167,58 @@ def prepared(
         stated = {name: getattr(run.workload, name) for name in run.workload.model_fields_set}
         workload = request.workload.model_copy(update=stated)
         same = system == request.system and workload == request.workload
-        plan = run.plan if run.plan is not None else request.plan if same else PlanInput()
+        plan = run_plan(run.plan, request.plan, same=same)
         if (system, workload, plan) not in known:
             changes = {"system": system, "workload": workload, "plan": plan}
             changed = request.model_copy(update={**changes, "software": target.scenario.software.id})
             with fields_at(f"runs.{position}.{{}}".format):
                 _check_kind(system, target, context)
-                decision = decided(changed, context)
+                decision = Answer(changed, context).plan
             known[system, workload, plan] = decision, step_prediction(decision)
         decision, predict = known[system, workload, plan]
-        seconds = run.step_time_s or decision.batch / (run.samples_per_s or math.nan)
         devices = float(decision.choice.plans.devices[0])
+        seconds = run.seconds(decision.batch, tokens_of(decision, run, position), devices)
+        check_possible(decision, seconds, run, position)
         step = MeasuredStep(predict, math.log(seconds), tuple(case_regimes(decision, context)), devices)
         prepared_runs.append(PreparedRun(run, decision, step))
     return prepared_runs
+
+
+def run_plan(stated: PlanInput | None, usual: PlanInput, *, same: bool) -> PlanInput:
+    """Return the plan of a run: the estimate's with its changes; searched where none holds elsewhere."""
+    if stated is None:
+        return usual if same else PlanInput()
+    changes = {name: getattr(stated, name) for name in stated.model_fields_set}
+    follows = () if same else ("data", "accumulation")
+    kept = {name: getattr(usual, name) for name in usual.model_fields_set if name not in follows}
+    return PlanInput.model_validate({**kept, **changes})
+
+
+def tokens_of(decision: PlanDecision, run: CalibrationRun, position: int) -> float:
+    """Return the tokens of one sample; refuse a rate of tokens where samples have none."""
+    tokens = decision.training.tokens
+    if tokens is not None:
+        return float(tokens.mean)
+    (name,) = run.stated
+    if name.startswith("tokens"):
+        raise BadInput.at(f"runs.{position}.{name}", "samples of this model have no tokens; enter samples/s")
+    return 1.0
+
+
+def check_possible(decision: PlanDecision, seconds: float, run: CalibrationRun, position: int) -> None:
+    """Refuse a run that would be faster than the peak of its devices."""
+    scenario, plans = decision.scenario, decision.choice.plans
+    work = scenario.table.training_flop * decision.batch
+    share = work / seconds / (scenario.peak * float(plans.devices[0]))
+    if share > 1.0:
+        (name,) = run.stated
+        raise BadInput.at(
+            f"runs.{position}.{name}",
+            "would be {share} times the peak of {devices} accelerators; check the unit, the batch and "
+            "whether the value is of one accelerator or of all",
+            share=significant(share),
+            devices=int(plans.devices[0]),
+        )
 
 
 def _check_kind(system: SystemInput, target: PlanDecision, context: SizingContext) -> None:
@@ -220,8 +267,8 @@ def calibrate(request: CalibrationRequest, context: SizingContext, identifier: s
     for position, run in enumerate(request.runs):
         check_measurement(run, position)
     with fields_at("estimate.{}".format):
-        target = decided(estimate_request, context)
-        before = estimate(estimate_request, context)
+        asked = Answer(estimate_request, context)
+        target, before = asked.plan, asked.document
     prior = target.scenario.software
     if prior.calibration is not None:
         raise BadInput.at(
@@ -242,11 +289,35 @@ def calibrate(request: CalibrationRequest, context: SizingContext, identifier: s
         family=target.profile.family,
         chips=[run.decision.hardware.entry.chip for run in runs],
         named=estimate_request.software is not None,
+        run_steps=measured_steps(runs),
     )
-    with_fit = replace(context, find_calibration=lambda name: fit.profile if name == identifier else None)
-    after = estimate(estimate_request.model_copy(update={"software": identifier}), with_fit)
     gaps = fit.posterior.before - np.array([run.step.measured for run in runs])
     remaining = fit.posterior.after - np.array([run.step.measured for run in runs])
+    causes = causes_of(
+        [
+            StatedRun(run.decision, run.step.measured, run.stated.stated[0].startswith("step_time"))
+            for run in runs
+        ],
+        context,
+    )
+    warnings = list(
+        calibration_checks(
+            fit,
+            gaps,
+            remaining,
+            causes,
+            measured_devices=max(run.step.devices for run in runs),
+            target_devices=float(target.choice.plans.devices[0]),
+            fits=[run.decision.choice.fits for run in runs],
+        )
+    )
+    doubts = [warning.text.as_message() for warning in warnings if warning.code == "calibration_implausible"]
+    calibration = fit.profile.calibration
+    if doubts and calibration is not None:
+        doubted = replace(fit.profile, calibration=replace(calibration, doubt=doubts[0]))
+        fit = replace(fit, profile=doubted)
+    with_fit = replace(context, find_calibration=lambda name: fit.profile if name == identifier else None)
+    after = estimate(estimate_request.model_copy(update={"software": identifier}), with_fit)
     prior_covariance = np.eye(len(fit.names) + 1)
     answer = CalibrationAnswer(
         id=identifier,
@@ -266,18 +337,70 @@ def calibrate(request: CalibrationRequest, context: SizingContext, identifier: s
         effective_parameters=effective_parameters(fit.posterior.covariance),
         spread_before=_mean_spread(fit.posterior.slopes_before, prior_covariance),
         spread_after=_mean_spread(fit.posterior.slopes_after, fit.posterior.covariance),
-        warnings=list(
-            calibration_checks(
-                fit,
-                gaps,
-                remaining,
-                measured_devices=max(run.step.devices for run in runs),
-                target_devices=float(target.choice.plans.devices[0]),
-                fits=[run.decision.choice.fits for run in runs],
-            )
-        ),
+        causes=[cause_document(cause) for cause in causes],
+        warnings=warnings,
     )
     return CalibrationResult(answer, fit.profile)
+
+
+def measured_steps(runs: Sequence[PreparedRun]) -> dict[str, tuple[float, ...]]:
+    """Return the measured step times by configuration. [s]"""
+    steps: dict[str, tuple[float, ...]] = {}
+    for run in runs:
+        for key in configurations(run.decision):
+            steps[key] = (*steps.get(key, ()), math.exp(run.step.measured))
+    return steps
+
+
+CAUSES = {
+    "software": "the software and what differs between codes explain the runs",
+    "network": (
+        "the links of a machine to the others would carry {needs} of {usual} GB/s; measure an all-reduce "
+        "between two machines"
+    ),
+    "input": (
+        "the input would feed {needs} samples/s to each machine, where {usual} are needed; run a few steps "
+        "on synthetic data"
+    ),
+    "clocks": (
+        "the clocks would hold {needs} % of what is usual; read clock and power of every device under load"
+    ),
+    "layout": "another plan would have run: {field} {value}; check the plan in the log",
+    "batch": (
+        "the batch would be {needs} times the stated one; check whether it counts one accelerator or all, "
+        "and the accumulation"
+    ),
+    "slow_node": "one machine would be {needs} times as slow as the others; run each machine alone",
+}
+"""Sentence of each cause, with the number it needs and what to measure next."""
+SCALES = {"network": 1e-9, "clocks": 100.0}
+"""Factor from the SI unit to that of the sentence."""
+CAUSE_UNITS = {"network": "B/s", "input": "samples/s"}
+
+
+def cause_sentence(cause: Cause) -> Message:
+    values: dict[str, object] = {}
+    if cause.plan is not None:
+        field = next(iter(cause.plan.model_fields_set))
+        value = getattr(cause.plan, field)
+        values |= {"field": field, "value": value if isinstance(value, int) else str(value)}
+    elif cause.needs is not None and cause.usual is not None:
+        scale = SCALES.get(cause.name, 1.0)
+        values["needs"] = significant(scale * cause.needs, 2)
+        if cause.name in CAUSE_UNITS:
+            values["usual"] = significant(scale * cause.usual, 2)
+    return Message(CAUSES[cause.name], values)
+
+
+def cause_document(cause: Cause) -> CalibrationCause:
+    unit = CAUSE_UNITS.get(cause.name, "1")
+    return CalibrationCause(
+        cause=cause.name,
+        text=Text.of(cause_sentence(cause)),
+        needs=None if cause.needs is None else Quantity.exact(cause.needs, unit),
+        usual=None if cause.usual is None else Quantity.exact(cause.usual, unit),
+        misfit=cause.misfit,
+    )
 
 
 def _mean_spread(slopes: Floats, covariance: Floats) -> float:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, JsonValue, Tag
 
-from app.estimating.documents import CheckWarning, PlanSummary
+from app.estimating.documents import CheckWarning, PlanSummary, Text
 from app.estimating.names import Name
 from app.estimating.naming import FabricName, SystemName
 from app.estimating.request import EstimateRequest, Number, PlanInput, Schema, SystemInput, Whole
@@ -48,15 +48,27 @@ class CalibrationRun(Schema):
         None,
         ge=1e-6,
         le=1e12,
-        description="Measured throughput; give this or step_time_s. [samples/s]",
+        description="Measured throughput; give exactly one measurement. [samples/s]",
         examples=[1440.0],
     )
     step_time_s: Number | None = Field(
         None,
         ge=1e-6,
         le=1e7,
-        description="Measured step time; give this or samples_per_s. [s]",
+        description="Measured step time; give exactly one measurement. [s]",
         examples=[0.71],
+    )
+    step_time_ms: Number | None = Field(
+        None, ge=1e-3, le=1e10, description="Measured step time in milliseconds. [ms]", examples=[710.0]
+    )
+    tokens_per_s: Number | None = Field(
+        None, ge=1e-6, le=1e15, description="Measured tokens per second over all accelerators. [tokens/s]"
+    )
+    samples_per_s_per_device: Number | None = Field(
+        None, ge=1e-6, le=1e12, description="Measured throughput of one accelerator. [samples/s]"
+    )
+    tokens_per_s_per_device: Number | None = Field(
+        None, ge=1e-6, le=1e12, description="Measured tokens per second of one accelerator. [tokens/s]"
     )
     system: RunSystem | SystemName | None = None
     """System of the run: an identifier, or the differences from the estimate; if omitted, the system of the
@@ -65,10 +77,36 @@ class CalibrationRun(Schema):
     workload: RunWorkload = RunWorkload()
     """Differences in workload from the estimate; if omitted, the workload of the estimate."""
     plan: PlanInput | None = None
-    """Plan of the run; if omitted, that of the estimate on the same number of devices, otherwise
-    searched.
+    """Differences in the plan of the run from that of the estimate; if omitted, that of the estimate on the
+    same number of devices, otherwise searched.
     """
     note: str | None = Field(None, max_length=LONGEST_NOTE, description="Who measured it and how.")
+
+    @property
+    def stated(self) -> list[str]:
+        """Names of the measurements that are given."""
+        return [name for name in MEASUREMENTS if getattr(self, name) is not None]
+
+    def seconds(self, batch: float, tokens: float, devices: float) -> float:
+        """Return the step time of a batch of samples of so many tokens on so many devices. [s]
+
+        >>> run = CalibrationRun(tokens_per_s_per_device=1000.0)
+        >>> run.seconds(batch=64.0, tokens=2000.0, devices=8.0)
+        16.0
+        """
+        (name,) = self.stated
+        value = float(getattr(self, name))
+        if name.startswith("step_time"):
+            return value / 1000.0 if name.endswith("_ms") else value
+        work = batch * tokens if name.startswith("tokens") else batch
+        return work / (value * (devices if name.endswith("_device") else 1.0))
+
+
+MEASUREMENTS = (
+    *("samples_per_s", "step_time_s", "step_time_ms", "tokens_per_s"),
+    *("samples_per_s_per_device", "tokens_per_s_per_device"),
+)
+"""Fields of a run that say how fast it was, of which it gives one."""
 
 
 class CalibrationRequest(Schema):
@@ -165,6 +203,23 @@ class MovedFigure(Document):
         return abs(self.deviations) > IMPLAUSIBLE
 
 
+class CalibrationCause(Document):
+    """A cause of the gap between measured and predicted steps, with the number that it would need."""
+
+    cause: Literal["software", "network", "input", "clocks", "layout", "batch", "slow_node"]
+    """What would be other than stated."""
+    text: Text
+    """The cause with its number, and what to measure next, as a sentence."""
+    needs: Quantity | None = None
+    """What it would have to be: rate of the links of one machine, samples per second that the input of one
+    machine feeds, share of the clock, factor on the batch, or how many times as slow one machine is.
+    """
+    usual: Quantity | None = None
+    """What it is taken to be."""
+    misfit: float
+    """Chi-square of the runs with it, with a penalty for rare causes; the least is the most plausible."""
+
+
 class Outlook(Document):
     """Result of the estimate with one software profile."""
 
@@ -205,6 +260,8 @@ class CalibrationAnswer(Document):
     before the fit.
     """
     spread_after: float = Field(description="The same, after the fit.")
+    causes: list[CalibrationCause] = Field(default_factory=list)
+    """What explains the runs, the most plausible first; the software alone if it does."""
     warnings: list[CheckWarning] = Field(description="Warnings to consider when using the result.")
 
 

@@ -17,6 +17,7 @@ from app.estimating.request import EstimateRequest
 from app.estimating.schema import Quantity
 from app.features.calibration import charts
 from app.features.calibration.model import (
+    MEASUREMENTS,
     MOST_RUNS,
     CalibrationAnswer,
     CalibrationRequest,
@@ -50,7 +51,7 @@ ROWS = 3
 
 EARLIER = 20
 
-UNITS = ("samples_per_s", "step_time_s")
+UNITS = MEASUREMENTS
 
 NUMBERS = ("system.count", "workload.global_batch", "workload.seq_len")
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pydantic import ValidationError
 
 from app.errors import AppError, BadInput, FieldError, Message
-from app.estimating.numbers import PLAIN, number_in
-from app.features.calibration.model import MOST_RUNS, CalibrationRun
+from app.features.calibration.model import MEASUREMENTS, MOST_RUNS, CalibrationRun
 from app.platform.json_bodies import from_validation
 from app.platform.tables import read_cells
 from app.platform.web.query_forms import FormFields
@@ -26,6 +25,9 @@ HEADERS: Mapping[str, tuple[str, ...]] = {
     "samples_per_s": ("samples_per_s", "samples/s", "samples_per_second", "samples_per_sec", "throughput"),
     "step_time_s": ("step_time_s", "step_time", "seconds_per_step", "s_per_step", "s/step", "step_seconds"),
     "step_time_ms": ("step_time_ms", "ms_per_step", "ms/step", "milliseconds_per_step"),
+    "tokens_per_s": ("tokens_per_s", "tokens/s", "tokens_per_second", "tok/s"),
+    "samples_per_s_per_device": ("samples_per_s_per_device", "samples/s/gpu", "samples/s/device"),
+    "tokens_per_s_per_device": ("tokens_per_s_per_device", "tokens/s/gpu", "tokens/s/device", "tok/s/gpu"),
     "system.id": ("system", "system_id", "machine", "node"),
     "system.count": ("count", "system_count", "systems", "machines", "nodes"),
     "system.fabric": ("fabric", "network"),
@@ -42,7 +44,7 @@ FIELDS = {name: field for field, names in HEADERS.items() for name in names}
 
 RUN = FormFields(CalibrationRun)
 
-MEASURED = ("samples_per_s", "step_time_s", "step_time_ms")
+MEASURED = MEASUREMENTS
 
 
 def read_runs(content: bytes) -> list[CalibrationRun]:
@@ -125,11 +127,7 @@ def _run(fields: Sequence[str], cells: Sequence[str]) -> CalibrationRun:
             "enter exactly one of {names}",
             names=", ".join(MEASURED),
         )
-    milliseconds = texts.pop("step_time_ms", None)
-    stated = RUN.body({name: [text] for name, text in texts.items()})
-    if milliseconds is not None:
-        stated["step_time_s"] = number_in(milliseconds, PLAIN, "step_time_ms") / 1000.0
-    return CalibrationRun.model_validate(stated)
+    return CalibrationRun.model_validate(RUN.body({name: [text] for name, text in texts.items()}))
 
 
 def _at(line: int, column: str, reason: Message | str) -> Message:

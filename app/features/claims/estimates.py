@@ -14,20 +14,14 @@ from app.engine.records import Floats
 from app.engine.units import MINUTE
 from app.errors import CatalogError
 from app.estimating.context import SizingContext
-from app.estimating.deciding import decide
-from app.estimating.hardware import reliability
-from app.estimating.nearest import status_of
-from app.estimating.ranges import OWN, common_normals, own_column, quantity, residual_factors
-from app.estimating.regimes import regimes
+from app.estimating.estimate import Answer
+from app.estimating.ranges import OWN, common_normals, own_column, quantity
 from app.estimating.request import EstimateRequest
-from app.estimating.runtime import runs_of
 from app.estimating.trace import source_ref
 from app.estimating.validation.cases import read_case, without_answers
 from app.estimating.validation.pairs import MeasuredPair
 from app.estimating.validation.predict import PredictionSamples
 from app.estimating.validation.run import predict_run
-from app.estimating.validity import family_error_of, reach_of
-from app.estimating.workload import resolve_model
 from app.features.claims.model import Era, PhaseEstimate
 
 ERAS: tuple[Era, ...] = ("of_the_time", "later")
@@ -192,27 +186,10 @@ def request_of(run: VendorRun, era: Era, stated: Machinery, devices: int | None)
 def estimate_phase(
     stated: VendorRun, ratio: VendorRatio, request: EstimateRequest, context: SizingContext
 ) -> Phase:
-    hardware = context.hardware.system(request.system.id, request.system.count)
-    profile = resolve_model(request.model, context)
-    sizing = decide(request, profile, hardware, context)
-    if not sizing.choice.fits:
-        raise CatalogError(f"vendor_runs.csv: {stated.phase} of {ratio.id} does not fit {hardware.entry.id}")
-    scenario, plans = sizing.scenario, sizing.choice.plans
-    normals = common_normals()
-    names = regimes(scenario, plans, profile.family, context.measured)
-    column = own_column(scenario.chip, plans)
-    defaults = context.catalog.reliability_defaults(hardware.entry.chip_kind)
-    (run,) = runs_of(
-        scenario,
-        plans,
-        sizing.training,
-        machines=sizing.machines_used,
-        assumed=reliability(defaults, request.assumptions),
-        input_rate=None,
-        factors=residual_factors(names, context.residuals, normals, scenario, plans),
-        normals=normals,
-        run_deviation=0.0,
-    )
+    timed = Answer(request, context).timed
+    if not timed.fits:
+        raise CatalogError(f"vendor_runs.csv: {stated.phase} of {ratio.id} does not fit {request.system.id}")
+    scenario, plans, run = timed.plan.scenario, timed.plan.choice.plans, timed.run
     seconds, samples = run.steps * run.step_seconds, run.training_samples
     if ratio.metric == "time_to_train":
         seconds, samples = run.total, run.total_samples
@@ -227,9 +204,9 @@ def estimate_phase(
         software=scenario.software.id,
         throughput=quantity(batch / run.step_seconds, batch / run.step_samples, "samples/s"),
         time=quantity(seconds, samples, "s"),
-        validation=status_of(names, reach_of(sizing, context), family_error_of(sizing, context)),
+        validation=timed.status,
         basis=stated.note,
         source=source_ref(stated.source),
         request=request.model_dump(mode="json", exclude_unset=True),
     )
-    return Phase(estimate, column, seconds, samples)
+    return Phase(estimate, own_column(scenario.chip, plans), seconds, samples)

@@ -10,7 +10,7 @@ from app.errors import BadInput, check_between
 from app.estimating.documents import CheckWarning, Text
 from app.estimating.request import Number, Schema
 from app.estimating.schema import Document, Quantity, SourceRef
-from app.features.comparisons.model import LEAST_SHARE
+from app.features.studies.options import LEAST_SHARE
 
 LEAST_MONEY = 1e-6
 MOST_MONEY = 1e12

@@ -9,8 +9,9 @@ from app.estimating.request import EstimateRequest, Locale
 from app.features.claims.deciding import claim_of, claims_of
 from app.features.claims.estimates import Estimates
 from app.features.claims.model import ClaimsRequest, VendorClaim, VendorClaims
-from app.features.comparisons.model import Comparison, ComparisonRequest, PublishedFigure
+from app.features.comparisons.model import Comparison, ComparisonRequest
 from app.features.comparisons.service import create_comparison
+from app.features.studies.options import PublishedFigure
 from app.platform.workspace import Installation, Workspace
 
 _ESTIMATING = threading.Lock()

@@ -8,16 +8,18 @@ from fastapi import Body, Depends, Path, Query, Request, Response
 
 from app.estimating.capital import BOUNDS
 from app.features.comparisons import service as comparisons
-from app.features.comparisons.common_basis import BasisRequest
 from app.features.comparisons.model import (
-    LEAST_SHARE,
     Comparison,
+    ComparisonOfState,
     ComparisonPatch,
     ComparisonRequest,
     ComparisonSummary,
 )
 from app.features.estimates.api import ESTIMATED
 from app.features.estimates.api import answered as estimate_answered
+from app.features.studies.api import StudyId
+from app.features.studies.common_basis import BasisRequest
+from app.features.studies.options import LEAST_SHARE
 from app.platform.listing import Page
 from app.platform.rates import CostClass
 from app.platform.web.api import (
@@ -33,7 +35,7 @@ from app.platform.web.api import (
     write_tag,
 )
 from app.platform.web.deps import ID, KeyHeader, ListDep, WorkspaceDep
-from app.platform.web.examples import HEAD_TO_HEAD, MODELLED, RENAMED
+from app.platform.web.examples import HEAD_TO_HEAD, MODELLED, RENAMED, STUDY_TO_COMPARE
 from app.platform.web.requirements import LARGE_BODY, Right, requires
 
 COMPARISONS = AnswerSelection(
@@ -45,6 +47,8 @@ COMPARISONS = AnswerSelection(
 )
 
 router = api_router("comparisons", "/comparisons")
+
+states_router = api_router("studies", "/studies")
 
 NARROW = [Depends(COMPARISONS)]
 
@@ -144,6 +148,21 @@ def change_comparison(
     changed = comparisons.change_comparison(workspace, identifier, body, read_tag(tag))
     response.headers["ETag"] = write_tag(changed.version)
     return answered(request, changed.comparison)
+
+
+@states_router.post(
+    "/{id}/comparison", status_code=201, summary="Create a comparison from a state", responses=ASK
+)
+@requires(Right.MAKE, CostClass.SEARCH)
+def compare_study(
+    request: Request,
+    workspace: WorkspaceDep,
+    identifier: StudyId,
+    body: Annotated[ComparisonOfState, Body(examples=[STUDY_TO_COMPARE])],
+    key: KeyHeader = None,
+) -> Comparison:
+    """Create a comparison from a state, for use in a proposal."""
+    return answered(request, comparisons.comparison_of_state(workspace, identifier, body, key))
 
 
 @router.delete("/{id}", status_code=204, summary="Delete a comparison", responses=DELETE)

@@ -3,58 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import Discriminator, Field, Tag
 
-from app.estimating.decision import Decision, Overturn
-from app.estimating.deliberation import Deliberation
+from app.estimating.decision import Decision
 from app.estimating.documents import CheckWarning, Estimate
-from app.estimating.money import Cost, CostLine, Currency
+from app.estimating.money import Cost, Currency
 from app.estimating.names import Name
-from app.estimating.naming import SystemName
-from app.estimating.request import Demand, EstimateRequest, Limits, Locale, Number, Schema
+from app.estimating.request import EstimateRequest, Limits, Locale, Schema
 from app.estimating.schema import Document, Quantity
-
-ClaimKind = Literal["vendor", "published", "measured", "modelled", "linear"]
-
-
-class BasisCost(Document):
-    """Cost of an option on the basis shared by all options, for one way of paying."""
-
-    acquisition: Literal["own", "rent"]
-    """Whether the system is owned or rented."""
-    rental: str | None
-    """Rental pricing model; null if bought."""
-    own: bool
-    """Whether this is the way of paying given in the option's request."""
-    run: Quantity
-    """Cost per run."""
-    hourly: Quantity
-    """Cost per useful hour."""
-    yearly: Quantity
-    """Cost of the useful hours of one year."""
-    over_term: Quantity
-    """Cost of the useful hours over the term."""
-    capex: Quantity | None
-    """Price of the system; null if rented."""
-    purchase: Quantity | None = None
-    """Everything paid before the first run, with freight and installation; null if rented."""
-    runs: float
-    """Number of runs that fit into the useful hours of the term."""
-    lines: list[CostLine]
-    """Cost lines."""
-
-
-class CommonBasis(Document):
-    """Basis shared by the costs of all options."""
-
-    utilisation: float
-    """Utilisation of each option, as a share of calendar time."""
-    term_years: float
-    """Term over which all options are paid for. [a]"""
-    useful_hours_per_year: float
-    """Useful hours of work per year. [h/a]"""
+from app.features.studies.model import StateRequest
+from app.features.studies.options import BasisCost, ClaimKind, CommonBasis, PublishedFigure
 
 
 class ComparisonRow(Document):
@@ -136,34 +96,6 @@ class CostRatio(Document):
     """Whether the two are too close to call."""
 
 
-class DemandAnswer(Document):
-    """What is recommended for one demand."""
-
-    demand: Demand
-    """How often the work is done."""
-    runs: int
-    """Number of runs over the term."""
-    recommended: str | None
-    """Option that is recommended; null if none meets everything and has a price."""
-    outlay: Quantity | None
-    """Its outlay over the term; null if none is recommended."""
-    overturn: Overturn | None
-    """Number of runs over the term from which another way to pay is recommended; null if none is for choice.
-    """
-
-    @classmethod
-    def of(cls, deliberation: Deliberation) -> DemandAnswer:
-        weighed = deliberation.weighed
-        chosen = None if weighed.recommended is None else deliberation.options[weighed.recommended]
-        return cls(
-            demand=weighed.question.demand,
-            runs=weighed.runs,
-            recommended=chosen and chosen.id,
-            outlay=chosen and chosen.outlay,
-            overturn=deliberation.other_payment,
-        )
-
-
 class Comparison(Document):
     """Options side by side."""
 
@@ -213,38 +145,6 @@ class ComparisonSummary(Document):
 MOST_ROWS = 8
 """Rows of a comparison."""
 
-MOST_HOURS = 1e9
-"""Longest time to train. [h]"""
-
-MOST_TIMES = 1e6
-"""Largest factor."""
-
-LEAST_SHARE = 1e-6
-"""Shortest time and smallest factor. Within these bounds ratios do not overflow."""
-
-
-class PublishedFigure(Schema):
-    """A stated time to train; a linear one is scaled from another row."""
-
-    label: Name = Field(min_length=1, max_length=200, description="Label of the row; must be unique.")
-    hours: Number | None = Field(
-        None,
-        ge=LEAST_SHARE,
-        le=MOST_HOURS,
-        description="Time to train. A linear row can omit it and is then scaled from another row. [h]",
-    )
-    kind: ClaimKind = Field(description="Origin of the figure; “linear” is an extrapolation.")
-    scaled_from: str | None = Field(
-        None, description="Label of the row from which a linear row is scaled.", examples=["1 × DGX A100"]
-    )
-    factor: Number | None = Field(
-        None,
-        ge=LEAST_SHARE,
-        le=MOST_TIMES,
-        description="Hardware of a linear row as a multiple of that of the row from which it is scaled.",
-    )
-    system: SystemName | None = Field(None, description="Identifier of a system.", examples=["ipu-pod64"])
-
 
 class StoredEstimate(Schema):
     """An estimate of the workspace as a row."""
@@ -291,6 +191,13 @@ class ComparisonRequest(Schema):
         max_length=MOST_ROWS,
         description="Estimate requests, stored estimates or published figures.",
     )
+
+
+class ComparisonOfState(StateRequest):
+    """A state of a study to store as a comparison, for use in a proposal."""
+
+    title: Name | None = Field(None, max_length=200, description="Title; if omitted, the name of the study.")
+    locale: Locale = Field("en", description="Display language of the comparison.")
 
 
 class ComparisonPatch(Schema):

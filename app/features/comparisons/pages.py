@@ -1,16 +1,26 @@
-"""The data of a comparison, with query parameters as people type them."""
+"""Comparisons shown as unsaved studies; query parameters as people type them."""
 
 from __future__ import annotations
 
 from urllib.parse import urlencode
 
+from fastapi import Request
+from fastapi.responses import HTMLResponse, Response
+from starlette.datastructures import QueryParams
+
 from app.errors import BadInput
 from app.estimating.numbers import SHARE_OR_PERCENT, YEARS, number_in
-from app.features.comparisons.common_basis import BasisRequest
 from app.features.comparisons.model import Comparison
-from app.features.comparisons.service import get_comparison
-from app.platform.web.deps import WorkspaceDep
+from app.features.comparisons.service import get_comparison, study_of_comparison
+from app.features.studies.common_basis import BasisRequest
+from app.features.studies.model import Study
+from app.features.studies.pages import show_study
+from app.features.studies.service import unsaved_study
+from app.platform.rates import CostClass
+from app.platform.web.deps import QueryDep, WorkspaceDep
+from app.platform.web.requirements import requires
 from app.platform.web.rights import page_router
+from app.platform.workspace import Workspace
 
 router = page_router()
 
@@ -49,3 +59,21 @@ def show_comparison_data(
 ) -> Comparison:
     basis = basis_of(utilisation, term_years)
     return get_comparison(workspace, identifier, share_of(scaling_efficiency), basis).comparison
+
+
+RENAMED = {"term_years": "years"}
+"""Query parameter of a comparison → knob of a study."""
+
+
+def unsaved_of(workspace: Workspace, identifier: str) -> Study:
+    """Return the unsaved study of a comparison, which is a new one after its rows have changed."""
+    return unsaved_study(workspace, f"/comparisons/{identifier}", study_of_comparison(workspace, identifier))
+
+
+@router.get("/comparisons/{identifier}", response_class=HTMLResponse)
+@requires(cost=CostClass.SEARCH)
+def show_comparison(request: Request, workspace: WorkspaceDep, identifier: str, query: QueryDep) -> Response:
+    """Show a comparison as its study; knobs in the address redirect to the study."""
+    study = unsaved_of(workspace, identifier)
+    knobs = [(RENAMED.get(name, name), value) for name, value in query.multi_items()]
+    return show_study(request, workspace, study.id, QueryParams(knobs))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,26 +12,25 @@ from pydantic import TypeAdapter
 from app.errors import VersionConflict, fields_at
 from app.estimating.documents import Estimate
 from app.estimating.names import STORED
-from app.estimating.request import EstimateRequest, Limits
-from app.features.comparisons.common_basis import BasisRequest, on_common_basis
+from app.estimating.request import EstimateRequest, Limits, Locale, Schema
 from app.features.comparisons.compare import (
-    ComparisonEntry,
     check_labels,
-    compare,
+    comparison_of,
     estimated,
     in_row,
+    question_of,
     row_labels,
+    side_by_side,
 )
 from app.features.comparisons.model import (
     Comparison,
+    ComparisonOfState,
     ComparisonPatch,
     ComparisonRequest,
     ComparisonSummary,
     KeptRow,
-    PublishedFigure,
     StoredEstimate,
 )
-from app.features.comparisons.weighing import with_decision
 from app.features.estimates.document import with_request
 from app.features.estimates.service import (
     estimate_of,
@@ -40,6 +39,14 @@ from app.features.estimates.service import (
     make_estimate,
     save_estimate,
 )
+from app.features.studies.answering import State
+from app.features.studies.common_basis import USUAL_BASIS, BasisRequest
+from app.features.studies.knobs import labels_of
+from app.features.studies.model import StudyContent, free_keys, stated
+from app.features.studies.options import PublishedFigure
+from app.features.studies.service import NAME_LENGTH, estimates_of
+from app.features.studies.side_by_side import OptionEntry
+from app.features.studies.states import state_of
 from app.platform import references
 from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
@@ -48,8 +55,6 @@ from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import ComparisonRecord, EstimateRow
 from app.platform.workspace import Workspace
-
-USUAL_BASIS = BasisRequest()
 
 ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(KeptRow)
 
@@ -60,22 +65,13 @@ class ComparisonVersion:
     version: int
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonHead:
-    identifier: str
-    title: str | None
-    locale: str
-    currency: str
-    limits: Limits = field(default_factory=Limits)
-
-
 def create_comparison(workspace: Workspace, request: ComparisonRequest, key: str | None = None) -> Comparison:
     call = IdempotentCall.of("comparisons", key, request)
     return keep_comparison(workspace, lambda: request, call)
 
 
 def keep_comparison(
-    workspace: Workspace, asked: Callable[[], ComparisonRequest], once: IdempotentCall | None
+    workspace: Workspace, asked: Callable[[], ComparisonRequest], once: IdempotentCall | None = None
 ) -> Comparison:
     """Compare options and store the comparison, once per idempotent call."""
 
@@ -83,21 +79,21 @@ def keep_comparison(
         request = asked()
         check_labels(request.rows)
         options = make_options(workspace, request.rows, request.currency)
-        limits = request.limits or Limits()
-        head = ComparisonHead(new_id("cmp"), request.title, request.locale, request.currency, limits)
-        answer = compared(workspace, options, head)
+        record = ComparisonRecord(
+            id=new_id("cmp"),
+            workspace_id=workspace.id,
+            title=request.title or "",
+            locale=request.locale,
+            currency=request.currency,
+            limits=(request.limits or Limits()).model_dump(mode="json", exclude_none=True),
+            version=1,
+        )
+        answer = compared(workspace, options, record)
+        record.title = answer.title
 
         def save(repository: Repository) -> None:
-            record = ComparisonRecord(
-                id=answer.id,
-                workspace_id=workspace.id,
-                title=answer.title,
-                locale=answer.locale,
-                currency=answer.currency,
-                version=1,
-            )
             save_new_estimates(repository, options)
-            repository.add_comparison(record, stored_options(options, limits))
+            repository.add_comparison(record, stored_options(options))
 
         return answer, save
 
@@ -110,28 +106,96 @@ def get_comparison(
     """Return a comparison, recomputed for a scaling efficiency and a basis of costs."""
     with workspace.transaction() as repository:
         record = existing(repository, identifier)
-        options, limits = stored(repository, identifier), stored_limits(repository, identifier)
-    head = ComparisonHead(record.id, record.title, record.locale, record.currency, limits)
-    comparison = compared(workspace, options, head, scaling_efficiency, basis)
-    return ComparisonVersion(comparison, record.version)
+        options = stored(repository, identifier)
+    return ComparisonVersion(compared(workspace, options, record, scaling_efficiency, basis), record.version)
 
 
-@dataclass(frozen=True, slots=True)
-class AskedRows:
-    """Request of a comparison, with its rows by their labels in order."""
-
-    title: str
-    currency: str
-    limits: Limits
-    rows: dict[str, EstimateRequest | PublishedFigure]
+def labels_in(workspace: Workspace, identifier: str) -> list[str]:
+    with workspace.transaction() as repository:
+        return row_labels(stored(repository, identifier))
 
 
-def get_rows(workspace: Workspace, identifier: str) -> AskedRows:
+def study_of_comparison(workspace: Workspace, identifier: str) -> StudyContent:
+    """Return the study that asks what a comparison asks; fields that all estimates share are its base."""
     with workspace.transaction() as repository:
         record = existing(repository, identifier)
-        options, limits = stored(repository, identifier), stored_limits(repository, identifier)
+        options = stored(repository, identifier)
     rows = dict(zip(row_labels(options), (option.request for option in options), strict=True))
-    return AskedRows(record.title, record.currency, limits, rows)
+    estimates = [request for request in rows.values() if isinstance(request, EstimateRequest)]
+    workload, assumptions = (
+        shared([getattr(request, part) for request in estimates]) for part in ("workload", "assumptions")
+    )
+    model = stated(estimates[0].model) if estimates else {}
+    software = {request.software for request in estimates}
+    base: dict[str, Any] = {"model": model, "workload": workload, "assumptions": assumptions}
+    base["currency"] = record.currency
+    if len(software) == 1:
+        base["software"] = software.pop()
+    keys = dict(zip(rows, free_keys(set()), strict=False))
+    asked = []
+    for label, request in rows.items():
+        option: dict[str, Any] = {"key": keys[label], "label": label}
+        if isinstance(request, PublishedFigure):
+            figure = {name: value for name, value in stated(request).items() if name != "label"}
+            if request.scaled_from is not None:
+                figure["scaled_from"] = keys[request.scaled_from]
+            asked.append({**option, "figure": figure})
+            continue
+        option |= {"system": stated(request.system), "plan": stated(request.plan)}
+        option["workload"] = without(request.workload, workload)
+        option["assumptions"] = without(request.assumptions, assumptions)
+        if stated(request.model) != model:
+            option["model"] = stated(request.model)
+        if "software" not in base and request.software:
+            option["software"] = request.software
+        asked.append(option)
+    content = {"name": record.title[:NAME_LENGTH], "base": base, "options": asked, "limits": record.limits}
+    return StudyContent.model_validate(content)
+
+
+def shared(parts: Iterable[Schema]) -> dict[str, Any]:
+    """Return the fields that are equal in all parts of requests."""
+    first, *others = [stated(part) for part in parts] or [{}]
+    return {name: value for name, value in first.items() if all(other.get(name) == value for other in others)}
+
+
+def without(part: Schema, known: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in stated(part).items() if name not in known}
+
+
+def comparison_of_state(
+    workspace: Workspace, identifier: str, request: ComparisonOfState, key: str | None = None
+) -> Comparison:
+    """Store a state of a study as a comparison, with its limits."""
+
+    def asked() -> ComparisonRequest:
+        state = state_of(workspace, identifier, request.knobs, request.version)
+        return request_of_state(workspace, state, request.title, request.locale)
+
+    # A repeated request gets the same answer, even if the study has changed since.
+    call = IdempotentCall.of(f"studies/{identifier}/comparison", key, request)
+    return keep_comparison(workspace, asked, call)
+
+
+def request_of_state(
+    workspace: Workspace, state: State, title: str | None, locale: Locale
+) -> ComparisonRequest:
+    content = state.content
+    requests, _ = estimates_of(workspace, content, state.variant.knobs)
+    labels = labels_of(content, workspace.sizing.catalog)
+    rows: list[EstimateRequest | PublishedFigure | StoredEstimate] = []
+    for name, row in requests.items():
+        change: dict[str, object] = {"label": labels[name]}
+        if isinstance(row, PublishedFigure) and row.scaled_from is not None:
+            change["scaled_from"] = labels[row.scaled_from]
+        rows.append(row.model_copy(update=change))
+    return ComparisonRequest(
+        title=title or content.name,
+        locale=locale,
+        currency=content.base.currency,
+        limits=content.limits,
+        rows=rows,
+    )
 
 
 def change_comparison(
@@ -141,35 +205,28 @@ def change_comparison(
 
     Estimates are recomputed if the rows or the currency change.
     """
-    current = get_comparison(workspace, identifier)
-    check_version(version, current.version)
-    before = current.comparison
-    currency = patch.currency or before.currency
     with workspace.transaction() as repository:
-        options, limits = stored(repository, identifier), stored_limits(repository, identifier)
-    limits = patch.limits or limits
+        record = existing(repository, identifier)
+        options = stored(repository, identifier)
+    check_version(version, record.version)
     check_labels(patch.rows or ())
-    recomputed = patch.rows is not None or currency != before.currency
+    values = patch.model_dump(mode="json", include={"title", "locale", "currency"}, exclude_none=True)
+    if patch.limits is not None:
+        values["limits"] = patch.limits.model_dump(mode="json", exclude_none=True)
+    recomputed = patch.rows is not None or values.get("currency", record.currency) != record.currency
+    values |= {"version": record.version + 1, "updated_at": now()}
+    changed = ComparisonRecord(**{**dict(record), **values})
     if recomputed:
         requests = patch.rows if patch.rows is not None else [option.request for option in options]
-        options = make_options(workspace, requests, currency)
-    title, locale = patch.title or before.title, patch.locale or before.locale
-    head = ComparisonHead(identifier, title, locale, currency, limits)
-    after = compared(workspace, options, head)
-    values = {
-        name: value
-        for name in ("title", "locale", "currency")
-        if (value := getattr(after, name)) != getattr(before, name)
-    }
-    values |= {"version": current.version + 1, "updated_at": now()}
+        options = make_options(workspace, requests, changed.currency)
+    after = compared(workspace, options, changed)
     with workspace.transaction() as repository:
-        if not repository.change_comparison(identifier, current.version, values):
-            check_version(current.version, existing(repository, identifier).version)
+        if not repository.change_comparison(identifier, record.version, values):
+            check_version(record.version, existing(repository, identifier).version)
         if recomputed:
             save_new_estimates(repository, options)
-        if recomputed or patch.limits is not None:
-            repository.replace_options(identifier, stored_options(options, limits))
-    return ComparisonVersion(after, current.version + 1)
+            repository.replace_options(identifier, stored_options(options))
+    return ComparisonVersion(after, changed.version)
 
 
 def list_comparisons(
@@ -199,7 +256,7 @@ def at_estimate(position: int, _: str) -> str:
 
 def make_options(
     workspace: Workspace, rows: Sequence[EstimateRequest | PublishedFigure | StoredEstimate], currency: str
-) -> list[ComparisonEntry]:
+) -> list[OptionEntry]:
     def make(request: EstimateRequest) -> Estimate:
         return with_request(make_estimate(workspace, request), request, now())
 
@@ -220,31 +277,22 @@ def make_options(
 
 def compared(
     workspace: Workspace,
-    options: list[ComparisonEntry],
-    head: ComparisonHead,
+    options: Sequence[OptionEntry],
+    record: ComparisonRecord,
     scaling_efficiency: float = 1.0,
     basis: BasisRequest = USUAL_BASIS,
 ) -> Comparison:
     """Return options side by side, with their costs on one basis."""
-    comparison = compare(
-        options,
-        catalog=workspace.sizing.catalog,
-        scaling_efficiency=scaling_efficiency,
-        title=head.title,
-        locale=head.locale,
-        currency=head.currency,
-    )
-    context = workspace.context()
-    priced = on_common_basis(comparison, options, context, basis)
-    decided = with_decision(priced, options, head.limits, context)
-    return decided.model_copy(update={"id": head.identifier})
+    side = side_by_side(options, workspace.context(), record.currency, scaling_efficiency, basis)
+    question = question_of(side, Limits.model_validate(record.limits))
+    return comparison_of(side, question, identifier=record.id, title=record.title, locale=record.locale)
 
 
 def existing(repository: Repository, identifier: str) -> ComparisonRecord:
     return references.existing(repository, ComparisonRecord, identifier, "comparison")
 
 
-def stored(repository: Repository, identifier: str) -> list[ComparisonEntry]:
+def stored(repository: Repository, identifier: str) -> list[OptionEntry]:
     """Return the options of a comparison with their estimates."""
     rows = repository.comparison_options(identifier)
     if not rows:
@@ -252,43 +300,25 @@ def stored(repository: Repository, identifier: str) -> list[ComparisonEntry]:
         existing(repository, identifier)
     estimates = repository.named(EstimateRow, (row.estimate_id for row in rows if row.estimate_id))
     return [
-        ComparisonEntry(
-            ROW.validate_python(without_limits(row.request), context=STORED),
+        OptionEntry(
+            ROW.validate_python(row.request, context=STORED),
             estimate_of(estimates[row.estimate_id]) if row.estimate_id else None,
         )
         for row in rows
     ]
 
 
-LIMITS = "limits"
-"""Field of the first option's request that holds the limits of the whole comparison."""
-
-
-def without_limits(request: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in request.items() if name != LIMITS}
-
-
-def stored_limits(repository: Repository, identifier: str) -> Limits:
-    """Return the limits of a comparison, which stand beside the request of its first option."""
-    rows = repository.comparison_options(identifier)
-    return Limits.model_validate(rows[0].request.get(LIMITS, {}) if rows else {})
-
-
-def stored_options(options: list[ComparisonEntry], limits: Limits) -> list[tuple[dict[str, Any], str | None]]:
-    stated = limits.model_dump(mode="json", exclude_none=True)
+def stored_options(options: Sequence[OptionEntry]) -> list[tuple[dict[str, Any], str | None]]:
     return [
         (
-            {
-                **option.request.model_dump(mode="json", exclude_unset=True),
-                **({LIMITS: stated} if stated and position == 0 else {}),
-            },
+            option.request.model_dump(mode="json", exclude_unset=True),
             option.estimate.id if option.estimate else None,
         )
-        for position, option in enumerate(options)
+        for option in options
     ]
 
 
-def save_new_estimates(repository: Repository, options: list[ComparisonEntry]) -> None:
+def save_new_estimates(repository: Repository, options: Sequence[OptionEntry]) -> None:
     for option in options:
         if option.estimate is not None and isinstance(option.request, EstimateRequest):
             save_estimate(repository, option.request, option.estimate)

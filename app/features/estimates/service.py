@@ -56,7 +56,8 @@ def save_estimate(repository: Repository, request: EstimateRequest, answer: Esti
             label=answer.name[:300],
             model=request.model.named[:200],
             request=stated,
-            document=answer.model_dump(mode="json", exclude=DERIVED_FIELDS),
+            # The database writes documents as JSON, without a copy of them before.
+            document={name: value for name, value in answer if name not in DERIVED_FIELDS},
             created_at=answer.created_at or now(),
         )
     )

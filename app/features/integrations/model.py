@@ -12,7 +12,7 @@ from app.estimating.names import Name
 from app.estimating.request import Schema
 from app.estimating.schema import Document
 
-KeyScope = Literal["read", "estimate", "propose", "webhooks"]
+KeyScope = Literal["read", "estimate", "propose", "approve", "webhooks"]
 
 EventName = Literal[
     "*",

@@ -52,6 +52,7 @@ MEANINGS: Mapping[str, Message] = {
     "read": Message("Read estimates, comparisons, proposals and the catalogue."),
     "estimate": Message("Compute and save estimates, sizings, comparisons, studies and uploads."),
     "propose": Message("Create, freeze and share proposals."),
+    "approve": Message("Approve proposals of other authors, where the workspace asks for it."),
     "webhooks": Message("Create, change and delete webhooks."),
 }
 """What a scope allows."""

@@ -46,17 +46,20 @@ def percent(share: float) -> float:
 
 def advice_of(evaluation: Evaluation) -> NetworkAdvice:
     if not evaluation.several:
-        return _one_machine()
+        message = Message("No network is needed: training runs on one machine")
+        return _no_network(Text.of(message), "one_machine", not_worth_it=True)
     verdict, gain = evaluation.verdict, evaluation.pair_gain
+    if verdict is None:
+        return _no_network(evaluation.decision.sentences[0], "limits", not_worth_it=False)
     recommended, against = verdict.recommended, verdict.against
     bought = None if recommended.network.installed else recommended.price
     left = None if against is None else against.price
     return NetworkAdvice(
         recommendation=recommended.network.id,
         against=None if against is None else against.network.id,
-        not_worth_it=against is not None and not verdict.worth,
+        not_worth_it=against is not None and not verdict.dearer,
         sentence=Text.of(_sentence(verdict, gain, evaluation.threshold)),
-        more=[Text.of(message) for message in _more_sentences(evaluation)],
+        more=[Text.of(message) for message in _more_sentences(evaluation, verdict)],
         gain=None if gain is None else gain.quantity,
         probability_real=None if gain is None else gain.probability_real,
         probability_above_threshold=None if gain is None else gain.probability_above,
@@ -64,17 +67,16 @@ def advice_of(evaluation: Evaluation) -> NetworkAdvice:
         run_cost_difference=evaluation.run_difference,
         not_bought=[] if left is None else left.lines,
         instead=[] if bought is None else bought.lines,
-        decided_by=_decided_by(evaluation),
+        decided_by=_decided_by(evaluation, verdict),
     )
 
 
-def _one_machine() -> NetworkAdvice:
-    message = Message("No network is needed: training runs on one machine")
+def _no_network(sentence: Text, term: Term, *, not_worth_it: bool) -> NetworkAdvice:
     return NetworkAdvice(
         recommendation=None,
         against=None,
-        not_worth_it=True,
-        sentence=Text.of(message),
+        not_worth_it=not_worth_it,
+        sentence=sentence,
         more=[],
         gain=None,
         probability_real=None,
@@ -83,7 +85,7 @@ def _one_machine() -> NetworkAdvice:
         run_cost_difference=None,
         not_bought=[],
         instead=[],
-        decided_by=_undecided("one_machine", message),
+        decided_by=_undecided(term, sentence),
     )
 
 
@@ -97,7 +99,11 @@ def _sentence(verdict: NetworkVerdict, gain: NetworkGain | None, threshold: floa
         "threshold": percent(threshold),
     }
     saved, left = verdict.money_saved, verdict.against.price
-    if verdict.worth:
+    if verdict.dearer and gain.quantity.value < threshold:
+        return Message(
+            "Recommended: {taken} gains {gain} % over {against}, which does not meet what is asked", values
+        )
+    if verdict.dearer:
         if saved is None or saved.value >= 0:
             return Message(
                 "Recommended: {taken} gains {gain} % over {against}, above the threshold of {threshold} %",
@@ -124,7 +130,7 @@ def _sentence(verdict: NetworkVerdict, gain: NetworkGain | None, threshold: floa
     return Message(template, values)
 
 
-def _more_sentences(evaluation: Evaluation) -> list[Message]:
+def _more_sentences(evaluation: Evaluation, verdict: NetworkVerdict) -> list[Message]:
     """Return sentences on the probability of the gain and the cost of the run."""
     sentences, gain, run = [], evaluation.pair_gain, evaluation.run_difference
     if gain is not None:
@@ -139,26 +145,26 @@ def _more_sentences(evaluation: Evaluation) -> list[Message]:
             "The run itself costs {money} less on {taken}"
             if run.value < 0
             else "The run itself costs {money} more on {taken}"
-            if evaluation.verdict.worth
+            if verdict.dearer
             else "The run itself costs {money} more on {taken}, as long as the machines are always in use; a "
             "gain below the threshold does not decide against the lower purchase price"
         )
-        values = {"money": money(abs(run.value), run.unit), "taken": evaluation.verdict.recommended.label}
+        values = {"money": money(abs(run.value), run.unit), "taken": verdict.recommended.label}
         sentences.append(Message(template, values))
     return sentences
 
 
-def _undecided(term: Term, message: Message) -> DecidedBy:
+def _undecided(term: Term, explanation: Text) -> DecidedBy:
     return DecidedBy(
-        term=term, explanation=Text.of(message), gain_without_overlap=None, gain_without_accumulation=None
+        term=term, explanation=explanation, gain_without_overlap=None, gain_without_accumulation=None
     )
 
 
-def _decided_by(evaluation: Evaluation) -> DecidedBy:
+def _decided_by(evaluation: Evaluation, verdict: NetworkVerdict) -> DecidedBy:
     """Return the term that decides between the two networks of the advice."""
-    pair, gain, threshold = evaluation.verdict.pair, evaluation.pair_gain, evaluation.threshold
+    pair, gain, threshold = verdict.pair, evaluation.pair_gain, evaluation.threshold
     if pair is None or gain is None:
-        return _undecided("same_network", Message(ALIKE))
+        return _undecided("same_network", Text.of(Message(ALIKE)))
     base, slower = evaluation.own.timing, pair[0].timing
     fabrics = (slower.fabric, pair[1].timing.fabric)
     terms = terms_between(base, *fabrics)

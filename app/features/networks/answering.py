@@ -61,14 +61,15 @@ def choose_fabric(request: FabricChoiceRequest, context: SizingContext) -> Fabri
         base = cluster.decided(own)
     if not base.choice.fits:
         return _too_large(request, cluster)
-    # All networks do the same work.
-    workload = estimate_request.workload.model_copy(update={"global_batch": base.batch})
-    cluster = replace(cluster, request=estimate_request.model_copy(update={"workload": workload}))
-    predicted = timings = timed(cluster, options, base.choice.plans)
+    if runs:
+        # Measured runs are of one batch.
+        workload = estimate_request.workload.model_copy(update={"global_batch": base.batch})
+        cluster = replace(cluster, request=estimate_request.model_copy(update={"workload": workload}))
+    predicted = timings = timed(cluster, options, own)
     fitted = fitted_to_runs(cluster, predicted, runs)
     if fitted is not None:
         cluster = fitted[1]
-        timings = timed(cluster, options, cluster.decided(own).choice.plans)
+        timings = timed(cluster, options, own)
     warnings: list[CheckWarning] = []
     candidates = {
         name: candidate(
@@ -114,7 +115,7 @@ def _cluster(request: EstimateRequest, context: SizingContext) -> Cluster:
     system = request.system
     hardware = context.hardware.system(
         system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
-    )
+    ).using(system.accelerators)
     if not isinstance(hardware.engine, GpuSystem):
         raise Conflict.at(
             "system.id",
@@ -184,6 +185,7 @@ def _answer(evaluation: Evaluation) -> FabricChoice:
         reference=reference.network.id,
         options=[_option(evaluation, network) for network in ordered],
         gains=[_gain(evaluation, network) for network in ordered if network is not reference],
+        decision=evaluation.decision,
         advice=advice_of(evaluation),
         turning=_turning(evaluation) if evaluation.several else None,
         fitted=None
@@ -220,7 +222,7 @@ def _option(evaluation: Evaluation, network: NetworkCandidate) -> FabricOption:
         step_time=network.step,
         step_time_reference_plan=quantity(timing.same_plan.step_seconds, timing.same_plan.step_samples, "s"),
         throughput=network.throughput,
-        time_to_train=network.time,
+        time_to_train=quantity(*network.time, "s"),
         exposed=exposed_of(timing.run.step.parts),
         messages=messages_of(timing),
         network=price,
@@ -269,7 +271,8 @@ def _gain(evaluation: Evaluation, network: NetworkCandidate) -> FabricGain:
 
 
 def _turning(evaluation: Evaluation) -> TurningPoint:
-    cluster, pair = evaluation.cluster, evaluation.verdict.pair
+    cluster, verdict = evaluation.cluster, evaluation.verdict
+    pair = None if verdict is None else verdict.pair
     rungs = ladder(cluster.hardware, cluster.context.catalog, evaluation.request.oversubscription)
     fabrics = [] if pair is None else [network.timing.fabric for network in pair]
     return turning_of(cluster, evaluation.own.timing, rungs, evaluation.threshold, fabrics)

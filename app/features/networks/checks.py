@@ -133,6 +133,8 @@ def _outruns_slot(cluster: Cluster, candidate: NetworkCandidate) -> bool:
 def _of_advice(evaluation: Evaluation) -> Iterator[CheckWarning]:
     """Yield warnings about the advice."""
     verdict, gain = evaluation.verdict, evaluation.pair_gain
+    if verdict is None:
+        return
     recommended, against = verdict.recommended, verdict.against
     if gain is not None and not gain.measured and UNSURE[0] < gain.probability_above < UNSURE[1]:
         unsure = Message(
@@ -141,14 +143,8 @@ def _of_advice(evaluation: Evaluation) -> Iterator[CheckWarning]:
             {"above": chance(gain.probability_above)},
         )
         yield CheckWarning.of("fabric_gain_uncertain", "caution", unsure, "threshold")
-    if against is not None and not verdict.worth:
+    if against is not None and not verdict.dearer:
         labels = {"taken": recommended.label, "against": against.label}
-        if against.dollars < recommended.dollars < float("inf"):
-            dearer = Message(
-                "{taken} is used as the specified reference, although {against} costs less at these prices",
-                labels,
-            )
-            yield CheckWarning.of("reference_dearer", "caution", dearer, "reference")
         run = evaluation.run_difference
         if run is not None and run.low > 0:
             disagrees = Message(

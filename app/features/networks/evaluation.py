@@ -10,13 +10,16 @@ from functools import cached_property
 import numpy as np
 
 from app.catalog.figures import Spread
-from app.engine.comparison import sufficient_rung
+from app.engine.comparison import relative_gain
 from app.engine.cost.hours import run_cost
-from app.engine.records import Floats
 from app.estimating.costing import Charges
+from app.estimating.decision import Alternative, Decision, DecisionQuestion
+from app.estimating.deliberation import decision_of
 from app.estimating.documents import CheckWarning, Text
 from app.estimating.money import ExchangeRate
 from app.estimating.network_parts import DOLLAR, NetworkBill
+from app.estimating.options import alternative_of, usual_term
+from app.estimating.outlay import Uncertain
 from app.estimating.prices import at_network_price, prices
 from app.estimating.ranges import quantity, spread_quantity
 from app.estimating.schema import Quantity
@@ -56,9 +59,10 @@ class NetworkCandidate:
     """Price; zero if already installed, infinite if unknown. [USD]"""
     step: Quantity
     throughput: Quantity
-    time: Quantity
-    cost: tuple[float, Floats] | None
-    """Cost of the run, central and as samples; None without a price. [currency]"""
+    time: Uncertain
+    """Time to train. [s]"""
+    charges: Charges | None
+    """None without a price."""
 
     @property
     def network(self) -> NetworkOption:
@@ -67,6 +71,14 @@ class NetworkCandidate:
     @property
     def label(self) -> str:
         return self.network.label
+
+    @property
+    def cost(self) -> Uncertain | None:
+        """Cost of the run; None without a price. [currency]"""
+        if self.charges is None:
+            return None
+        (seconds, samples), charges = self.time, self.charges
+        return float(run_cost(charges.hourly, seconds)), run_cost(charges.hourly_samples, np.asarray(samples))
 
 
 def candidate(
@@ -94,7 +106,6 @@ def candidate(
         seconds = run.total * step.value / run.step_seconds
         column = own_normals(cluster.context.catalog, network.fabric, "bandwidth", cluster.normals)
         samples = np.asarray(seconds * np.exp(mean_error(runs, noise) * column))
-    charges = _charges(cluster, timing, None if bill is None else dollars, warnings)
     return NetworkCandidate(
         timing=timing,
         predicted=predicted,
@@ -103,13 +114,8 @@ def candidate(
         dollars=dollars,
         step=step,
         throughput=throughput,
-        time=quantity(seconds, samples, "s"),
-        cost=None
-        if charges is None
-        else (
-            float(run_cost(charges.hourly, seconds)),
-            np.asarray(run_cost(charges.hourly_samples, samples)),
-        ),
+        time=(seconds, samples),
+        charges=_charges(cluster, timing, None if bill is None else dollars, warnings),
     )
 
 
@@ -159,15 +165,15 @@ class NetworkVerdict:
 
     recommended: NetworkCandidate
     against: NetworkCandidate | None
-    worth: bool
-    """Whether the recommended network is the dearer one and worth its price."""
+    dearer: bool
+    """Whether the recommended network is the dearer one."""
 
     @property
     def pair(self) -> tuple[NetworkCandidate, NetworkCandidate] | None:
         """The cheaper and the dearer network; None if there is only one."""
         if self.against is None:
             return None
-        return (self.against, self.recommended) if self.worth else (self.recommended, self.against)
+        return (self.against, self.recommended) if self.dearer else (self.recommended, self.against)
 
     @property
     def money_saved(self) -> Quantity | None:
@@ -211,7 +217,7 @@ class Evaluation:
     def cheapest_first(self) -> list[NetworkCandidate]:
         """By price, then by step time; networks without a price come last."""
         return sorted(
-            self.candidates.values(), key=lambda network: (network.dollars, network.timing.run.step_seconds)
+            self.candidates.values(), key=lambda network: (network.dollars, network.timing.run.training)
         )
 
     @cached_property
@@ -227,67 +233,89 @@ class Evaluation:
         return modelled_gain(network.timing.run, reference.timing.run, self.threshold)
 
     @cached_property
-    def verdict(self) -> NetworkVerdict:
-        """The recommended network, and the one it is compared with.
+    def decision(self) -> Decision:
+        """The decision between the contenders; those over which another gains the threshold are too slow."""
+        request, catalog = self.cluster.request, self.cluster.context.catalog
+        assumptions = request.assumptions
+        question = DecisionQuestion.of(self.request.limits, assumptions.demand, request.currency)
+        term = usual_term(assumptions, catalog)
+        return decision_of([self._alternative(network) for network in self.contenders], question, term)
 
-        Without a reference, the cheapest network over which no dearer one gains the threshold is recommended.
-        A named reference is recommended unless others gain the threshold over it; then the same rule applies
-        among those.
+    def _alternative(self, network: NetworkCandidate) -> Alternative:
+        cluster, hardware = self.cluster, network.timing.decision.hardware
+        alternative = alternative_of(
+            network.network.id,
+            f"{hardware.count} × {hardware.entry.name}, {network.label}",
+            hardware,
+            network.charges,
+            network.time,
+            assumptions=cluster.request.assumptions,
+            catalog=cluster.context.catalog,
+            family=cluster.profile.family,
+            named=True,
+        )
+        gain = float(relative_gain(self._seconds(network), self._fastest))
+        return replace(alternative, too_slow=self.several and gain >= self.threshold)
+
+    @cached_property
+    def _fastest(self) -> float:
+        """Time over which a network may not lose the threshold. [s]
+
+        An unusual network of the option sets it only where it gains the threshold over all usual ones. Else
+        the advice would change when it is followed, and that network is no longer compared.
         """
-        order, reference = self.contenders, self.requested
-        if reference is None or reference not in order:
-            recommended = self._sufficient(order)
-        else:
-            # The same gain as in the sentence, so that the two cannot disagree.
-            better = [
-                network
-                for network in order
-                if network is not reference and self._is_worth(network, reference)
-            ]
-            recommended = self._sufficient(better) if better else reference
-        position = order.index(recommended)
-        dearer, cheaper = order[position + 1 :], order[:position]
-        if dearer and reference in (None, recommended):
-            against = self.own if self.own in dearer else min(dearer, key=self._step_seconds)
-            return NetworkVerdict(recommended, against, worth=False)
-        if reference is not None and reference is not recommended:
-            return NetworkVerdict(recommended, reference, worth=True)
-        if cheaper:
-            fastest = min(cheaper, key=self._step_seconds)
-            # A named reference is kept even if a cheaper network would be enough.
-            return NetworkVerdict(recommended, fastest, worth=self._is_worth(recommended, fastest))
-        return NetworkVerdict(recommended, None, worth=False)
+        usual = [self._seconds(network) for network in self.contenders if not network.network.unusual]
+        fastest = min(map(self._seconds, self.contenders))
+        if not usual or relative_gain(min(usual), fastest) >= self.threshold:
+            return fastest
+        return min(usual)
 
-    def _sufficient(self, order: Sequence[NetworkCandidate]) -> NetworkCandidate:
-        seconds = np.array([self._step_seconds(network) for network in order])
-        return order[int(sufficient_rung(seconds, self.threshold))]
+    @cached_property
+    def verdict(self) -> NetworkVerdict | None:
+        """The recommended network and the one it is compared with; None if none can be recommended.
 
-    def _is_worth(self, network: NetworkCandidate, reference: NetworkCandidate) -> bool:
-        return self.gain(network, reference).quantity.value >= self.threshold
+        The other is the network of the option if it is dearer and usual, else the fastest of the dearer ones;
+        the fastest cheaper one where none is.
+        """
+        if self.decision.recommended is None:
+            return None
+        recommended = self.candidates[self.decision.recommended]
+        position = self.contenders.index(recommended)
+        cheaper, dearer = self.contenders[:position], self.contenders[position + 1 :]
+        if dearer:
+            usual = [network for network in dearer if not network.network.unusual] or dearer
+            against = self.own if self.own in usual else min(usual, key=self._seconds)
+            return NetworkVerdict(recommended, against, dearer=False)
+        fastest = min(cheaper, key=self._seconds, default=None)
+        return NetworkVerdict(recommended, fastest, dearer=fastest is not None)
 
-    def _step_seconds(self, network: NetworkCandidate) -> float:
-        """Return the step time used for the advice, measured if the contenders are. [s]"""
+    def _seconds(self, network: NetworkCandidate) -> float:
+        """Return the time in steps used for the advice, measured if the contenders are. [s]"""
         measured = sum(other.runs is not None for other in self.candidates.values())
         if network.runs is not None and measured >= FEWEST_MEASURED:
-            return network.timing.batch / network.runs.mean
-        return network.timing.run.step_seconds
+            return network.timing.run.samples / network.runs.mean
+        return network.timing.run.training
 
     @property
     def reference(self) -> NetworkCandidate:
-        """Network relative to which gains are stated: the requested or the recommended one."""
-        return self.verdict.recommended if self.requested is None else self.requested
+        """Network relative to which gains are stated: the requested, the recommended, else the own one."""
+        if self.requested is not None:
+            return self.requested
+        return self.own if self.verdict is None else self.verdict.recommended
 
     @cached_property
     def pair_gain(self) -> NetworkGain | None:
         """Gain of the dearer network of the verdict; None with one machine or one network."""
-        pair = self.verdict.pair
+        pair = None if self.verdict is None else self.verdict.pair
         return None if pair is None or not self.several else self.gain(pair[1], pair[0])
 
     @cached_property
     def run_difference(self) -> Quantity | None:
         """Cost of the run on the recommended network minus that on the other. [currency]"""
-        recommended, against = self.verdict.recommended, self.verdict.against
-        if against is None or recommended.cost is None or against.cost is None:
+        if self.verdict is None or self.verdict.against is None:
             return None
-        central, samples = recommended.cost[0] - against.cost[0], recommended.cost[1] - against.cost[1]
+        mine, theirs = self.verdict.recommended.cost, self.verdict.against.cost
+        if mine is None or theirs is None:
+            return None
+        central, samples = mine[0] - theirs[0], np.asarray(mine[1]) - np.asarray(theirs[1])
         return quantity(central, samples, self.cluster.request.currency)

@@ -76,9 +76,9 @@ def choice_request(question: StudyQuestion, terms: NetworkTerms | None = None) -
     if terms is None:
         terms = FORM.request(FORM.filled({**USUAL, **question.content.views.get(VIEW, {})}))
     fields = terms.model_dump(exclude_unset=True)
-    return checked(
-        FabricChoiceRequest, {**fields, "estimate": question.request.model_dump(exclude_unset=True)}
-    )
+    limits = question.content.limits.model_dump(exclude_unset=True)
+    estimate = question.request.model_dump(exclude_unset=True)
+    return checked(FabricChoiceRequest, {**fields, "limits": limits, "estimate": estimate})
 
 
 def _network(text: str) -> dict[str, Any]:

@@ -60,8 +60,8 @@ def modelled_gain(run: Run, reference: Run, threshold: float) -> NetworkGain:
 
     Errors that both networks share cancel.
     """
-    central = float(relative_gain(reference.step_seconds, run.step_seconds))
-    samples = relative_gain(reference.step_samples, run.step_samples)
+    central = float(relative_gain(reference.training, run.training))
+    samples = relative_gain(reference.training_samples, run.training_samples)
     real, above = (1.0 - float(probability_below(samples, limit)) for limit in (0.0, threshold))
     return NetworkGain(quantity(central, samples, "1"), real, above, measured=False)
 

@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from app.estimating.decision import Decision
 from app.estimating.documents import CheckWarning, ModelSummary, PlanSummary, SystemSummary, Text
 from app.estimating.names import Name
 from app.estimating.naming import FabricName
-from app.estimating.request import EstimateRequest, Number, Schema, Whole
+from app.estimating.request import EstimateRequest, Limits, Number, Schema, Whole
 from app.estimating.schema import Document, Quantity, SourceRef
 from app.features.calibration.model import MovedFigure, Rate
 
@@ -49,14 +50,18 @@ class NetworkTerms(Schema):
     )
     reference: Label | None = Field(
         None,
-        description="Label or identifier of the network relative to which gains are stated. If "
-        "given, it is recommended unless another network's gain reaches the "
-        "threshold; if omitted, the cheapest sufficient network is recommended.",
+        description="Label or identifier of the network relative to which gains are stated; if omitted, the "
+        "recommended network.",
         examples=["roce"],
     )
     threshold: Number = Field(
-        0.05, ge=0, le=10, description="Gain below which a dearer network is not worth its price."
+        0.05,
+        ge=0,
+        le=10,
+        description="Gain below which a faster network is not worth its price: a network over which another "
+        "gains as much is too slow; of the others the decision is by outlay.",
     )
+    limits: Limits = Field(default=Limits(), description="What the recommended network has to meet.")
     oversubscription: Oversubscription = Field(
         1.0,
         description="Oversubscription of a leaf switch, as ports to machines per uplink, "
@@ -101,6 +106,7 @@ Term = Literal[
     "accumulation",
     "same_network",
     "one_machine",
+    "limits",
     "measured",
 ]
 
@@ -233,8 +239,8 @@ class FabricOption(Document):
     plan: PlanSummary
     """Plan on this network."""
     plan_basis: Literal["given", "own", "reference"]
-    """Whether the plan was given, is the best on this network, or is the plan of the reference, which
-    is also the best here.
+    """Whether the plan was given, is the best of those of all networks on this one, or is the plan of the
+    estimate's network, which is also the best here.
     """
     step_time: Quantity
     """Time per step; measured if the request has runs."""
@@ -277,7 +283,7 @@ class FabricGain(Document):
     reference: str
     """Identifier of the reference."""
     gain: Quantity
-    """Throughput relative to that of the reference, minus one."""
+    """Speed relative to that of the reference, minus one: throughput, where the batch is the same."""
     probability_real: float
     """Probability that the gain is above zero."""
     probability_above_threshold: float
@@ -307,7 +313,7 @@ class NetworkAdvice(Document):
     """Advice on the network."""
 
     recommendation: str | None
-    """Identifier of the recommended network; null if none is needed."""
+    """Identifier of the recommended network; null if none is needed or none can be recommended."""
     against: str | None
     """Identifier of the network with which it is compared; null if there is none to compare."""
     not_worth_it: bool
@@ -435,8 +441,10 @@ class FabricChoice(Document):
     """Networks, cheapest first."""
     gains: list[FabricGain]
     """Gain of each other network over the reference."""
+    decision: Decision | None = None
+    """Decision between the networks by their identifiers; null if nothing fits."""
     advice: NetworkAdvice | None
-    """Recommendation; null if nothing fits."""
+    """What the decision means for the network, and why; null if nothing fits."""
     turning: TurningPoint | None
     """Where the advice changes; null on one machine or if nothing fits."""
     fitted: FittedEfficiencies | None

@@ -48,6 +48,8 @@ class NetworkOption:
     installed: bool = False
     own_ratio: bool = False
     """Whether the oversubscription was requested for this network alone."""
+    unusual: bool = False
+    """Whether it is compared only because the option has it."""
 
     @property
     def id(self) -> str:
@@ -112,23 +114,26 @@ def network_label(catalog: Catalog, fabric: str, ports: int, oversubscription: f
     return f"{ports} × {catalog.items[fabric].name}{ratio}"
 
 
-def _most_ports(hardware: Hardware) -> int:
-    return max(hardware.ports_per_node, hardware.entry.ports_per_node)
-
-
 def usual_networks(
     hardware: Hardware, catalog: Catalog, oversubscription: float = 1.0
 ) -> list[NetworkOption]:
-    """Return the networks compared by default for a machine, its own first."""
-    most = _most_ports(hardware)
+    """Return the networks compared by default for a machine: the option's own, that of the system, the usual.
+
+    But for its own they do not depend on which the option has, so that advice which is followed stays.
+    """
+    entry, most = hardware.entry, hardware.entry.ports_per_node
     counts: dict[int | str, int] = {"all": most, "half": max(most // 2, 1), 1: 1, 2: min(2, most)}
-    shapes = [(hardware.fabric, hardware.ports_per_node)]
-    shapes += [(fabric, counts[ports]) for fabric, shares in USUAL.items() for ports in shares]
+    own, usual = (hardware.fabric, hardware.ports_per_node), [(entry.fabric, entry.ports_per_node)]
+    usual += [(fabric, counts[ports]) for fabric, shares in USUAL.items() for ports in shares]
     return [
         NetworkOption(
-            fabric, ports, oversubscription, network_label(catalog, fabric, ports, oversubscription)
+            fabric,
+            ports,
+            oversubscription,
+            network_label(catalog, fabric, ports, oversubscription),
+            unusual=(fabric, ports) not in usual,
         )
-        for fabric, ports in dict.fromkeys(shapes)
+        for fabric, ports in dict.fromkeys([own, *usual])
     ]
 
 
@@ -137,7 +142,7 @@ def ladder(hardware: Hardware, catalog: Catalog, oversubscription: float) -> lis
     return [
         NetworkOption(fabric, ports, oversubscription, network_label(catalog, fabric, ports))
         for ports in (1, 2, 4, 8, 16)
-        if ports <= _most_ports(hardware)
+        if ports <= hardware.entry.ports_per_node
         for fabric in LADDER
     ]
 

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 
 from fastapi import Request
 
-from app.catalog.catalog import Catalog
 from app.engine.units import GIGABYTE
 from app.errors import AppError, Message
 from app.estimating.documents import SystemSummary
-from app.estimating.hardware import Hardware
-from app.estimating.network_parts import has_bill, network_bill
 from app.features.bills.drawings import topology
 from app.features.bills.fabric import plan_fabric
 from app.features.bills.model import FabricPlan, FabricRequest
@@ -27,6 +24,7 @@ from app.features.networks.model import (
     FabricOption,
     NetworkTerms,
 )
+from app.features.networks.options import NetworkOption, bill_of
 from app.features.studies.frame import (
     OpenView,
     StudyFrame,
@@ -293,32 +291,25 @@ SWITCH_FORM = QueryForm(FabricRequest)
 
 
 def usual_switches(question: StudyQuestion) -> dict[str, str]:
-    """Return the nodes and ports of an option, and the ports of its switch."""
+    """Return the nodes and ports of the recommended network, else of the option's own."""
     assert question.request is not None, "a stated figure has no network"
-    system, catalog = question.request.system, question.workspace.sizing.catalog
-    hardware = question.workspace.sizing.hardware.system(
-        system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
-    )
+    system, context = question.request.system, question.workspace.sizing
+    hardware = context.hardware.system(system.id, system.count, system.fabric, system.ports_per_node)
+    network = NetworkOption(hardware.fabric, hardware.ports_per_node, 1.0, "")
+    try:
+        taken = recommended(weigh_fabrics(question.workspace, choice_request(question)))
+    except AppError:
+        taken = None
+    if taken is not None:
+        network = NetworkOption(taken.fabric, taken.ports_per_node, taken.oversubscription, taken.label)
+    bill = bill_of(context.catalog, hardware, network)
     return {
         "nodes": str(hardware.machines),
-        "ports_per_node": str(hardware.ports_per_node),
-        "port_gbps": f"{8.0 * catalog.figure(hardware.fabric, 'line_rate').si / GIGABYTE:g}",
-        "switch_ports": switch_ports(catalog, hardware),
-        "oversubscription": "1",
+        "ports_per_node": str(network.ports),
+        "port_gbps": f"{8.0 * context.catalog.figure(network.fabric, 'line_rate').si / GIGABYTE:g}",
+        "switch_ports": "" if bill is None else str(bill.switch_ports),
+        "oversubscription": f"{network.oversubscription:g}",
     }
-
-
-def switch_ports(catalog: Catalog, hardware: Hardware) -> str:
-    """Return the ports of the switch in the cheapest network; empty if there is none."""
-    if not has_bill(catalog, hardware.fabric):
-        return ""
-    try:
-        bill = network_bill(
-            catalog, fabric=hardware.fabric, nodes=hardware.machines, ports_per_node=hardware.ports_per_node
-        )
-    except AppError:
-        return ""
-    return str(bill.switch_ports)
 
 
 WEIGHED = study_view(
@@ -341,7 +332,7 @@ SWITCHED = study_view(
     SWITCH_FORM,
     FabricPlan,
     usual=usual_switches,
-    answer=lambda _, request: plan_fabric(request),
+    answer=lambda _, request: plan_fabric(request, shared=True),
     page=switch_view,
     suits=switched,
     cost=CostClass.SEARCH,

@@ -7,15 +7,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from app.engine.plans import Plans
+from app.engine.arrays import first_seen
+from app.engine.plans import PLAN_FIELDS, Plans
 from app.engine.records import Floats, GpuSystem, ScaleOutFabric
 from app.estimating.context import SizingContext
-from app.estimating.deciding import PlanDecision, decide
+from app.estimating.deciding import PlanDecision, decide, risk_of
 from app.estimating.hardware import Hardware, Reliability
+from app.estimating.plan_search import margin_price, memory_of
 from app.estimating.ranges import own_column, quantity, residual_factors
 from app.estimating.regimes import regimes
 from app.estimating.request import EstimateRequest
-from app.estimating.runtime import Run, runs_of
+from app.estimating.runtime import Run, run_figures, runs_of
 from app.estimating.schema import Quantity
 from app.features.networks.options import (
     NetworkOption,
@@ -44,13 +46,14 @@ class Cluster:
 
     def on(self, network: NetworkOption) -> Hardware:
         """Return the machines on a network with its oversubscription as built."""
+        system = self.request.system
+        hardware = self.context.hardware.system(
+            system.id, system.count, network.fabric, network.ports, system.streaming_memory_gb
+        ).using(system.accelerators)
         built = built_oversubscription(self.context.catalog, self.hardware, network)
-        fabric = self.context.hardware.network(self.hardware.entry, network.fabric, network.ports, built)
+        engine = gpu_system(hardware)
         return replace(
-            self.hardware,
-            engine=replace(gpu_system(self.hardware), fabric=fabric),
-            fabric=network.fabric,
-            ports_per_node=network.ports,
+            hardware, engine=replace(engine, fabric=replace(engine.fabric, oversubscription=built))
         )
 
     def decided(self, network: NetworkOption) -> PlanDecision:
@@ -96,16 +99,61 @@ class NetworkTiming:
         return quantity(self.batch / self.run.step_seconds, self.batch / self.run.step_samples, "samples/s")
 
 
-def timed(cluster: Cluster, networks: Sequence[NetworkOption], reference: Plans) -> dict[str, NetworkTiming]:
-    """Return the workload on each network by identifier, with its best plan and the reference's."""
+def timed(
+    cluster: Cluster, networks: Sequence[NetworkOption], own: NetworkOption
+) -> dict[str, NetworkTiming]:
+    """Return the workload on each network by identifier, with its best plan and that of the own network."""
+    decisions = with_best_plans(cluster, [cluster.decided(network) for network in networks])
+    reference = decisions[networks.index(own)].choice.plans
     timings = {}
-    for network in networks:
-        decision = cluster.decided(network)
+    for network, decision in zip(networks, decisions, strict=True):
         plans = decision.choice.plans
         run = _run_on(cluster, decision, plans, reference)
         same = run if same_plans(plans, reference) else _run_on(cluster, decision, reference, reference)
         timings[network.id] = NetworkTiming(network=network, decision=decision, run=run, same_plan=same)
     return timings
+
+
+def with_best_plans(cluster: Cluster, decisions: Sequence[PlanDecision]) -> list[PlanDecision]:
+    """Return the decisions on all networks, each with the best of the plans that were chosen on any of them.
+
+    A plan of another network takes the place of the own if it is faster here and ranks better with its risk,
+    or is at least as fast here as there: so a faster network never loses to a slower one.
+    """
+    own = Plans.joined([decision.choice.plans for decision in decisions])
+    plans = own.take(first_seen(np.empty((0, len(PLAN_FIELDS))), own.rows))
+    places = [int(np.flatnonzero((plans.rows == row).all(axis=1))[0]) for row in own.rows]
+    seconds = np.array([_totals(cluster, decision, plans) for decision in decisions])
+    first = decisions[0]
+    memory = np.ravel(first.scenario.memory(plans).total)
+    price = margin_price(memory, memory_of(first.scenario.chip))
+    rank = seconds * price * risk_of(first.scenario, cluster.profile.family, cluster.context)(plans)
+    # The least time that each plan takes on the networks that chose it.
+    there = np.full(len(plans.rows), -np.inf)
+    for index, place in enumerate(places):
+        there[place] = max(there[place], seconds[index, place])
+    best = []
+    for index, (decision, place) in enumerate(zip(decisions, places, strict=True)):
+        mine, ranked = seconds[index], rank[index]
+        better = (mine < mine[place]) & ((ranked < ranked[place]) | (mine <= there))
+        chosen = int(np.argmin(np.where(better, mine, np.inf))) if better.any() else place
+        taken = plans.take(np.array([chosen]))
+        choice = replace(decision.choice, plans=taken, memory=decision.scenario.memory(taken))
+        best.append(decision if chosen == place else replace(decision, choice=choice))
+    return best
+
+
+def _totals(cluster: Cluster, decision: PlanDecision, plans: Plans) -> Floats:
+    """Return the times of whole runs of plans on the network of a decision. [s]"""
+    figures = run_figures(
+        decision.scenario,
+        decision.training,
+        cluster.assumed,
+        input_rate=cluster.request.assumptions.input_samples_per_second,
+        devices_per_machine=decision.hardware.devices_per_machine,
+    )
+    step = decision.scenario.step(plans).total
+    return figures.totals(plans, np.ascontiguousarray(np.broadcast_to(step, plans.tensor.shape)))
 
 
 def _run_on(cluster: Cluster, decision: PlanDecision, plans: Plans, reference: Plans) -> Run:

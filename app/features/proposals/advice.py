@@ -119,23 +119,35 @@ class Objections:
             yield Message("{option} is the author's choice", values)
         if self.decision.recommended is not None:
             otherwise = {"option": self.decision.recommended}
-            yield Message("by limits and outlay alone, {option} would be recommended", otherwise)
+            limited = self.decision.question.limited
+            yield Message(
+                "by limits and outlay alone, {option} would be recommended"
+                if limited
+                else "by outlay alone, {option} would be recommended",
+                otherwise,
+            )
 
     def is_faster(self, option: DecisionOption) -> bool:
         best = self.options[self.decision.recommended or ""]
         return option.time is not None and best.time is not None and option.time.value < best.time.value
 
     def of(self, option: DecisionOption) -> Iterator[Message]:
-        question, reason = self.decision.question, option.why_not
-        if option.time is None:
+        """Yield each limit that is missed and by how much, or else why the option is not recommended.
+
+        A limit is missed where the central figure is beyond it, or too few samples keep it.
+        """
+        question, reason, time = self.decision.question, option.why_not, option.time
+        if time is None:
             return
         kept = {"chance": chance(option.probability or 0.0)}
-        if reason == "too_late" and question.deadline_s is not None:
-            yield missed_deadline(option.time, question.deadline_s, kept)
-        elif reason == "over_budget" and question.budget is not None:
-            yield missed_budget(self.budgeted(option), question.budget, kept)
-        elif reason == "over_power" and question.power_w is not None:
-            drawn, limit = self.powers.get(option.id, 0.0) / KILOWATT, question.power_w / KILOWATT
+        deadline, budget, paid = question.deadline_s, question.budget, self.budgeted(option)
+        if deadline is not None and (reason == "too_late" or time.value > deadline):
+            yield missed_deadline(time, deadline, kept)
+        if budget is not None and (reason == "over_budget" or (paid and paid.value > budget)):
+            yield missed_budget(paid, budget, kept)
+        drawn = self.powers.get(option.id, 0.0) / KILOWATT
+        limit = (question.power_w or 0.0) / KILOWATT
+        if question.power_w is not None and (reason == "over_power" or drawn > limit):
             yield Message(
                 "draws {power} kW at the site, {excess} kW above the limit of {limit} kW",
                 {
@@ -144,8 +156,8 @@ class Objections:
                     "limit": significant(limit),
                 },
             )
-        elif reason == "no_capacity":
-            values = {"runs": self.decision.runs, "time": duration(option.time.value)}
+        if reason == "no_capacity":
+            values = {"runs": self.decision.runs, "time": duration(time.value)}
             yield Message("cannot do {runs} runs within the term: one takes {time}", values)
         elif reason == "costs_more":
             yield from self.dearer(option)

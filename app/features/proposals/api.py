@@ -23,7 +23,7 @@ from app.features.proposals.model import (
     Share,
     ShareRequest,
 )
-from app.features.proposals.review import Mailer, take_step
+from app.features.proposals.review import Mailer, check_approver, take_step
 from app.features.proposals.service import Standing
 from app.platform.listing import Page
 from app.platform.rates import CostClass
@@ -40,7 +40,7 @@ from app.platform.web.api import (
     read_tag,
     write_tag,
 )
-from app.platform.web.auth import IdentityDep, located_at
+from app.platform.web.auth import IdentityDep, PrincipalDep, located_at
 from app.platform.web.deps import ID, CustomerQuery, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import PROPOSAL, PROPOSAL_CHANGED, REVIEW, SHARE
 from app.platform.web.locale import CSV, PDF, XLSX
@@ -83,7 +83,11 @@ def list_proposals(
         Query(description="Only proposals in this state of review; if omitted, all.", examples=["sent"]),
     ] = None,
 ) -> Page[ProposalSummary]:
-    """List identifiers, customers and statuses, newest first."""
+    """List identifiers, customers and statuses, newest first.
+
+    “since” finds every proposal whose content, state, approval, link or answer has changed, and
+    “order=updated” begins with the last of them.
+    """
     list_filter = listed.of(customer=customer)
     return proposals.list_proposals(
         workspace, listed.limit, listed.cursor, status, review, wanted=list_filter
@@ -164,8 +168,13 @@ def change_proposal(
 
 @router.post("/{id}/freeze", summary="Freeze a draft", responses=CHANGE)
 @requires(Right.PROPOSE, CostClass.SEARCH)
-def freeze_proposal(workspace: WorkspaceDep, identifier: ProposalId) -> FreezeRecord:
-    """Hash the content, render the document and store both permanently; repeating it changes nothing."""
+def freeze_proposal(workspace: WorkspaceDep, principal: PrincipalDep, identifier: ProposalId) -> FreezeRecord:
+    """Hash the content, render the document and store both permanently; repeating it changes nothing.
+
+    In a workspace that asks for it, another person than the author has to do it, or another key with the
+    scope “approve”.
+    """
+    check_approver(workspace, principal.scopes)
     return proposals.freeze_proposal(workspace, identifier)
 
 
@@ -175,6 +184,7 @@ def review_proposal(
     request: Request,
     workspace: WorkspaceDep,
     identity: IdentityDep,
+    principal: PrincipalDep,
     identifier: ProposalId,
     body: Annotated[ReviewRequest, Body(examples=[REVIEW])],
     key: KeyHeader = None,
@@ -184,6 +194,8 @@ def review_proposal(
     Only the steps listed in “steps” of the proposal are allowed; others return 409. The step “send” with an
     address e-mails the customer a new link, if a mail server is configured.
     """
+    if body.step == "approve":
+        check_approver(workspace, principal.scopes)
     return take_step(workspace, identifier, body, Mailer(identity, str(request.base_url)), key)
 
 

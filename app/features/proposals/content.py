@@ -9,12 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from app.catalog.books import RENTALS
-from app.catalog.catalog import Catalog
 from app.catalog.entries import Acquisition, ChipKind, SystemEntry
 from app.engine.units import HOUR
 from app.errors import AppError, Message, NotFound
 from app.estimating.context import SizingContext
-from app.estimating.decision import DecisionQuestion
 from app.estimating.documents import CheckWarning, Estimate, Text
 from app.estimating.money import CostFigure, ExchangeRate
 from app.estimating.prices import rent_of
@@ -26,17 +24,8 @@ from app.estimating.version import engine_version
 from app.features.bills.bill import make_bill
 from app.features.bills.model import Bill, BillInputs, BillRequest
 from app.features.bills.service import StatedPrices, at_prices_of, stated_inputs
-from app.features.comparisons.common_basis import BasisRequest, on_common_basis
-from app.features.comparisons.compare import (
-    ComparisonEntry,
-    compare,
-    comparison_warnings,
-    leader_fields,
-    not_sold_new,
-    row_labels,
-)
-from app.features.comparisons.model import Comparison, ComparisonRow, PublishedFigure
-from app.features.comparisons.weighing import candidates_of, rows_demand
+from app.features.comparisons.compare import comparison_of, question_of, row_labels, side_by_side
+from app.features.comparisons.model import Comparison, ComparisonRow
 from app.features.proposals.advice import advise
 from app.features.proposals.branding import branding_of
 from app.features.proposals.evidence import (
@@ -50,6 +39,7 @@ from app.features.proposals.model import (
     EDITION,
     Assumption,
     Commitment,
+    ConvertedBudget,
     Evidence,
     Logo,
     OptionBill,
@@ -62,6 +52,9 @@ from app.features.proposals.model import (
 )
 from app.features.proposals.naming import in_words, names_of
 from app.features.proposals.texts import reason_in, sections_of
+from app.features.studies.common_basis import BasisRequest
+from app.features.studies.options import PublishedFigure
+from app.features.studies.side_by_side import OptionEntry
 
 NO_ANSWERS = NamedAnswers()
 
@@ -73,7 +66,7 @@ OptionWarning = tuple[str | None, CheckWarning]
 
 def build_content(
     request: ProposalRequest,
-    options: Sequence[ComparisonEntry],
+    options: Sequence[OptionEntry],
     context: SizingContext,
     *,
     title: str,
@@ -82,36 +75,36 @@ def build_content(
     customer_logo: Logo | None = None,
     number: str | None = None,
     answers: NamedAnswers = NO_ANSWERS,
+    converted: ConvertedBudget | None = None,
 ) -> ProposalContent:
     catalog = context.catalog
     labels = row_labels(options)
-    everything = compare(
-        options,
-        catalog=catalog,
-        scaling_efficiency=request.scaling_efficiency,
-        title=request.title or title,
-        locale=request.locale,
-        currency=request.currency,
-    )
     selected = chosen_labels(request.options, labels)
-    basis = BasisRequest(term_years=request.term_years)
-    whole = on_common_basis(everything, options, context, basis)
-    candidates = candidates_of(whole, options, selected, context)
-    question = DecisionQuestion.of(request, rows_demand(options), request.currency)
-    decision = candidates.decision(question)
-    comparison = public_comparison(whole, selected, catalog)
+    side = side_by_side(
+        options,
+        context,
+        request.currency,
+        request.scaling_efficiency,
+        BasisRequest(term_years=request.term_years),
+        selected,
+    )
+    question = question_of(side, request, "{}")
+    comparison = comparison_of(side, question, title=request.title or title, locale=request.locale)
+    decision = side.decision(question)
+    comparison = comparison.model_copy(update={"rows": list(map(public_row, comparison.rows))})
     rows = comparison.rows
     requests = {label: option.request for label, option in zip(labels, options, strict=True)}
     stated = StatedPrices(request.study_id or request.comparison_id or "", title, 1, today.isoformat(), ())
     bills, bill_warnings = option_bills(rows, requests, context, request, stated)
     evidence = evidence_of(answers, context)
-    powers = {each.id: each.power[0] for each in candidates.alternatives if each.power is not None}
+    owned = {each.id: each.owned for each in side.candidates}
+    powers = {each.id: each.power[0] for each in side.candidates if each.power is not None}
     by_figures = advise(decision, rows, powers, request.recommended)
     recommended = next((row for row in rows if row.label == by_figures.recommended), None)
     advice = with_evidence(by_figures, evidence, recommended)
     warnings: list[OptionWarning] = [(None, warning) for warning in comparison.warnings]
     warnings += [(row.label, warning) for row in rows if row.estimate for warning in row.estimate.warnings]
-    warnings += [(None, warning) for warning in not_sold_new(rows, catalog)]
+    warnings += [(None, warning) for warning in side.not_sold_new]
     warnings += [*bill_warnings, *evidence_warnings(answers, evidence, recommended)]
     estimates = [row.estimate for row in rows if row.estimate is not None]
     sections = sections_of(request.sections, request.locale, request.reason)
@@ -146,8 +139,10 @@ def build_content(
             figure
             for row in rows
             if row.label == advice.recommended
-            for figure in commitments(row, candidates.owned(row.label), request.deadline_s)
+            for figure in commitments(row, owned[row.label], request.deadline_s)
         ],
+        converted=converted,
+        by_demand=side.by_demand(question),
         names=names_of(rows, catalog),
     )
 
@@ -165,18 +160,19 @@ def commitments(row: ComparisonRow, owned: bool, deadline: float | None) -> list
     """Return the figures of an option that can be committed to: those with a range.
 
     The committed value is the worse end of the range from the 10th to the 90th percentile, kept with 90 %.
-    The power of a rented system is not in the supplier's hands, and no time beyond the deadline is offered.
+    The power of a rented system is not in the supplier's hands. Where that end of the time is beyond the
+    deadline, neither it nor the pace that leads to it is offered.
     """
-    if row.estimate is None or row.hours is None:
+    if row.estimate is None or row.estimate.time_to_train is None:
         return []
+    late = deadline is not None and row.estimate.time_to_train.high > deadline
     figures: list[Commitment] = []
     for figure, bound in COMMITTED_FIGURES.items():
+        if (late and figure != "system.power") or (not owned and figure == "system.power"):
+            continue
         expected = functools.reduce(getattr, figure.split("."), row.estimate)
         if isinstance(expected, Quantity) and expected.low < expected.high:
             committed = expected.high if bound == "at_most" else expected.low
-            late = figure == "time_to_train" and deadline is not None and committed > deadline
-            if late or (figure == "system.power" and not owned):
-                continue
             stated = {"option": row.label, "figure": figure, "bound": bound, "expected": expected}
             basis = {"committed": committed, "level": COMMITTED, "basis": "range"}
             figures.append(Commitment.model_validate(stated | basis))
@@ -191,34 +187,6 @@ def chosen_labels(wanted: Sequence[str] | None, labels: Sequence[str]) -> list[s
         if label not in labels:
             raise NotFound.named("row", label, labels, f"options.{position}")
     return [label for label in labels if label in wanted]
-
-
-def public_comparison(whole: Comparison, labels: Sequence[str], catalog: Catalog) -> Comparison:
-    """Return a comparison with some of its rows, without samples and the notes of price books."""
-    rows = [public_row(row) for row in whole.rows if row.label in labels]
-    ratios = [ratio for ratio in whole.ratios if {ratio.slower, ratio.faster} <= set(labels)]
-    costs = [ratio for ratio in whole.cost_ratios if {ratio.dearer, ratio.cheaper} <= set(labels)]
-    faster = [(ratio.faster, ratio.slower, ratio.tie) for ratio in ratios]
-    cheaper = [(ratio.cheaper, ratio.dearer, ratio.tie) for ratio in costs]
-    running = [row.label for row in rows if row.hours is not None]
-    costed = [row.label for row in rows if row.costs]
-    return whole.model_copy(
-        update={
-            "rows": rows,
-            "ratios": ratios,
-            **leader_fields("fastest", leading_labels(running, faster)),
-            "cost_ratios": costs,
-            **leader_fields("cheapest", leading_labels(costed, cheaper)),
-            "warnings": comparison_warnings(rows, catalog),
-        }
-    )
-
-
-def leading_labels(labels: Sequence[str], ratios: Sequence[tuple[str, str, bool]]) -> list[str]:
-    """Return the leading option and those that tie with it, from triples of less, more and tie."""
-    beaten = {more for _, more, _ in ratios}
-    best = next((label for label in labels if label not in beaten), None)
-    return [] if best is None else [best, *(more for less, more, tie in ratios if less == best and tie)]
 
 
 def public_row(row: ComparisonRow) -> ComparisonRow:
@@ -238,7 +206,7 @@ def without_notes(figures: Sequence[CostFigure]) -> list[CostFigure]:
 
 
 def needed_requests(
-    options: Sequence[ComparisonEntry], labels: Sequence[str], selected: Sequence[str]
+    options: Sequence[OptionEntry], labels: Sequence[str], selected: Sequence[str]
 ) -> list[dict[str, object]]:
     """Return the requests of the selected rows and of those they are scaled from."""
     requests = {label: option.request for label, option in zip(labels, options, strict=True)}

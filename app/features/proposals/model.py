@@ -28,6 +28,7 @@ from app.estimating.schema import Document, Quantity, SourceRef
 from app.features.bills.model import BillInputs
 from app.features.comparisons.model import Comparison
 from app.features.networks.model import FabricChoiceRequest
+from app.features.studies.options import DemandAnswer
 
 
 class WeighedOption(Document):
@@ -451,6 +452,17 @@ class Commitment(Document):
     """Where the value comes from: “range” is the worse end of the 80 % interval."""
 
 
+class ConvertedBudget(Document):
+    """A budget that was stated in another currency."""
+
+    stated: Quantity
+    """The budget as it was stated."""
+    rate: float
+    """Units of the proposal's currency for one of the stated."""
+    as_of: str
+    """Date of the rate."""
+
+
 EDITION = 2
 """Version of the layout of contents made now."""
 
@@ -505,6 +517,11 @@ class ProposalContent(Document):
     """Sections in their order, with their texts."""
     acceptance: list[Commitment] = Field([], exclude_if=is_empty)
     """Figures that are committed to, for acceptance tests."""
+    converted: ConvertedBudget | None = Field(None, exclude_if=is_empty)
+    """The budget in the currency in which it was stated; omitted if that is the proposal's."""
+    by_demand: list[DemandAnswer] = Field([], exclude_if=is_empty)
+    """What is recommended for one run, for ten a year, and for systems that are always busy; as in the study.
+    """
     names: dict[str, str] = Field({}, exclude_if=is_empty)
     """Names of the systems that measured runs and figures refer to."""
 

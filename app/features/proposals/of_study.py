@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -13,16 +12,12 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData
 
 from app.errors import AppError, Message, NotFound
-from app.features.bills.service import stored_inputs
 from app.features.calibration.service import get_calibration, list_calibrations
-from app.features.networks.forms import choice_request
-from app.features.networks.pages import switched
 from app.features.proposals import service as proposals
 from app.features.proposals.forms import request_body, without_nulls
 from app.features.proposals.model import Proposal, ProposalRequest, ProposalSummary
-from app.features.studies.frame import OpenView, StudyFrame, open_view, question_of
+from app.features.studies.frame import OpenView, StudyFrame, open_view
 from app.features.studies.knobs import labels_of
-from app.features.studies.model import StateRequest
 from app.features.studies.service import check_edit
 from app.features.studies.states import save_state
 from app.platform.listing import Page
@@ -79,11 +74,7 @@ def render_view(
         message=message,
         labels=list(labels.values()),
         calibrations=offered_runs(view, form.get("calibration_id")),
-        networks=[
-            Choice(option.key, labels[option.key])
-            for option in content.options
-            if switched(workspace, option)
-        ],
+        networks=[Choice(key, labels[key]) for key in proposals.with_networks(workspace, content)],
         saves=not view.state.study.saved or bool(view.frame.query),
     )
     return render(request, "proposals/study_proposal.html", page, status=status)
@@ -104,7 +95,10 @@ def initial_values(request: Request, view: OpenView) -> dict[str, Sequence[str]]
     """Return the initial form: the values of the study, and the sender of the last proposal."""
     content = view.state.content
     sender = proposals.latest_sender(view.workspace)
+    networks = proposals.with_networks(view.workspace, content) if proposals.NETWORK in content.views else []
     return {
+        "calibration_id": proposals.runs_of(view.workspace, view.state)[:1],
+        NETWORK_OF: networks[:1],
         "locale": [language_of(request)],
         "valid_until": [proposals.default_end().isoformat()],
         "confidential": ["yes"],
@@ -143,30 +137,20 @@ def make_proposal(request: Request, workspace: WorkspaceDep, identifier: str, fo
 
 def create_draft(workspace: Workspace, view: OpenView, form: FormData) -> Proposal:
     """Return a draft of a study in its current state, which becomes a version of the study."""
-    fields = {name: values[0] for name, values in typed(form).items()}
-    body = without_nulls({**request_body(form), **study_fields(view, fields)})
-    request = ProposalRequest.model_validate({**body, "study_id": view.state.study.id})
-    study = view.state.study
-    state = StateRequest(knobs=dict(view.state.variant.knobs), version=study.version)
-    check_edit(workspace, study, None)
-    proposal = proposals.create_proposal(workspace, request, state=state)
-    # Last, so that a refused form leaves the study unchanged.
-    heading = {} if view.state.content.customer else {"customer": request.customer}
-    save_state(workspace, view.state, heading)
-    return proposal
-
-
-def study_fields(view: OpenView, fields: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields known from the study: its scaling, its bill and the networks of the named option."""
-    content = view.state.content
-    known: dict[str, Any] = {
-        "scaling_efficiency": content.base.scaling_efficiency,
-        "bill": stored_inputs(content.views).model_dump(mode="json", exclude_unset=True),
-    }
-    if key := fields.get(NETWORK_OF):
-        keys = [option.key for option in content.options if switched(view.workspace, option)]
+    state = view.state
+    body = {**without_nulls(request_body(form)), "study_id": state.study.id}
+    body |= {"calibration_id": body.get("calibration_id"), "fabric_choice": None}
+    body.pop("scaling_efficiency", None)
+    request = ProposalRequest.model_validate(body)
+    if key := typed(form).get(NETWORK_OF, [""])[0]:
+        keys = proposals.with_networks(workspace, state.content)
         if key not in keys:
             raise NotFound.named("option", key, keys, NETWORK_OF)
-        choice = choice_request(question_of(view.workspace, view.state, key))
-        known["fabric_choice"] = choice.model_dump(mode="json", exclude_unset=True)
-    return known
+        choice = proposals.network_choice(workspace, state, key)
+        request = request.model_copy(update={"fabric_choice": choice})
+    check_edit(workspace, state.study, None)
+    proposal = proposals.create_proposal(workspace, request, state=state)
+    # Last, so that a refused form leaves the study unchanged.
+    heading = {} if state.content.customer else {"customer": request.customer}
+    save_state(workspace, state, heading)
+    return proposal

@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from app.errors import AppError, Message
 from app.features.calibration.service import list_calibrations
-from app.features.comparisons.service import get_comparison
+from app.features.comparisons.pages import unsaved_of
+from app.features.comparisons.service import labels_in
 from app.features.price_books.service import list_books
 from app.features.proposals import service as proposals
 from app.features.proposals import sharing
@@ -38,7 +39,6 @@ from app.features.proposals.model import (
 from app.features.proposals.review import Mailer, take_step
 from app.features.proposals.service import Standing
 from app.features.proposals.views import proposal_page, replay_page, visible_sections
-from app.features.studies.compared import study_of_comparison
 from app.features.studies.service import get_study
 from app.platform.listing import Page
 from app.platform.rates import CostClass
@@ -106,8 +106,7 @@ def render_form(
     form: Form | None = None,
     error: AppError | None = None,
 ) -> Response:
-    rows = get_comparison(workspace, draft.comparison_id).comparison.rows
-    labels = [row.label for row in rows]
+    labels = labels_in(workspace, draft.comparison_id)
     books = list_books(workspace, LISTED, None).items
     runs = list_calibrations(workspace, LISTED, None).items
     page = ProposalFormPage(
@@ -128,7 +127,7 @@ def render_form(
 def show_form(workspace: WorkspaceDep, comparison: str = "", study: str = "") -> Response:
     """Go to the proposal view of a study, or of the study made from a comparison."""
     if comparison:
-        study = study_of_comparison(workspace, comparison).id
+        study = unsaved_of(workspace, comparison).id
     path = f"/studies/{get_study(workspace, study).id}/proposal" if study else "/proposals"
     return RedirectResponse(path, 303)
 

@@ -12,6 +12,7 @@ from app.features.accounts.mailing import send
 from app.features.proposals.model import Proposal, Review, ReviewRequest, ShareRequest, Step
 from app.features.proposals.service import STEPS, existing, freeze_proposal, get_proposal, review_of
 from app.features.proposals.sharing import create_share
+from app.platform.admission import Scope
 from app.platform.idempotency import IdempotentCall, Save, claimed, free, keep
 from app.platform.identity import Identity, checked_email
 from app.platform.store.queries import now
@@ -48,8 +49,9 @@ def take_step(
         before = review_of(record)
         after = next_state(before, request.step)
         if request.step == "approve":
-            freeze_proposal(workspace, identifier)
+            freeze_proposal(workspace, identifier, request.note)
             return get_proposal(workspace, identifier), lambda _: None
+        moment = now()
         move = partial(move_on, identifier, before, after)
         detail: dict[str, Any] = {"note": request.note} if request.note else {}
         if request.step == "send" and request.to is not None:
@@ -65,12 +67,20 @@ def take_step(
                 free(repository, call)
             else:
                 move(repository)
-            repository.of_proposal(identifier).add_event(EVENTS[request.step], now(), detail)
+            repository.of_proposal(identifier).add_event(EVENTS[request.step], moment, detail)
 
-        moved = {"review": after, "steps": list(STEPS.get(after, ()))}
+        moved = {"review": after, "steps": list(STEPS.get(after, ())), "updated_at": moment}
         return get_proposal(workspace, identifier).model_copy(update=moved), save
 
     return keep(workspace, call, Proposal, make)
+
+
+def check_approver(workspace: Workspace, scopes: frozenset[Scope]) -> None:
+    """Refuse an approval by a key that may only propose, where the workspace asks for a second one."""
+    with workspace.transaction() as repository:
+        second = repository.asks_second_approval()
+    if second and Scope.APPROVE not in scopes:
+        raise Conflict.at("step", "approving with an API key requires the scope “approve” in this workspace")
 
 
 def move_on(identifier: str, before: Review, after: Review, repository: Repository) -> None:

@@ -13,14 +13,19 @@ from pydantic import TypeAdapter
 from app.errors import AppError, BadInput, Conflict, Message, Unprocessable, VersionConflict
 from app.estimating.context import SizingContext
 from app.estimating.documents import Text
+from app.estimating.money import ExchangeRate
 from app.estimating.names import STORED
-from app.estimating.request import AssumptionsInput, EstimateRequest, Limits
+from app.estimating.request import AssumptionsInput, EstimateRequest, Limits, Locale
+from app.estimating.schema import Quantity
 from app.estimating.version import engine_version
 from app.features.bills.service import stored_inputs
-from app.features.comparisons.compare import ComparisonEntry
-from app.features.comparisons.model import KeptRow, PublishedFigure
-from app.features.comparisons.service import existing as existing_comparison
-from app.features.comparisons.service import make_options, stored
+from app.features.calibration.service import list_calibrations
+from app.features.comparisons.model import KeptRow
+from app.features.comparisons.service import existing as comparison_record
+from app.features.comparisons.service import keep_comparison, make_options, request_of_state, stored
+from app.features.networks.forms import choice_request
+from app.features.networks.model import FabricChoiceRequest
+from app.features.networks.pages import switched
 from app.features.proposals.branding import read_logo
 from app.features.proposals.content import build_content
 from app.features.proposals.evidence import NamedAnswers, at_field, named_answers
@@ -28,6 +33,7 @@ from app.features.proposals.exchange import in_currency, rate_between
 from app.features.proposals.lines import changes_between, content_hash
 from app.features.proposals.model import (
     REQUIRED,
+    ConvertedBudget,
     FreezeRecord,
     FreezeRefusal,
     Logo,
@@ -46,8 +52,12 @@ from app.features.proposals.model import (
 )
 from app.features.proposals.pdf import proposal_pdf
 from app.features.proposals.texts import reason_in, sections_of, without_hidden_texts
-from app.features.studies.model import ComparisonOfState, StateRequest, StudyContent, stated
-from app.features.studies.states import comparison_of_state, state_of
+from app.features.studies.answering import State
+from app.features.studies.frame import question_of
+from app.features.studies.model import StudyContent
+from app.features.studies.options import PublishedFigure
+from app.features.studies.side_by_side import OptionEntry
+from app.features.studies.states import state_of
 from app.platform import references
 from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
@@ -55,7 +65,8 @@ from app.platform.listing import Page, filled, read_cursor, write_cursor
 from app.platform.store.proposal_queries import ANSWERED, EXPIRED
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.repository import Repository
-from app.platform.store.tables import ProposalRecord, ProposalShare
+from app.platform.store.tables import ComparisonRecord, ProposalRecord, ProposalShare
+from app.platform.store.trail import acting_author
 from app.platform.workspace import Installation, Workspace
 from app.telemetry import RENDERINGS
 
@@ -73,7 +84,7 @@ ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(KeptRow)
 
 
 def create_proposal(
-    workspace: Workspace, request: ProposalRequest, key: str | None = None, state: StateRequest | None = None
+    workspace: Workspace, request: ProposalRequest, key: str | None = None, state: State | None = None
 ) -> Proposal:
     """Create a draft from a comparison, or from a study in a state."""
 
@@ -96,6 +107,7 @@ def create_proposal(
             created_at=moment,
             updated_at=moment,
             number=number,
+            author=acting_author(),
             **columns,
         )
 
@@ -134,42 +146,106 @@ def amount_of(content: ProposalContent) -> float | None:
 
 
 def with_comparison(
-    workspace: Workspace, request: ProposalRequest, state: StateRequest | None = None
+    workspace: Workspace, request: ProposalRequest, state: State | None = None
 ) -> ProposalRequest:
-    """Return a request with its comparison; the options of a study are stored as one first."""
+    """Return a request with its comparison, and with what it leaves to that or to its study.
+
+    The options of a study are stored as a comparison first.
+    """
     if request.comparison_id is None and request.study_id is None:
         raise Unprocessable.at("comparison_id", "this field is required unless study_id is given")
-    if request.study_id is None:
-        return request
-    if request.comparison_id is not None:
-        raise BadInput.at("study_id", "enter comparison_id or study_id, not both")
-    state = state or StateRequest()
-    comparison_request = ComparisonOfState(
-        title=request.title,
-        locale="en" if request.locale == "en" else "ko",
-        knobs=state.knobs,
-        version=state.version,
+    own, known = request.model_fields_set, dict[str, Any]()
+    if request.study_id is not None:
+        if request.comparison_id is not None:
+            raise BadInput.at("study_id", "enter comparison_id or study_id, not both")
+        with at_field("study_id"):
+            state = state or state_of(workspace, request.study_id, {})
+            locale: Locale = "en" if request.locale == "en" else "ko"
+            asked = request_of_state(workspace, state, request.title, locale)
+            known["comparison_id"] = keep_comparison(workspace, lambda: asked).id
+        known |= taken_from(workspace, state)
+    with workspace.transaction() as repository:
+        with at_field("comparison_id"):
+            record = comparison_record(repository, known.get("comparison_id") or request.comparison_id or "")
+        prices = stated_prices(repository, record.id)
+    if "budget" in record.limits:
+        known |= limits_of(record, request, exchange(workspace, record, request, prices))
+    else:
+        known |= record.limits
+    # The calibration or network that a form leaves out is left out.
+    chosen = {name for name in own if getattr(request, name) is not None or name in NAMED}
+    missing = {name: value for name, value in known.items() if name not in chosen}
+    return request.model_copy(update=missing)
+
+
+NAMED = frozenset({"calibration_id", "fabric_choice"})
+"""Answers that a request may name, or leave out by a null."""
+
+NETWORK = "network"
+
+
+def taken_from(workspace: Workspace, state: State) -> dict[str, Any]:
+    """Return what a proposal takes from a study: its scaling, its bill, its runs and its network."""
+    content = state.content
+    known: dict[str, Any] = {
+        "scaling_efficiency": content.base.scaling_efficiency,
+        "bill": stored_inputs(content.views),
+    }
+    if runs := runs_of(workspace, state):
+        known["calibration_id"] = runs[0]
+    if NETWORK in content.views and (key := next(iter(with_networks(workspace, content)), None)):
+        known["fabric_choice"] = network_choice(workspace, state, key)
+    return known
+
+
+def runs_of(workspace: Workspace, state: State) -> list[str]:
+    """Return the measured runs of a study: those its software is fitted to, then the newest kept with it."""
+    content = state.content
+    software = [content.base.software, *(option.software for option in content.options)]
+    fitted = [name for name in software if name is not None and name.startswith("cal_")]
+    kept = list_calibrations(workspace, MOST_LOOKED_AT, None, state.study.id).items
+    return list(dict.fromkeys([*fitted, *(run.id for run in kept)]))
+
+
+def with_networks(workspace: Workspace, content: StudyContent) -> list[str]:
+    """Return the options with a purchased network, of which networks can be compared."""
+    return [option.key for option in content.options if switched(workspace, option)]
+
+
+def network_choice(workspace: Workspace, state: State, key: str) -> FabricChoiceRequest:
+    return choice_request(question_of(workspace, state, key))
+
+
+def stated_prices(repository: Repository, identifier: str) -> AssumptionsInput:
+    """Return the first assumptions of a comparison, which name the date of its prices."""
+    rows = (row.request.get("assumptions") for row in repository.comparison_options(identifier))
+    return AssumptionsInput.model_validate(next(filter(None, rows), {}), context=STORED)
+
+
+def exchange(
+    workspace: Workspace, record: ComparisonRecord, request: ProposalRequest, prices: AssumptionsInput
+) -> ConvertedBudget:
+    """Return the budget of a comparison in the currency of a proposal, on the date of its prices."""
+    context = workspace.context().priced(request.price_book_id)
+    rate = rate_between(record.currency, request.currency, prices, context)
+    foreign = request.currency if request.currency != "USD" else record.currency
+    return ConvertedBudget(
+        stated=Quantity.exact(record.limits["budget"], record.currency),
+        rate=rate,
+        as_of=ExchangeRate.of(context.at_prices(prices).catalog, foreign).as_of,
     )
-    with at_field("study_id"):
-        comparison = comparison_of_state(workspace, request.study_id, comparison_request)
-        content = state_of(workspace, request.study_id, state.knobs, state.version).content
-    known = {"bill": stored_inputs(content.views), "scaling_efficiency": content.base.scaling_efficiency}
-    known |= limits_of(content, request, workspace.context().priced(request.price_book_id))
-    own = request.model_dump(exclude_unset=True)
-    missing = {name: value for name, value in known.items() if own.get(name) is None}
-    return request.model_copy(update={"comparison_id": comparison.id, **missing})
 
 
-def limits_of(content: StudyContent, request: ProposalRequest, context: SizingContext) -> dict[str, Any]:
-    """Return the limits of a study in the currency of a proposal."""
-    limits = stated(content.limits)
+def limits_of(
+    record: ComparisonRecord, request: ProposalRequest, converted: ConvertedBudget
+) -> dict[str, Any]:
+    """Return the limits of a comparison in the currency of a proposal."""
+    limits = dict(record.limits)
     if request.budget is not None:
         # Whoever states a budget says what it pays for.
         limits.pop("budget_kind", None)
-    elif content.limits.budget is not None:
-        base = content.base
-        rate = rate_between(base.currency, request.currency, base.assumptions, context)
-        limits["budget"] = content.limits.budget * rate
+    else:
+        limits["budget"] *= converted.rate
     return limits
 
 
@@ -213,9 +289,15 @@ def compile_content(
     assert request.comparison_id is not None, "a study was made into a comparison before"
     with workspace.transaction() as repository:
         with at_field("comparison_id"):
-            record = existing_comparison(repository, request.comparison_id)
+            record = comparison_record(repository, request.comparison_id)
         options = stored(repository, request.comparison_id)
+        prices = stated_prices(repository, request.comparison_id)
     context = workspace.context().priced(request.price_book_id)
+    converted = None
+    if request.budget is not None and "budget" in record.limits and request.currency != record.currency:
+        converted = exchange(workspace, record, request, prices)
+        same = math.isclose(converted.stated.value * converted.rate, request.budget, rel_tol=1e-6)
+        converted = converted if same else None
     if request.currency != record.currency or request.price_book_id is not None:
         requests = [
             row
@@ -233,6 +315,7 @@ def compile_content(
         **logos,
         number=number,
         answers=named_answers(workspace, request),
+        converted=converted,
     )
 
 
@@ -332,7 +415,7 @@ def change_proposal(
     check_day(patch.valid_until)
     before = ProposalContent.read(record.content)
     request = in_new_currency(patched(record.request, patch), before, workspace.context())
-    if patch.study_id is not None:
+    if patch.study_id is not None or patch.comparison_id is not None:
         request = with_comparison(workspace, request)
     if patch.model_fields_set == {"sections"} and before.sections:
         # Words alone: the figures stay as they were compiled.
@@ -348,7 +431,7 @@ def change_proposal(
     values = {
         **columns_of(request, content),
         "version": record.version + 1,
-        "updated_at": moment,
+        "author": acting_author(),
         "review": "draft",
     }
     with workspace.transaction() as repository:
@@ -362,7 +445,9 @@ def change_proposal(
     return get_proposal(workspace, identifier)
 
 
-OF_STUDY = frozenset({"comparison_id", "bill", "scaling_efficiency", *Limits.model_fields})
+OF_STUDY = frozenset(
+    {"comparison_id", "study_id", "bill", "scaling_efficiency", *NAMED, *Limits.model_fields}
+)
 """Fields that a proposal takes from its study."""
 
 
@@ -386,10 +471,8 @@ def patched(request: Mapping[str, Any], patch: ProposalPatch) -> ProposalRequest
         ]
     # A newly named study or comparison replaces the previous source.
     base: dict[str, Any] = {**request}
-    if changes.get("study_id") is not None and changes.get("comparison_id") is None:
+    if changes.get("study_id") is not None or changes.get("comparison_id") is not None:
         base = {name: value for name, value in base.items() if name not in OF_STUDY}
-    elif changes.get("comparison_id") is not None:
-        base["study_id"] = None
     return ProposalRequest.model_validate({**base, **changes, "branding": branding, "sections": sections})
 
 
@@ -434,14 +517,19 @@ def existing(repository: Repository, identifier: str) -> ProposalRecord:
     return references.existing(repository, ProposalRecord, identifier, "proposal")
 
 
-def freeze_proposal(workspace: Workspace, identifier: str) -> FreezeRecord:
+def freeze_proposal(workspace: Workspace, identifier: str, note: str | None = None) -> FreezeRecord:
     """Freeze a draft: hash its content, render its PDF, and keep both for good.
 
     Freezing a frozen proposal returns the same answer.
     """
     with workspace.transaction() as repository:
         record = existing(repository, identifier)
+        second = repository.asks_second_approval()
     if record.frozen_at is None:
+        if second and record.author == acting_author():
+            raise Conflict.at(
+                "step", "this workspace asks for approval by another person or key than the author's"
+            )
         if status_of(record) == "expired":
             raise Conflict.at(
                 "valid_until", "the validity date of the proposal has passed; set a new one first"
@@ -458,7 +546,6 @@ def freeze_proposal(workspace: Workspace, identifier: str) -> FreezeRecord:
         values = {
             "sha256": sha256,
             "frozen_at": moment,
-            "updated_at": moment,
             "review": "approved",
             "content": stored,
         }
@@ -466,7 +553,7 @@ def freeze_proposal(workspace: Workspace, identifier: str) -> FreezeRecord:
             queries = repository.of_proposal(identifier)
             if queries.change(record.version, values):
                 queries.add_artifact(PDF, hashlib.sha256(pdf).hexdigest(), pdf)
-                queries.add_event("frozen", moment, {"sha256": sha256})
+                queries.add_event("frozen", now(), {"sha256": sha256, **({"note": note} if note else {})})
             elif existing(repository, identifier).frozen_at is None:
                 raise changed_meanwhile(existing(repository, identifier).version, record.version)
         with workspace.transaction() as repository:
@@ -526,7 +613,7 @@ def make_replay(workspace: Workspace, identifier: str) -> Replay:
     # A request of an earlier version may hold fields that are gone.
     request = ProposalRequest.model_validate(record.request, extra="ignore", context=STORED)
     context = workspace.context().priced(request.price_book_id)
-    options: list[ComparisonEntry] = []
+    options: list[OptionEntry] = []
     refused: list[FreezeRefusal] = []
     for entry in then.requests:
         try:
@@ -551,6 +638,7 @@ def make_replay(workspace: Workspace, identifier: str) -> Replay:
             customer_logo=then.branding.customer_logo,
             number=then.number,
             answers=answers,
+            converted=then.converted,
         )
         compared, changes = changes_between(then, today)
     return Replay(

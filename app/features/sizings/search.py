@@ -26,7 +26,6 @@ from app.estimating.decision import Alternative
 from app.estimating.documents import CheckWarning
 from app.estimating.estimate import TimedPlan
 from app.estimating.hardware import Hardware, Reliability, known_id, reliability
-from app.estimating.nearest import distance, runs_of_kind
 from app.estimating.options import alternative_of, usual_term
 from app.estimating.outlay import Uncertain
 from app.estimating.plan_search import memory_of
@@ -117,7 +116,6 @@ class SystemSearch:
         """Decision of the first option."""
         self._groups: list[Group] = []
         self._systems: dict[str, tuple[Hardware, Group]] = {}
-        self._distances: dict[tuple[str, str], Floats] = {}
         self._watch = watch
 
     @property
@@ -299,7 +297,6 @@ class SystemSearch:
                 each.run = run
         for each in timed:
             each.family_error = timed[0].family_error
-            each.reach = self._nearest(each.plan)
         return timed
 
     def _runs(self, group: Group, timed: Sequence[TimedPlan]) -> list[Run]:
@@ -315,19 +312,6 @@ class SystemSearch:
             normals=common_normals(),
             run_deviation=training.target.scatter if training.target else 0.0,
         )
-
-    def _nearest(self, decision: PlanDecision) -> float:
-        """Return the distance of the nearest measured run of the family on the chip with the software."""
-        chip, software = decision.hardware.entry.chip, decision.scenario.software
-        family, parameters, key = self.profile.family, self.profile.parameters, (chip, software.id)
-        if key not in self._distances:
-            runs = runs_of_kind(self.context.runs, software, family=family, chip=chip)
-            # The distance is a sum, of which only one part depends on the devices of the option.
-            at = ((distance(run, family, chip, run.devices, parameters), run.devices) for run in runs)
-            self._distances[key] = np.array(list(at), dtype=float).reshape(-1, 2)
-        others, counts = self._distances[key].T
-        devices = float(decision.choice.plans.devices[0])
-        return float(np.min(others + np.abs(np.log(devices / counts)), initial=np.inf))
 
     def _option(self, candidate: Candidate, timed: TimedPlan) -> SampledOption:
         """Return an option with its limit-dependent fields as they are without limits."""

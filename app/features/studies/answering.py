@@ -4,33 +4,19 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from app.catalog.catalog import Catalog
-from app.engine.uncertainty import band, probability_less
-from app.errors import AppError, FieldError, Message, NotFound
+from app.engine.uncertainty import band
+from app.errors import AppError, Message, NotFound
 from app.estimating.context import SizingContext
 from app.estimating.decision import DecisionQuestion
 from app.estimating.documents import CheckWarning, Estimate, Text
 from app.estimating.request import EstimateRequest
 from app.estimating.schema import Quantity
-from app.features.comparisons.common_basis import BasisRequest, common_basis_costs
-from app.features.comparisons.compare import (
-    SECONDS_PER_HOUR,
-    AmountSamples,
-    ComparisonEntry,
-    comparison_row,
-    comparison_warnings,
-    leaders,
-    not_sold_new,
-    row_hours,
-)
-from app.features.comparisons.model import PublishedFigure
-from app.features.comparisons.weighing import Candidates
+from app.features.studies.common_basis import AmountSamples
 from app.features.studies.explaining import changes_between, explain, parts_across
 from app.features.studies.knobs import KNOBS, StudyVariant, demand_of, labels_of
 from app.features.studies.model import (
@@ -38,7 +24,6 @@ from app.features.studies.model import (
     AssumptionRow,
     Contest,
     Delta,
-    Metric,
     Study,
     StudyAnswer,
     StudyContent,
@@ -46,6 +31,8 @@ from app.features.studies.model import (
     Why,
     leaves,
 )
+from app.features.studies.options import PublishedFigure
+from app.features.studies.side_by_side import OptionEntry, SideBySide, SideMetric
 from app.features.studies.tornado import tornado_of
 from app.features.workloads.suggestions import DEFAULTS
 
@@ -87,47 +74,39 @@ def study_answer(
     check_options(pair or (), keys, "pair")
     labels = labels_of(content, catalog)
     estimates = {key: outcome for key, outcome in outcomes.items() if isinstance(outcome, Estimate)}
-    entries = {key: ComparisonEntry(requests[key], estimates.get(key)) for key in keys}
-    hours = _hours(entries, content.base.scaling_efficiency)
-    priced = common_basis_costs(entries, context, BasisRequest())
-    amounts: dict[Metric, dict[str, AmountSamples | None]] = {
-        "time": {key: amount and amount.times(SECONDS_PER_HOUR) for key, amount in hours.items()},
-        "cost": {key: None if priced is None else priced.amounts.get(key) for key in keys},
-    }
-    best = {metric: leaders(by_key) for metric, by_key in amounts.items()}
-    candidates = Candidates.of(
-        entries, labels, hours, context, None if priced is None else priced.basis.term_years
+    side = SideBySide(
+        options={key: OptionEntry(requests[key], estimates.get(key)) for key in keys},
+        labels=labels,
+        context=context,
+        currency=content.base.currency,
+        scaling_efficiency=content.base.scaling_efficiency,
+        field="options.{}",
+        figure="options.{}.figure",
     )
     question = DecisionQuestion.of(content.limits, demand_of(content), content.base.currency)
-    baseline = [content.baseline] if content.baseline in keys else []
-    rows = {
-        key: comparison_row(entries[key], labels[key], hours[key]).model_copy(
-            update={"costs": [] if priced is None else priced.costs.get(key, [])}
-        )
-        for key in keys
-    }
     options = [
         StudyOptionAnswer(
             key=key,
-            label=row.label,
-            kind=row.kind,
-            system=row.system,
-            time=_quantity(amounts["time"][key]),
-            cost=row.run_cost,
-            costs=row.costs,
-            time_against_best=_delta(amounts["time"], key, best["time"], "s"),
-            cost_against_best=_delta(amounts["cost"], key, best["cost"], content.base.currency),
-            time_against_baseline=_delta(amounts["time"], key, baseline, "s"),
-            cost_against_baseline=_delta(amounts["cost"], key, baseline, content.base.currency),
+            label=labels[key],
+            kind=entry.kind,
+            system=entry.system,
+            time=_quantity(side.amounts["time"][key]),
+            cost=next((cost.run for cost in side.costs_of(key) if cost.own), _run(entry.estimate)),
+            costs=side.costs_of(key),
+            time_against_best=_delta(side, "time", key),
+            cost_against_best=_delta(side, "cost", key),
+            time_against_baseline=_delta(side, "time", key, content.baseline),
+            cost_against_baseline=_delta(side, "cost", key, content.baseline),
             refusal=_refusal(outcomes[key]),
-            estimate=row.estimate,
+            estimate=entry.estimate,
         )
-        for key, row in rows.items()
+        for key, entry in side.options.items()
     ]
-    contests = [contest for metric, by_key in amounts.items() for contest in _contests(metric, by_key)]
     share = catalog.figure(DEFAULTS, "considered_error").si
-    tornados = (tornado_of(metric, content, options, share, by_key) for metric, by_key in amounts.items())
-    (fastest, fastest_tied), (cheapest, cheapest_tied) = map(_alone_or_tied, best.values())
+    tornados = (
+        tornado_of(metric, content, options, share, by_key) for metric, by_key in side.amounts.items()
+    )
+    fastest, cheapest = side.leading("time"), side.leading("cost")
     return StudyAnswer(
         id=study.id,
         version=study.version,
@@ -138,20 +117,20 @@ def study_answer(
         knobs=dict(state.variant.knobs),
         changes=changes_between(study.content, content),
         options=options,
-        fastest=fastest,
-        cheapest=cheapest,
-        fastest_tied=fastest_tied,
-        cheapest_tied=cheapest_tied,
-        one_basis=None if priced is None else priced.basis,
-        decision=candidates.decision(question),
-        by_demand=candidates.by_demand(question),
-        contests=contests,
+        fastest=fastest[0] if len(fastest) == 1 else None,
+        cheapest=cheapest[0] if len(cheapest) == 1 else None,
+        fastest_tied=fastest if len(fastest) > 1 else [],
+        cheapest_tied=cheapest if len(cheapest) > 1 else [],
+        one_basis=None if side.priced is None else side.priced.basis,
+        decision=side.decision(question),
+        by_demand=side.by_demand(question),
+        contests=[contest for metric in side.amounts for contest in _contests(side, metric)],
         where_time_goes=parts_across(options),
-        why=_why(pair, options, amounts["time"]),
+        why=_why(pair, options),
         tornados=[tornado for tornado in tornados if tornado is not None],
         warnings=[
-            *comparison_warnings(list(rows.values()), catalog),
-            *not_sold_new(list(rows.values()), catalog),
+            *side.warnings,
+            *side.not_sold_new,
             *_uncounted_extras(content),
         ],
     )
@@ -172,30 +151,10 @@ def _uncounted_extras(content: StudyContent) -> Iterator[CheckWarning]:
         yield CheckWarning.of("bill_extras_not_counted", "caution", message, "limits.budget")
 
 
-def _alone_or_tied(best: list[str]) -> tuple[str | None, list[str]]:
-    """Return the one best option, or all that tie for it."""
-    return (best[0], []) if len(best) == 1 else (None, best)
-
-
 def check_options(wanted: Sequence[str], keys: Sequence[str], field: str) -> None:
     for key in wanted:
         if key not in keys:
             raise NotFound.named("option", key, keys, field)
-
-
-def _hours(entries: Mapping[str, ComparisonEntry], efficiency: float) -> dict[str, AmountSamples | None]:
-    """Return the hours of each option; errors name options instead of rows."""
-    try:
-        return row_hours(list(entries.values()), list(entries), efficiency)
-    except AppError as refusal:
-        refusal.errors = tuple(
-            FieldError(ROW_FIELD.sub(r"options.\1.figure.", error.field), error.message)
-            for error in refusal.errors
-        )
-        raise
-
-
-ROW_FIELD = re.compile(r"^rows\.(\d+)\.")
 
 
 def _quantity(amount: AmountSamples | None) -> Quantity | None:
@@ -205,9 +164,14 @@ def _quantity(amount: AmountSamples | None) -> Quantity | None:
     return Quantity(value=amount.value, low=low, high=high, unit="s")
 
 
-def _delta(
-    amounts: Mapping[str, AmountSamples | None], key: str, best: Sequence[str], unit: str
-) -> Delta | None:
+def _run(estimate: Estimate | None) -> Quantity | None:
+    return None if estimate is None or estimate.cost is None else estimate.cost.run
+
+
+def _delta(side: SideBySide, metric: SideMetric, key: str, against: str | None = "") -> Delta | None:
+    """Return the difference of an option from the best one, or from the one it is held against."""
+    amounts, unit = side.amounts[metric], "s" if metric == "time" else side.currency
+    best = side.leading(metric) if against == "" else [key for key in amounts if key == against]
     own, least = amounts[key], amounts[best[0]] if best else None
     if own is None or least is None:
         return None
@@ -221,32 +185,26 @@ def _delta(
     return Delta(ratio=ratio, low=low, high=high, difference=difference, best=first and not tie, tie=tie)
 
 
-def _contests(metric: Metric, amounts: Mapping[str, AmountSamples | None]) -> list[Contest]:
-    known = {key: amount for key, amount in amounts.items() if amount is not None}
-    probabilities: dict[tuple[str, str], float | None] = {}
-    for first, second in itertools.combinations(known, 2):
-        own, other = known[first], known[second]
-        exact = own.samples is None and other.samples is None
-        less = None if exact else float(probability_less(own.drawn, other.drawn))
-        probabilities[first, second] = less
-        probabilities[second, first] = None if less is None else 1.0 - less
+def _contests(side: SideBySide, metric: SideMetric) -> list[Contest]:
+    """Return the probability of every option against every other, from their ratios."""
+    chances: dict[tuple[str, str], float | None] = {}
+    for ratio in side.ratios[metric]:
+        chances[ratio.less, ratio.more] = ratio.probability
+        chances[ratio.more, ratio.less] = None if ratio.probability is None else 1.0 - ratio.probability
     return [
-        Contest(first=first, second=second, metric=metric, probability=probabilities[first, second])
-        for first, second in itertools.permutations(known, 2)
+        Contest(first=first, second=second, metric=metric, probability=chances[first, second])
+        for first, second in itertools.permutations(side.shown, 2)
+        if (first, second) in chances
     ]
 
 
-def _why(
-    pair: Sequence[str] | None,
-    options: Sequence[StudyOptionAnswer],
-    times: Mapping[str, AmountSamples | None],
-) -> Why | None:
+def _why(pair: Sequence[str] | None, options: Sequence[StudyOptionAnswer]) -> Why | None:
     """Explain the difference between two options, by default the fastest two."""
     by_key = {option.key: option for option in options}
     if pair is None:
         if len(options) < 2:
             return None
-        seconds = {key: math.inf if time is None else time.value for key, time in times.items()}
+        seconds = {option.key: math.inf if option.time is None else option.time.value for option in options}
         pair = sorted(seconds, key=lambda key: seconds[key])
     return explain(by_key[pair[0]], by_key[pair[1]])
 
@@ -257,21 +215,6 @@ def _refusal(outcome: Estimate | AppError | None) -> Text | None:
     if outcome is None or outcome.fits:
         return None
     return next((warning.text for warning in outcome.warnings if warning.code == NOT_FITTING), None)
-
-
-def rows_of(
-    content: StudyContent, requests: Requests, catalog: Catalog
-) -> list[EstimateRequest | PublishedFigure]:
-    """Return the options as rows of a comparison, with their labels."""
-    labels = labels_of(content, catalog)
-    rows: list[EstimateRequest | PublishedFigure] = []
-    for option in content.options:
-        request = requests[option.key]
-        change: dict[str, object] = {"label": labels[option.key]}
-        if isinstance(request, PublishedFigure) and request.scaled_from is not None:
-            change["scaled_from"] = labels[request.scaled_from]
-        rows.append(request.model_copy(update=change))
-    return rows
 
 
 SHOWN_ELSEWHERE = ("model.", "label")

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Body, Path, Query, Request, Response
+from fastapi import Body, Path, Query, Response
 
-from app.features.comparisons.api import answered
-from app.features.comparisons.model import Comparison
 from app.features.studies import service as studies
 from app.features.studies import states
 from app.features.studies.model import (
-    ComparisonOfState,
     DuplicateRequest,
     StateRequest,
     Study,
@@ -42,7 +39,6 @@ from app.platform.web.examples import (
     STUDY_FILE,
     STUDY_PATCH,
     STUDY_STATE,
-    STUDY_TO_COMPARE,
 )
 from app.platform.web.requirements import LARGE_BODY, Right, requires
 
@@ -142,19 +138,6 @@ def answer_study(
     """
     state = states.state_of(workspace, identifier, body.knobs, body.version)
     return states.answer_state(workspace, state, body.pair)
-
-
-@router.post("/{id}/comparison", status_code=201, summary="Create a comparison from a state", responses=ASK)
-@requires(Right.MAKE, CostClass.SEARCH)
-def compare_study(
-    request: Request,
-    workspace: WorkspaceDep,
-    identifier: StudyId,
-    body: Annotated[ComparisonOfState, Body(examples=[STUDY_TO_COMPARE])],
-    key: KeyHeader = None,
-) -> Comparison:
-    """Create a comparison from a state, for use in a proposal."""
-    return answered(request, states.comparison_of_state(workspace, identifier, body, key))
 
 
 @router.post("/{id}/duplicate", status_code=201, summary="Duplicate a study", responses=ASK)

@@ -18,11 +18,11 @@ from starlette.datastructures import QueryParams
 from app.errors import BadInput, FieldError, Message, NotFound, Unavailable
 from app.estimating.request import EstimateRequest
 from app.estimating.schema import Quantity
-from app.features.comparisons.model import PublishedFigure
 from app.features.studies.answering import State
 from app.features.studies.forms import LONGEST_QUERY, UNDO, address, knobs_in, version_in
 from app.features.studies.knobs import labels_of, request_of, unused_key
 from app.features.studies.model import GROUPS, MAX_KNOBS, VIEWS, KnobValue, StudyContent, StudyOption, stated
+from app.features.studies.options import PublishedFigure
 from app.features.studies.service import NAME_LENGTH, get_study, unsaved_study
 from app.features.studies.states import StoredState, state_of, store_state, stored_state
 from app.platform.rates import CostClass

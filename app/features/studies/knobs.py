@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -27,12 +27,9 @@ from app.estimating.numbers import (
     number_in,
 )
 from app.estimating.request import Demand, EstimateRequest, PlanInput
-from app.features.comparisons.model import PublishedFigure
-from app.features.comparisons.weighing import shared_demand
 from app.features.studies.model import (
     MAX_OPTIONS,
     KnobValue,
-    StatedFigure,
     StudyContent,
     StudyOption,
     free_keys,
@@ -40,6 +37,7 @@ from app.features.studies.model import (
     stated,
     tree_of,
 )
+from app.features.studies.options import PublishedFigure, StatedFigure
 from app.platform.json_bodies import as_app_error
 
 Kind = Literal["whole", "number", "share", "money", "hours", "days", "years", "kilowatts", "word", "plan"]
@@ -455,6 +453,20 @@ def demand_of(content: StudyContent) -> Demand | None:
         for index, option in enumerate(content.options)
     )
     return shared_demand([("base.assumptions", content.base.assumptions.demand), *options])
+
+
+def shared_demand(stated: Iterable[tuple[str, Demand | None]]) -> Demand | None:
+    """Return the demand of options, given with their paths, of which no two may differ."""
+    found: Demand | None = None
+    for path, demand in stated:
+        if demand is None:
+            continue
+        if found is not None and demand != found:
+            raise BadInput.at(
+                f"{path}.demand", "differs from the demand of another option; state it once for all of them"
+            )
+        found = demand
+    return found
 
 
 def check_labels(content: StudyContent) -> None:

@@ -15,11 +15,10 @@ from app.estimating.decision import Decision
 from app.estimating.documents import CheckWarning, Estimate, Text
 from app.estimating.money import Currency
 from app.estimating.names import Name
-from app.estimating.naming import SoftwareName, SystemName
+from app.estimating.naming import SoftwareName
 from app.estimating.request import (
     AssumptionsInput,
     Limits,
-    Locale,
     ModelInput,
     Number,
     PlanInput,
@@ -29,14 +28,13 @@ from app.estimating.request import (
     WorkloadInput,
 )
 from app.estimating.schema import Document, Quantity
-from app.features.comparisons.model import (
-    LEAST_SHARE,
-    MOST_HOURS,
-    MOST_TIMES,
+from app.features.studies.options import (
     BasisCost,
     ClaimKind,
     CommonBasis,
     DemandAnswer,
+    Key,
+    StatedFigure,
 )
 
 MAX_OPTIONS = 8
@@ -44,15 +42,6 @@ MAX_KNOBS = 120
 MAX_NOTES = 10_000
 
 Tag = Annotated[Name, Field(min_length=1, max_length=40)]
-
-Key = Annotated[
-    str,
-    Field(
-        pattern=r"^[a-z][a-z0-9]{0,7}$",
-        description="Short name of an option, used in URLs: a letter, then letters and digits.",
-        examples=["a"],
-    ),
-]
 
 Label = Annotated[Name, Field(min_length=1, max_length=200)]
 
@@ -113,28 +102,6 @@ ViewFields = Annotated[
 ]
 
 Views = Annotated[dict[Annotated[str, Field(pattern=r"^[a-z-]{1,20}$")], ViewFields], Field(max_length=20)]
-
-
-class StatedFigure(Schema):
-    """A stated time to train; a linear one can be scaled from another option."""
-
-    hours: Number | None = Field(
-        None,
-        ge=LEAST_SHARE,
-        le=MOST_HOURS,
-        description="Time to train; a linear figure can omit it and is then scaled from another. [h]",
-    )
-    kind: ClaimKind = Field(description="Origin of the figure; “linear” is an extrapolation.")
-    scaled_from: Key | None = Field(
-        None, description="Key of the option from which a linear figure is scaled."
-    )
-    factor: Number | None = Field(
-        None,
-        ge=LEAST_SHARE,
-        le=MOST_TIMES,
-        description="Hardware of this option as a multiple of that option's.",
-    )
-    system: SystemName | None = Field(None, max_length=100, description="Identifier of a system.")
 
 
 def omissible_key(schema: dict[str, Any]) -> None:
@@ -257,13 +224,6 @@ class StateRequest(Schema):
     pair: list[Key] | None = Field(
         None, min_length=2, max_length=2, description="Two options to compare with each other."
     )
-
-
-class ComparisonOfState(StateRequest):
-    """A state of a study to store as a comparison, for use in a proposal."""
-
-    title: Name | None = Field(None, max_length=200, description="Title; if omitted, the name of the study.")
-    locale: Locale = Field("en", description="Display language of the comparison.")
 
 
 class DuplicateRequest(StateRequest):

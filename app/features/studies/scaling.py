@@ -11,7 +11,6 @@ from fastapi.responses import HTMLResponse, Response
 
 from app.errors import AppError
 from app.estimating.documents import Estimate
-from app.features.comparisons.model import PublishedFigure
 from app.features.estimates import charts as estimates_charts
 from app.features.estimates.charts import Series, efficiency, idle_devices
 from app.features.estimates.pages import scaling_views
@@ -19,6 +18,7 @@ from app.features.estimates.service import scale_estimate
 from app.features.studies.answering import State
 from app.features.studies.frame import StudyFrame, frame_of, read_state
 from app.features.studies.knobs import labels_of, request_of
+from app.features.studies.options import PublishedFigure
 from app.platform.rates import CostClass
 from app.platform.web.contexts import FigureView, view
 from app.platform.web.deps import QueryDep, WorkspaceDep

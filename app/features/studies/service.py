@@ -14,7 +14,6 @@ from app.estimating.documents import Estimate
 from app.estimating.names import STORED
 from app.estimating.request import EstimateRequest
 from app.estimating.version import engine_version
-from app.features.comparisons.model import PublishedFigure
 from app.features.estimates.service import make_estimate
 from app.features.studies.answering import Outcomes, Requests
 from app.features.studies.explaining import changes_between
@@ -30,6 +29,7 @@ from app.features.studies.model import (
     StudyVersions,
     tree_of,
 )
+from app.features.studies.options import PublishedFigure
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, filled, read_cursor, write_cursor
 from app.platform.references import hold_named, no_such

@@ -10,12 +10,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from app.errors import FieldError, Message, NotFound
-from app.features.comparisons.model import Comparison, ComparisonRequest
-from app.features.comparisons.service import keep_comparison
-from app.features.studies.answering import State, assumption_rows, rows_of, study_answer
+from app.features.studies.answering import State, assumption_rows, study_answer
 from app.features.studies.knobs import StudyVariant, apply_knobs
 from app.features.studies.model import (
-    ComparisonOfState,
     DuplicateRequest,
     KnobValue,
     Study,
@@ -119,25 +116,6 @@ def assumptions_of(workspace: Workspace, state: State) -> StudyAssumptions:
         rows=assumption_rows(requests, options),
         model=list(texts.values()),
     )
-
-
-def comparison_of_state(
-    workspace: Workspace, identifier: str, request: ComparisonOfState, key: str | None = None
-) -> Comparison:
-    def made() -> ComparisonRequest:
-        state = state_of(workspace, identifier, request.knobs, request.version)
-        content = state.content
-        requests, _ = estimates_of(workspace, content, state.variant.knobs)
-        return ComparisonRequest(
-            title=request.title or content.name,
-            locale=request.locale,
-            currency=content.base.currency,
-            rows=rows_of(content, requests, workspace.sizing.catalog),
-        )
-
-    # A repeated request gets the same answer, even if the study has changed since.
-    call = IdempotentCall.of(f"studies/{identifier}/comparison", key, request)
-    return keep_comparison(workspace, made, call)
 
 
 def duplicate_study(

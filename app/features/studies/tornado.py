@@ -15,7 +15,7 @@ from app.errors import Message
 from app.estimating.documents import Text
 from app.estimating.ranges import common_normals
 from app.estimating.runtime import parts_of_range
-from app.features.comparisons.compare import AmountSamples
+from app.features.studies.common_basis import AmountSamples
 from app.features.studies.model import Metric, StudyContent, StudyOptionAnswer, Swing, Tornado
 
 Amounts = dict[str, float]

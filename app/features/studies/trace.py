@@ -8,13 +8,13 @@ from pydantic import Field, JsonValue
 
 from app.catalog.entries import ChipKind
 from app.catalog.figures import Figure
+from app.engine.units import HOUR
 from app.errors import NotFound
 from app.estimating.documents import Estimate, TraceStep
 from app.estimating.schema import Document, Quantity
-from app.features.comparisons.compare import SECONDS_PER_HOUR
-from app.features.comparisons.model import ClaimKind
 from app.features.studies.answering import check_options
 from app.features.studies.model import StudyAnswer, StudyOptionAnswer
+from app.features.studies.options import ClaimKind
 from app.platform.catalogue import figure
 from app.platform.catalogue_model import CatalogueFigure
 from app.platform.workspace import Workspace
@@ -134,7 +134,7 @@ def _cost(estimate: Estimate) -> TraceStep | None:
     if estimate.cost is None or estimate.time_to_train is None:
         return None
     inputs: dict[str, JsonValue] = {f"hourly.{line.item}": line.hourly for line in estimate.cost.lines}
-    inputs["hours"] = estimate.time_to_train.value / SECONDS_PER_HOUR
+    inputs["hours"] = estimate.time_to_train.value / HOUR
     inputs |= {f"basis.{name}": value for name, value in estimate.cost.basis.items()}
     return _step("cost", inputs, estimate.cost.run, "Barroso, Hölzle, Ranganathan 2018, chapter 6")
 

@@ -16,13 +16,12 @@ from app.estimating.documents import Text
 from app.estimating.money import CostLine
 from app.estimating.schema import Quantity
 from app.features.catalogue.views import StatementView, statement_view
-from app.features.comparisons.common_basis import exchange_sentence
-from app.features.comparisons.model import BasisCost, DemandAnswer
 from app.features.price_books.service import list_books
 from app.features.studies import charts as drawn
 from app.features.studies import states
 from app.features.studies.answering import State
 from app.features.studies.charts import MatrixCell
+from app.features.studies.common_basis import exchange_sentence
 from app.features.studies.forms import (
     AMOUNT,
     OPTION_ROWS,
@@ -49,6 +48,7 @@ from app.features.studies.model import (
     merged,
 )
 from app.features.studies.model import stated as stated_of
+from app.features.studies.options import BasisCost, DemandAnswer
 from app.features.studies.trace import FIGURES, StudyTrace, TraceClaim
 from app.features.workloads.suggestions import starting_counts
 from app.platform.charts import figures

@@ -174,9 +174,9 @@ class IdentityQueries(Statements):
         """Let nobody else change the people of a workspace until this transaction ends."""
         self.update_rows(WorkspaceRow, {"name": WorkspaceRow.name}, id=identifier)
 
-    def rename_workspace(self, identifier: str, name: str) -> None:
-        self.update_rows(WorkspaceRow, {"name": name}, id=identifier)
-        self._session.add(made(identifier, "workspace.changed", "workspace", identifier, {"name": name}))
+    def change_workspace(self, identifier: str, values: dict[str, Any]) -> None:
+        self.update_rows(WorkspaceRow, values, id=identifier)
+        self._session.add(made(identifier, "workspace.changed", "workspace", identifier, values))
 
     def membership(self, account_id: str, workspace_id: str) -> Membership | None:
         return self._session.get(Membership, (account_id, workspace_id))

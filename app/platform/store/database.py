@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import sqlalchemy as sa
+from pydantic_core import to_json
 from sqlalchemy import Engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError
@@ -245,7 +245,7 @@ def terms_of(address: URL) -> dict[str, Any]:
 
 def written_document(document: Any) -> str:
     """Return a document as JSON; U+0000 in an uploaded name, which PostgreSQL refuses, is marked instead."""
-    text = json.dumps(document)
+    text = to_json(document).decode()
     # Hardly any document has one; to look for it costs a fiftieth of the replacing.
     return NULL.sub(r"\1\\ufffd", text) if "\\u0000" in text else text
 

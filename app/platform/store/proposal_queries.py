@@ -39,6 +39,9 @@ def shared_by(session: Session, token_sha256: str) -> SharedBy | None:
     return None if share is None else SharedBy(share.workspace_id, share.proposal_id)
 
 
+LOOKED_AT = ("opened", "replayed")
+"""Events that leave a proposal as it is."""
+
 ANSWERED = ("accepted", "declined")
 """States of review that stay when the last day is over: the customer has answered."""
 
@@ -152,9 +155,11 @@ class ProposalQueries(Queries):
         """Write down what happened, with the messages to the webhooks that are to be told.
 
         Whoever writes down something else of the same proposal waits, so that no two take the same place.
+        What changes the proposal moves the time of its last change; others only look at it.
         """
         self._session.flush()
-        self.hold()
+        changed = {} if kind in LOOKED_AT else {"updated_at": at}
+        self.update_rows(ProposalRecord, {"title": ProposalRecord.title, **changed}, id=self._proposal_id)
         newest = sa.func.max(col(ProposalEventRecord.position))
         (last,) = self.values(ProposalEventRecord, newest, proposal_id=self._proposal_id)
         position = 0 if last is None else last + 1

@@ -113,6 +113,10 @@ class Repository(Queries):
     def has_workspace(self) -> bool:
         return self._session.get(WorkspaceRow, self._workspace_id) is not None
 
+    def asks_second_approval(self) -> bool:
+        row = self._session.get(WorkspaceRow, self._workspace_id)
+        return row is not None and row.second_approval
+
     def hold(self) -> None:
         """Let nobody else who holds the workspace go on until this transaction ends.
 

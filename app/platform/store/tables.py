@@ -36,6 +36,8 @@ class WorkspaceRow(SQLModel, table=True):
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
     last_proposal: str | None = Field(default=None, max_length=20)
     """Number of the newest proposal, such as 2026-0012; the next one continues from it."""
+    second_approval: bool = False
+    """Whether a proposal is approved by another person or key than its author."""
 
 
 class OwnedRow(SQLModel):
@@ -126,6 +128,8 @@ class ComparisonRecord(OwnedRow, table=True):
     title: str = Field(max_length=300)
     locale: str = Field(max_length=20)
     currency: str = Field(max_length=3)
+    limits: dict[str, Any] = Field(default_factory=dict, sa_type=DOCUMENT)
+    """What the decision between its options has to meet."""
     version: int
     """Counts the edits, so that two people's edits cannot overwrite each other unseen."""
     updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
@@ -442,6 +446,8 @@ class ProposalRecord(OwnedRow, table=True):
     amount: float | None = None
     """What the recommended option costs to buy, or over the term where it is rented."""
     currency: str = Field(default="", max_length=3)
+    author: str = Field(default="", max_length=60)
+    """Person or key that changed what it says last."""
 
 
 class ProposalEventRecord(SQLModel, table=True):

@@ -71,6 +71,12 @@ def acting_name() -> str:
     return actor.name if actor.kind in {"person", "key"} else ""
 
 
+def acting_author() -> str:
+    """Return the kind and identifier of who acts."""
+    actor = _ACTING.get()
+    return f"{actor.kind}:{actor.id}"
+
+
 AUDITED: Mapping[str, str] = {
     "profile": "profile",
     "workload_sample": "workload",

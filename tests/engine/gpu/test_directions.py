@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from app.engine.gpu.case import GpuCase
 from app.engine.gpu.evaluate import gpu_forward_share, gpu_operator_times
 from app.engine.operators.table import Section
 from app.engine.plans import Plans, Recompute
@@ -15,7 +16,8 @@ FULL = float(Recompute.FULL)
 
 
 def share(name: str, *, seq_len: int | None = None, stack: str = "megatron-2022", **plan: object) -> float:
-    found = gpu_forward_share(table(name, seq_len), Plans.of(**plan), SYSTEM, software(stack), Precision.BF16)
+    case = GpuCase.of(table(name, seq_len), SYSTEM, software(stack), Precision.BF16, "adam")
+    found = gpu_forward_share(case, Plans.of(**plan))
     return float(np.ravel(found)[0])
 
 

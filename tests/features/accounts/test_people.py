@@ -268,7 +268,7 @@ def test_a_name_that_looks_like_an_encoded_word_adds_nothing_to_a_mail(
     mail = CommandMailer(["/bin/sh", "-c", 'cat > "$0"', str(box)])
     mailing = Identity(identity.store, identity.sealer, mail=mail)
     name = "=?utf-8?q?x=0d=0aBcc:=20evil@example.com=0d=0a=0d=0aBody?= Two"
-    people.rename_workspace(mailing, "ws_local", name)
+    people.change_workspace(mailing, "ws_local", name, False)
     assert people.invite(mailing, ann, "bob@example.com", Role.VIEWER, "en").mailed
     message = message_from_bytes(box.read_bytes())
     assert message["Bcc"] is None and "invites you" in message.get_payload()

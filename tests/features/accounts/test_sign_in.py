@@ -624,7 +624,7 @@ def test_the_trail_says_what_protects_an_account(identity: Identity, ann: str, c
     second_factor.other_recovery_codes(identity, ann, PASSWORD)
     second_factor.turn_off(identity, ann, PASSWORD)
     accounts.change_password(identity, ann, PASSWORD, "a second password", HOME, "")
-    people.rename_workspace(identity, LOCAL_WORKSPACE, "Alpha")
+    people.change_workspace(identity, LOCAL_WORKSPACE, "Alpha", False)
     with identity.store.transaction(LOCAL_WORKSPACE) as repository:
         events, _ = repository.trail.listing(TrailFilter(), 20, None)
     changed = [event.detail for event in events if event.action == "account.changed"]

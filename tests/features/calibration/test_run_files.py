@@ -37,7 +37,7 @@ def test_columns_are_read_as_people_name_them() -> None:
 )
 def test_step_times_come_in_seconds_and_milliseconds(text: str, seconds: float) -> None:
     (run,) = read_runs(text.encode())
-    assert run.step_time_s == pytest.approx(seconds)
+    assert run.seconds(batch=8, tokens=1, devices=8) == pytest.approx(seconds)
 
 
 def test_the_runs_are_those_a_calibration_takes() -> None:

@@ -5,19 +5,14 @@ from collections.abc import Sequence
 import pytest
 from pydantic import JsonValue
 
-from app.catalog.catalog import Catalog, load_catalog
 from app.errors import BadInput, NotFound, Unprocessable
 from app.estimating.estimate import estimate
-from app.estimating.request import EstimateRequest
-from app.features.comparisons.compare import ComparisonEntry, check_labels, compare
-from app.features.comparisons.model import Comparison, PublishedFigure
-from app.profiles.presets import models_directory
+from app.estimating.request import EstimateRequest, Limits
+from app.features.comparisons.compare import check_labels, comparison_of, question_of, side_by_side
+from app.features.comparisons.model import Comparison
+from app.features.studies.options import PublishedFigure
+from app.features.studies.side_by_side import OptionEntry
 from tests.conftest import sizing_context
-
-
-@pytest.fixture(scope="module")
-def catalog() -> Catalog:
-    return load_catalog(models_directory().parent)
 
 
 def figure(
@@ -33,12 +28,13 @@ HEAD_TO_HEAD = (
 )
 
 
-def compared(
-    catalog: Catalog, rows: Sequence[PublishedFigure], scaling_efficiency: float = 1.0
-) -> Comparison:
-    return compare(
-        [ComparisonEntry(row) for row in rows], catalog=catalog, scaling_efficiency=scaling_efficiency
-    )
+def compare(options: Sequence[OptionEntry], scaling_efficiency: float = 1.0) -> Comparison:
+    side = side_by_side(options, sizing_context(), "USD", scaling_efficiency)
+    return comparison_of(side, question_of(side, Limits()))
+
+
+def compared(rows: Sequence[PublishedFigure], scaling_efficiency: float = 1.0) -> Comparison:
+    return compare([OptionEntry(row) for row in rows], scaling_efficiency)
 
 
 def ratio(comparison: Comparison, slower: str, faster: str) -> float:
@@ -50,10 +46,8 @@ def ratio(comparison: Comparison, slower: str, faster: str) -> float:
 @pytest.mark.parametrize(
     ("efficiency", "hours", "to_one", "to_three"), [(1.0, 23.17, 5.27, 1.755), (0.85, 27.25, 5.27, 2.06)]
 )
-def test_head_to_head_of_the_article(
-    catalog: Catalog, efficiency: float, hours: float, to_one: float, to_three: float
-) -> None:
-    comparison = compared(catalog, HEAD_TO_HEAD, efficiency)
+def test_head_to_head_of_the_article(efficiency: float, hours: float, to_one: float, to_three: float) -> None:
+    comparison = compared(HEAD_TO_HEAD, efficiency)
     assert comparison.rows[1].hours == pytest.approx(hours, abs=0.005)
     assert ratio(comparison, "DGX A100", "IPU-POD64") == pytest.approx(to_one, abs=0.005)
     assert ratio(comparison, "3 × DGX A100", "IPU-POD64") == pytest.approx(to_three, abs=0.005)
@@ -65,34 +59,34 @@ def test_head_to_head_of_the_article(
     }
 
 
-def test_the_ratios_of_the_fastest_row_come_first(catalog: Catalog) -> None:
-    pairs = [(entry.slower, entry.faster) for entry in compared(catalog, HEAD_TO_HEAD).ratios]
+def test_the_ratios_of_the_fastest_row_come_first() -> None:
+    pairs = [(entry.slower, entry.faster) for entry in compared(HEAD_TO_HEAD).ratios]
     assert pairs == [("DGX A100", "IPU-POD64"), ("3 × DGX A100", "IPU-POD64"), ("DGX A100", "3 × DGX A100")]
 
 
-def test_scaling_down_loses_nothing(catalog: Catalog) -> None:
+def test_scaling_down_loses_nothing() -> None:
     half = figure("half", kind="linear", scaled_from="whole", factor=0.5)
-    assert compared(catalog, [figure("whole", 10), half], 0.8).rows[1].hours == 20
+    assert compared([figure("whole", 10), half], 0.8).rows[1].hours == 20
 
 
-def test_a_linear_figure_without_a_base_is_restated_too(catalog: Catalog) -> None:
+def test_a_linear_figure_without_a_base_is_restated_too() -> None:
     row = figure("extrapolated", 10, "linear")
-    assert compared(catalog, [row], 0.8).rows[0].hours == 12.5
-    assert compared(catalog, [row]).rows[0].hours == 10
+    assert compared([row], 0.8).rows[0].hours == 12.5
+    assert compared([row]).rows[0].hours == 10
 
 
-def test_scaling_may_go_through_another_scaled_row(catalog: Catalog) -> None:
+def test_scaling_may_go_through_another_scaled_row() -> None:
     rows = [
         figure("c", kind="linear", scaled_from="b", factor=2),
         figure("b", kind="linear", scaled_from="a", factor=2),
         figure("a", 8),
     ]
-    assert [row.hours for row in compared(catalog, rows).rows] == [2, 4, 8]
+    assert [row.hours for row in compared(rows).rows] == [2, 4, 8]
 
 
-def test_rounded_linear_hours_agree_with_their_base(catalog: Catalog) -> None:
+def test_rounded_linear_hours_agree_with_their_base() -> None:
     rows = [figure("one", 69.5), figure("three", 23.2, "linear", scaled_from="one", factor=3)]
-    assert compared(catalog, rows).rows[1].hours == pytest.approx(23.1667, abs=1e-4)
+    assert compared(rows).rows[1].hours == pytest.approx(23.1667, abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -114,26 +108,24 @@ def test_rounded_linear_hours_agree_with_their_base(catalog: Catalog) -> None:
     ],
 )
 def test_rows_that_cannot_be_are_refused_by_field(
-    catalog: Catalog, rows: list[PublishedFigure], kind: type[BadInput], field: str
+    rows: list[PublishedFigure], kind: type[BadInput], field: str
 ) -> None:
     with pytest.raises(kind) as caught:
-        compared(catalog, rows)
+        compared(rows)
     assert [error.field for error in caught.value.errors] == [field]
 
 
-def test_rows_of_one_label_are_refused_when_they_are_stated_and_told_apart_when_they_are_kept(
-    catalog: Catalog,
-) -> None:
+def test_rows_of_one_label_are_refused_when_they_are_stated_and_told_apart_when_they_are_kept() -> None:
     rows = [figure("a", 1), figure("a", 2)]
     with pytest.raises(BadInput, match="different labels"):
         check_labels(rows)
-    assert [row.label for row in compared(catalog, rows).rows] == ["a", "a (2)"]
+    assert [row.label for row in compared(rows).rows] == ["a", "a (2)"]
 
 
 @pytest.mark.parametrize("efficiency", [0.0, -1.0, 1.01, float("nan"), float("inf")])
-def test_scaling_efficiency_is_a_share(catalog: Catalog, efficiency: float) -> None:
+def test_scaling_efficiency_is_a_share(efficiency: float) -> None:
     with pytest.raises(BadInput) as caught:
-        compared(catalog, HEAD_TO_HEAD, efficiency)
+        compared(HEAD_TO_HEAD, efficiency)
     assert caught.value.errors[0].field == "scaling_efficiency"
 
 
@@ -148,19 +140,17 @@ def test_scaling_efficiency_is_a_share(catalog: Catalog, efficiency: float) -> N
         ("IPU-POD640", None, False),
     ],
 )
-def test_the_second_ipu_generation_is_named(
-    catalog: Catalog, label: str, system: str | None, warned: bool
-) -> None:
-    comparison = compared(catalog, [figure(label, 1, system=system)])
+def test_the_second_ipu_generation_is_named(label: str, system: str | None, warned: bool) -> None:
+    comparison = compared([figure(label, 1, system=system)])
     assert ("generation_mk2" in {warning.code for warning in comparison.warnings}) == warned
 
 
-def test_measured_figures_need_no_warning(catalog: Catalog) -> None:
-    assert compared(catalog, [figure("a", 1, "measured"), figure("b", 2, "measured")]).warnings == []
+def test_measured_figures_need_no_warning() -> None:
+    assert compared([figure("a", 1, "measured"), figure("b", 2, "measured")]).warnings == []
 
 
-def test_the_title_is_made_of_the_labels(catalog: Catalog) -> None:
-    assert compared(catalog, HEAD_TO_HEAD).title == "DGX A100 · 3 × DGX A100 · IPU-POD64"
+def test_the_title_is_made_of_the_labels() -> None:
+    assert compared(HEAD_TO_HEAD).title == "DGX A100 · 3 × DGX A100 · IPU-POD64"
 
 
 def test_options_that_share_their_software_are_told_apart_better_than_their_ranges() -> None:
@@ -174,12 +164,12 @@ def test_options_that_share_their_software_are_told_apart_better_than_their_rang
         for count in (1, 2)
     )
     options = [
-        ComparisonEntry(
+        OptionEntry(
             EstimateRequest.model_validate(request | {"system": {"id": "dgx-a100-640gb"}, "label": name}), one
         )
         for name, one in (("small", small), ("large", large))
     ]
-    found = compare(options, catalog=sizing_context().catalog).ratios[0]
+    found = compare(options).ratios[0]
     assert (found.slower, found.faster) == ("small", "large")
     assert found.probability == 1.0
     assert found.low is not None and found.high is not None
@@ -191,8 +181,8 @@ def test_options_that_share_their_software_are_told_apart_better_than_their_rang
 
 def test_figures_without_a_range_have_no_probability() -> None:
     options = [
-        ComparisonEntry(PublishedFigure(label=label, hours=hours, kind="vendor"))
+        OptionEntry(PublishedFigure(label=label, hours=hours, kind="vendor"))
         for label, hours in (("a", 10.0), ("b", 5.0))
     ]
-    found = compare(options, catalog=sizing_context().catalog).ratios[0]
+    found = compare(options).ratios[0]
     assert (found.ratio, found.probability, found.low) == (2.0, None, None)

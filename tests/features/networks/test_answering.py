@@ -228,15 +228,60 @@ def test_the_advice_rests_on_the_measured_where_several_are() -> None:
     assert {"unmeasured_left_out", "gain_few_runs"} <= codes(found)
 
 
-def test_a_reference_that_is_named_stands_unless_another_gains_the_threshold() -> None:
+def test_a_reference_states_the_gains_and_does_not_decide() -> None:
     dear = [PAIR[0], {"fabric": "roce-200", "ports_per_node": 8, "label": "roce"}]
-    found = choose(GPT2, options=dear, reference="roce", measured=RUNS)
-    assert found.advice is not None and found.advice.money_saved is not None
-    assert found.advice.recommendation == "roce-200-8" and found.advice.money_saved.value < 0
-    assert "reference_dearer" in codes(found)
-    assert "saves" not in found.advice.sentence.message
-    turned = choose(GPT2, options=dear, reference="roce", measured={**RUNS, "roce": [700.0, 702.0, 698.0]})
-    assert turned.advice is not None and turned.advice.recommendation == "hdr-infiniband-8"
+    found, plain = (choose(GPT2, options=dear, measured=RUNS, **more) for more in ({"reference": "roce"}, {}))
+    assert found.reference == "roce-200-8"
+    assert found.decision is not None and found.decision == plain.decision
+    assert found.decision.recommended == "hdr-infiniband-8"
+
+
+def test_the_decision_is_that_of_every_other_choice(usual: FabricChoice) -> None:
+    decision, advice = usual.decision, usual.advice
+    assert decision is not None and advice is not None
+    assert decision.recommended == advice.recommendation
+    assert [one.id for one in decision.options] == [one.id for one in usual.options]
+    reasons = {one.id: one.why_not for one in decision.options}
+    slow = {one.option for one in usual.gains if one.gain.value < -usual.threshold}
+    assert slow <= {name for name, reason in reasons.items() if reason == "too_slow"}
+    # Of the networks that are fast enough the one of least purchase, for they tie in outlay.
+    enough = [one for one in decision.options if one.why_not != "too_slow" and one.purchase is not None]
+    least = min(enough, key=lambda one: one.purchase.value if one.purchase else 0.0)
+    assert least.id == decision.recommended
+    known = answer(**BERT)
+    own = next(one for one in decision.options if one.id == "hdr-infiniband-8")
+    assert known.cost is not None and own.run is not None
+    assert own.run.value == pytest.approx(known.cost.run.value, rel=1e-9)
+
+
+def test_limits_choose_a_faster_network(usual: FabricChoice) -> None:
+    assert usual.decision is not None
+    times = sorted(one.time.value for one in usual.decision.options if one.time)
+    limits = {"deadline_s": (times[0] + times[-1]) / 2.0, "probability": 0.5}
+    slow, found = choose(threshold=10.0), choose(threshold=10.0, limits=limits)
+    assert slow.decision is not None and slow.decision.recommended == slow.options[0].id
+    assert found.decision is not None and found.decision.recommended is not None
+    assert "too_late" in {one.why_not for one in found.decision.options}
+    fast = option(found, found.decision.recommended)
+    assert fast.time_to_train.value < slow.options[0].time_to_train.value
+    hopeless = choose(limits={"deadline_s": 1.0})
+    assert hopeless.advice is not None and hopeless.advice.recommendation is None
+    assert hopeless.decision is not None and hopeless.decision.nearest is not None
+
+
+def test_a_machine_without_a_price_has_gains_and_no_recommendation() -> None:
+    found = choose({**BERT, "system": {"id": "h100-sxm-96gb", "count": 4}})
+    assert found.decision is not None and found.decision.recommended is None
+    assert {one.why_not for one in found.decision.options} == {"no_price", "too_slow"}
+    assert found.gains and found.advice is not None and found.advice.decided_by.term == "limits"
+
+
+def test_a_rack_that_its_links_join_brings_the_ports_of_all_its_machines() -> None:
+    found = choose({**BERT, "system": {"id": "gb200-nvl72", "count": 4}})
+    known = answer(**{**BERT, "system": {"id": "gb200-nvl72", "count": 4}})
+    own = next(one for one in found.options if one.fabric == known.system.fabric)
+    assert known.time_to_train is not None
+    assert own.time_to_train.value == pytest.approx(known.time_to_train.value, rel=1e-9)
 
 
 def test_a_network_that_is_there_costs_nothing() -> None:

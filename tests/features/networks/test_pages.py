@@ -86,7 +86,10 @@ def test_a_network_is_taken_over_into_the_option(reader: Reader, path: str, usua
     assert "RoCE, 200 Gb/s" in changed and "ports per node" in changed.lower()
     again = reader.page(str(page.select_one(".tabs a:nth-of-type(4)")["href"]))
     assert again.find(id="roce-200-4").find(string="this option") is not None
-    assert again.find("input", id="ports_per_node")["value"] == "4"
+    # The switches are those of the recommended network, which stays the same.
+    best = again.select_one("#networks tr.best")
+    assert best["id"] == usual.select_one("#networks tr.best")["id"]
+    assert best["id"].endswith(f"-{again.find('input', id='ports_per_node')['value']}")
 
 
 def test_terms_are_kept_in_the_state(reader: Reader, path: str) -> None:
@@ -185,8 +188,11 @@ def test_switches_start_from_the_machines_of_the_option(reader: Reader) -> None:
     fields = {
         one["name"]: one["value"] for one in page.select('form[action*="/switches"] input:not([type=hidden])')
     }
-    assert fields == {**TWENTY, "oversubscription": "1", "declared_switches": ""}
-    assert headline(page)["Switches"] == "12"
+    data = reader.data(f"{path}.json")
+    taken = next(one for one in data["options"] if one["id"] == data["decision"]["recommended"])
+    ports = str(taken["ports_per_node"])
+    assert fields == {**TWENTY, "ports_per_node": ports, "oversubscription": "1", "declared_switches": ""}
+    assert headline(page)["Switches"] == str(taken["network"]["switches"])
 
 
 def test_fourteen_switches_are_asked_about(reader: Reader, path: str) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 
 from app.estimating.estimate import estimate
 from app.estimating.request import EstimateRequest
-from app.features.comparisons.compare import ComparisonEntry
 from app.features.networks.answering import choose_fabric
 from app.features.networks.model import FabricChoiceRequest
 from app.features.proposals.evidence import NamedAnswers
 from app.features.proposals.model import Proposal
+from app.features.studies.side_by_side import OptionEntry
 from app.platform.web.examples import BERT_ON_IPUS, BOW, FABRICS_MEASURED, OWN_MODEL, RESNET
 from app.platform.wording.voice import Voice, translations, voice
 from tests.conftest import sizing_context
@@ -83,14 +83,14 @@ def asked() -> dict[str, list[dict[str, Any]]]:
 
 
 @cache
-def options(name: str) -> Sequence[ComparisonEntry]:
+def options(name: str) -> Sequence[OptionEntry]:
     """Return the options of a proposal, estimated."""
     if name == "published":
         return CLAIMED
     made = []
     for place, body in enumerate(asked()[name]):
         request = EstimateRequest.model_validate({"label": f"{name} {place}", **body, "currency": "KRW"})
-        made.append(ComparisonEntry(request, estimate(request, sizing_context())))
+        made.append(OptionEntry(request, estimate(request, sizing_context())))
     return made
 
 

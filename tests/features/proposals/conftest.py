@@ -9,36 +9,32 @@ from typing import Any
 from app.estimating.documents import Estimate
 from app.estimating.names import STORED
 from app.estimating.request import EstimateRequest, ModelInput, SystemInput
-from app.features.comparisons.compare import ComparisonEntry, compare
-from app.features.comparisons.model import Comparison, PublishedFigure
 from app.features.proposals.content import NO_ANSWERS, build_content
 from app.features.proposals.evidence import NamedAnswers
 from app.features.proposals.lines import content_hash
 from app.features.proposals.model import Logo, Proposal, ProposalContent, ProposalRequest
+from app.features.studies.options import PublishedFigure
+from app.features.studies.side_by_side import OptionEntry
 from tests.conftest import sizing_context
 from tests.support.documents import estimate
 
 MOMENT = datetime.datetime(2026, 11, 2, 9, 30, tzinfo=datetime.UTC)
 
 CLAIMED = [
-    ComparisonEntry(
-        PublishedFigure(label="1 × DGX A100", hours=69.5, kind="vendor", system="dgx-a100-320gb")
-    ),
-    ComparisonEntry(
-        PublishedFigure(label="3 × DGX A100", kind="linear", scaled_from="1 × DGX A100", factor=3)
-    ),
-    ComparisonEntry(PublishedFigure(label="1 × IPU-POD64", hours=13.2, kind="vendor", system="ipu-pod64")),
+    OptionEntry(PublishedFigure(label="1 × DGX A100", hours=69.5, kind="vendor", system="dgx-a100-320gb")),
+    OptionEntry(PublishedFigure(label="3 × DGX A100", kind="linear", scaled_from="1 × DGX A100", factor=3)),
+    OptionEntry(PublishedFigure(label="1 × IPU-POD64", hours=13.2, kind="vendor", system="ipu-pod64")),
 ]
 
 
-def modelled(currency: str = "KRW") -> list[ComparisonEntry]:
+def modelled(currency: str = "KRW") -> list[OptionEntry]:
     """Return options that were estimated: two that run and one that does not fit."""
     rows = [
         estimate("a", "128 × DGX A100", 34.2 * 86400, currency),
         estimate("b", "64 × DGX A100", 66.0 * 86400, currency),
         estimate("c", "1 × DGX A100", 1.0, currency, fits=False),
     ]
-    return [ComparisonEntry(request_of(one), one) for one in rows]
+    return [OptionEntry(request_of(one), one) for one in rows]
 
 
 def request_of(one: Estimate) -> EstimateRequest:
@@ -47,7 +43,7 @@ def request_of(one: Estimate) -> EstimateRequest:
 
 
 def content(
-    options: Sequence[ComparisonEntry] = (),
+    options: Sequence[OptionEntry] = (),
     logo: Logo | None = None,
     answers: NamedAnswers = NO_ANSWERS,
     number: str | None = None,
@@ -69,7 +65,7 @@ def content(
 
 
 def proposal(
-    options: Sequence[ComparisonEntry] = (),
+    options: Sequence[OptionEntry] = (),
     logo: Logo | None = None,
     answers: NamedAnswers = NO_ANSWERS,
     **asked: Any,
@@ -88,7 +84,3 @@ def proposal(
         share=None,
         content=said,
     )
-
-
-def compared(options: Sequence[ComparisonEntry]) -> Comparison:
-    return compare(options, catalog=sizing_context().catalog)

@@ -10,29 +10,29 @@ from hypothesis import strategies as st
 
 from app.errors import BadInput
 from app.estimating.request import WorkloadInput
-from app.features.comparisons.compare import ComparisonEntry
 from app.features.proposals.branding import READABLE, accent_of, contrast_with_white, readable
 from app.features.proposals.model import Advice, ProposalContent
+from app.features.studies.side_by_side import OptionEntry
 from tests.features.proposals.conftest import CLAIMED, content, request_of
 from tests.support.documents import estimate
 
 DAY = 86_400.0
 
 
-def option(label: str, days: float, count: int, system: str = "dgx-a100-640gb") -> ComparisonEntry:
+def option(label: str, days: float, count: int, system: str = "dgx-a100-640gb") -> OptionEntry:
     """Return an option with a time of its own, which its system costs what it costs."""
     one = estimate(label, label, days * DAY)
     asked = request_of(one)
     hardware = asked.system.model_copy(update={"id": system, "count": count})
     workload = WorkloadInput(tokens=3e11)
-    return ComparisonEntry(asked.model_copy(update={"system": hardware, "workload": workload}), one)
+    return OptionEntry(asked.model_copy(update={"system": hardware, "workload": workload}), one)
 
 
 SMALL, LARGE = option("small", 20, 4), option("large", 8, 8)
 RENTED = option("rented", 20, 4, "aws-p4d")
 
 
-def proposed(*options: ComparisonEntry, **asked: Any) -> ProposalContent:
+def proposed(*options: OptionEntry, **asked: Any) -> ProposalContent:
     return content(options, **asked)
 
 
@@ -97,7 +97,7 @@ def test_what_an_author_pays_for_speed_is_said() -> None:
 def test_what_does_not_fit_cannot_be_chosen() -> None:
     small = estimate("none", "none", fits=False)
     with pytest.raises(BadInput):
-        proposed(ComparisonEntry(request_of(small), small), recommended="none")
+        proposed(OptionEntry(request_of(small), small), recommended="none")
 
 
 def test_published_figures_are_no_offer_but_may_be_chosen() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import unescape
 from typing import Any
 
@@ -96,10 +97,57 @@ def test_an_author_who_breaks_a_limit_is_told_by_how_much(ask: Ask) -> None:
     first = content["advice"]["reasons"][0]
     assert first["values"]["why"]["template"].startswith(("misses the deadline by", "may miss the deadline"))
     assert "excess" in first["values"]["why"]["values"]
-    assert not [one for one in content["acceptance"] if one["figure"] in ("time_to_train", "system.power")]
+    assert "acceptance" not in content
     page = unescape(ask("GET", f"/proposals/{made['id']}", headers={"accept": "text/html"}).text)
     assert first["message"][:60] in page
     assert "within the limits" not in page
+
+
+def test_every_limit_that_the_author_breaks_is_named_on_the_first_page(ask: Ask) -> None:
+    body = {**GPT3, "limits": {"deadline_s": 100 * DAY, "budget": 1e9, "budget_kind": "term"}}
+    answer = study(ask, body)
+    made = proposal(ask, answer["id"], currency="USD", recommended="20 × AWS p4d.24xlarge")
+    missed = [one["values"]["why"] for one in made["content"]["advice"]["reasons"] if "why" in one["values"]]
+    assert [one["template"].split(" by ")[0] for one in missed] == [
+        "misses the deadline",
+        "exceeds the budget",
+    ]
+    assert "acceptance" not in made["content"]
+    page = unescape(ask("GET", f"/proposals/{made['id']}", headers={"accept": "text/html"}).text)
+    first = page[: page.index("What could change this")]
+    assert "misses the deadline by" in first and "exceeds the budget by" in first
+    assert "(P90)" not in first and "stated as ₩1,000,000,000; 1 USD" in first
+
+
+def test_without_limits_none_are_spoken_of(ask: Ask) -> None:
+    made = proposal(ask, study(ask, LORA)["id"], currency="USD", recommended="DGX H100")
+    page = unescape(ask("GET", f"/proposals/{made['id']}", headers={"accept": "text/html"}).text)
+    first = page[: page.index("What could change this")]
+    text = " ".join(re.sub(r"<[^>]+>", " ", first.partition('class="verdict"')[2]).split())
+    assert "limits" not in text and "y outlay alone" in text
+
+
+def test_runs_and_networks_of_a_study_reach_its_proposal(ask: Ask) -> None:
+    body = {**GPT3, "views": {"network": {"threshold": "5"}}}
+    identifier = study(ask, body)["id"]
+    content = proposal(ask, identifier, currency="KRW")["content"]
+    assert [gain["basis"] for gain in content["evidence"]["gains"]] == ["networks"]
+    assert [one["demand"] for one in content["by_demand"]] == [
+        one["demand"]
+        for one in ask("POST", f"/api/v1/studies/{identifier}/answers", json={}).json()["by_demand"]
+    ]
+    without = proposal(ask, identifier, currency="KRW", fabric_choice=None)["content"]
+    assert "evidence" not in without
+
+
+def test_limits_of_a_comparison_reach_its_proposal_in_its_currency(ask: Ask) -> None:
+    rows = [{"label": "DGX", **LORA["base"], "system": {"id": "dgx-h100"}, "currency": "USD"}]
+    limits = {"budget": 1e6, "budget_kind": "purchase"}
+    made = ask("POST", "/api/v1/comparisons", json={"rows": rows, "limits": limits}).json()
+    body = {"comparison_id": made["id"], "customer": "x", "locale": "en", "currency": "KRW"}
+    content = ask("POST", "/api/v1/proposals", json=body).json()["content"]
+    assert content["decision"]["question"]["budget"] == pytest.approx(1e6 * rate(content))
+    assert content["converted"]["stated"]["value"] == 1e6 and content["converted"]["as_of"]
 
 
 def test_what_is_rented_is_not_among_what_not_to_buy(ask: Ask) -> None:

@@ -19,10 +19,10 @@ from pypdf.generic import DictionaryObject
 
 from app.estimating.estimate import estimate as estimated
 from app.estimating.request import EstimateRequest
-from app.features.comparisons.compare import ComparisonEntry
 from app.features.proposals.charts import printed_charts
 from app.features.proposals.model import Proposal
 from app.features.proposals.pdf import proposal_pdf
+from app.features.studies.side_by_side import OptionEntry
 from app.platform.fonts import SUBSTITUTE, coverage, printable
 from app.platform.wording.voice import voice
 from tests.conftest import ROOT, sizing_context
@@ -114,7 +114,7 @@ def test_the_summary_is_one_page(korean: Proposal) -> None:
 @pytest.mark.parametrize("locale", ["ko", "en", "zh"])
 def test_of_options_that_nothing_separates_one_is_offered_and_none_advised_against(locale: str) -> None:
     twins = [estimate(name, f"{name} DGX", 34.2 * 86400, "KRW") for name in ("North", "South")]
-    made = proposal([ComparisonEntry(request_of(one), one) for one in twins], locale=locale)
+    made = proposal([OptionEntry(request_of(one), one) for one in twins], locale=locale)
     decision = made.content.decision
     assert decision is not None and {decision.recommended, *decision.tied} == {"North DGX", "South DGX"}
     assert made.content.advice.recommended == decision.recommended and made.content.advice.avoid == []
@@ -132,7 +132,7 @@ def test_where_nothing_fits_nothing_is_offered_and_what_would_fit_is_said() -> N
         "currency": "KRW",
     }
     request = EstimateRequest.model_validate({**asked, "workload": {"samples": 1e6}, "label": "one DGX"})
-    made = proposal([ComparisonEntry(request, estimated(request, sizing_context()))], locale="en")
+    made = proposal([OptionEntry(request, estimated(request, sizing_context()))], locale="en")
     text = " ".join(text_of(proposal_pdf(made)).split())
     assert "The model fits on none of the options." in text
     assert "What would fit" in text and "would be enough" in text
@@ -308,7 +308,7 @@ def test_charts_are_the_same_svg_every_time_with_text_as_text(korean: Proposal) 
 
 def test_times_that_span_decades_stand_as_points_with_numbers_at_the_axis() -> None:
     options = [estimate("a", "long", 90.0 * 86400), estimate("b", "short", 3600.0)]
-    made = proposal([ComparisonEntry(request_of(one), one) for one in options], locale="en")
+    made = proposal([OptionEntry(request_of(one), one) for one in options], locale="en")
     words = printed_charts(made.content, voice("en"))["time"]
     assert "60.0 min" in words and "130,000 min" in words
     assert ">1,000<" in words and "mathdefault" not in words

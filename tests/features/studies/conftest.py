@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from app.estimating.estimate import estimate
-from app.features.comparisons.model import PublishedFigure
 from app.features.studies.answering import Outcomes, State, study_answer
 from app.features.studies.knobs import StudyVariant, check, request_of
 from app.features.studies.model import Study, StudyAnswer, StudyContent
+from app.features.studies.options import PublishedFigure
 from tests.conftest import sizing_context
 
 BASE: dict[str, Any] = {

@@ -11,11 +11,12 @@ import pytest
 
 from app.errors import AppError, Conflict, NotFound
 from app.estimating.documents import Estimate
+from app.features.comparisons.model import ComparisonOfState
+from app.features.comparisons.service import comparison_of_state
 from app.features.operation.chores import purge
 from app.features.studies import service as studies
 from app.features.studies import states
 from app.features.studies.model import (
-    ComparisonOfState,
     DuplicateRequest,
     Study,
     StudyAnswer,
@@ -156,7 +157,7 @@ def test_a_copy_begins_anew_in_any_state(workspace: Workspace, study: Study) -> 
 
 
 def test_a_state_becomes_a_comparison_with_the_same_hours(workspace: Workspace, study: Study) -> None:
-    made = states.comparison_of_state(workspace, study.id, ComparisonOfState(knobs={"count.a": 4}))
+    made = comparison_of_state(workspace, study.id, ComparisonOfState(knobs={"count.a": 4}))
     state = answered(workspace, study.id, count__a=4)
     assert [row.label for row in made.rows] == [one.label for one in state.options]
     for row, one in zip(made.rows, state.options, strict=True):

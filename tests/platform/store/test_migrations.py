@@ -12,6 +12,7 @@ from app.errors import Conflict
 from app.platform.store import migrate
 from app.platform.store.database import Store
 from app.platform.store.migrate import database_problems, revision_of
+from app.platform.store.queries import DOCUMENT
 from tests.platform.store.conftest import (
     compare_with_declaration,
     contents,
@@ -52,6 +53,22 @@ def test_tables_of_the_first_version_are_brought_up_with_their_rows(released: St
     before.pop("rackline_queue_task", None)
     assert set(before) == set(after) and all(len(rows) >= 2 for rows in before.values())
     assert shared(after, before) == shared(before, after)
+
+
+def test_limits_beside_the_first_option_become_those_of_the_comparison(released: Store) -> None:
+    limits = {"deadline_s": 86_400.0, "probability": 0.9}
+    option = sa.table("comparison_option", sa.column("position"), sa.column("request", DOCUMENT))
+    with released.engine.begin() as connection:
+        before = connection.execute(sa.select(option.c.request).where(option.c.position == 0)).scalars().all()
+        held = sa.update(option).where(option.c.position == 0)
+        connection.execute(held.values(request=before[0] | {"limits": limits}))
+    released.migrate()
+    comparison = sa.table("comparison", sa.column("limits", DOCUMENT))
+    with released.engine.connect() as connection:
+        found = connection.execute(sa.select(comparison.c.limits)).scalars().all()
+        requests = connection.execute(sa.select(option.c.request)).scalars().all()
+    assert before and limits in found
+    assert not any("limits" in request for request in requests)
 
 
 @pytest.mark.parametrize("change", ["UPDATE audit_event SET action = 'x'", "DELETE FROM audit_event"])

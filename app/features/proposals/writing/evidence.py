@@ -173,7 +173,10 @@ def _basis(content: ProposalContent, voice: Voice) -> list[Block]:
         (Head(voice.gettext("Basis"), width=3.0), lambda row: voice.sentence(row[1])),
         (Head(voice.gettext("Range after three measured steps"), True, 1.3), lambda row: three_steps(row[2])),
     )
-    return [grid]
+    estimates_made = [row.estimate for row in content.comparison.rows if row.estimate]
+    texts = [made.expectation.text for made in estimates_made if made.expectation and made.expectation.text]
+    said = {text.message: text for text in texts}
+    return [grid, *(Paragraph(voice.sentence(text)) for text in said.values())]
 
 
 def _values_applied(content: ProposalContent, voice: Voice) -> list[Block]:

@@ -8,7 +8,7 @@ from app.errors import Message
 from app.estimating.documents import Estimate
 from app.estimating.money import Cost
 from app.features.comparisons.charts import hours_of
-from app.features.comparisons.model import BasisCost, Comparison, ComparisonRow, Ratio
+from app.features.comparisons.model import Comparison, ComparisonRow, Ratio
 from app.features.proposals.lines import PLANNED
 from app.features.proposals.model import ProposalContent
 from app.features.proposals.naming import display_value
@@ -23,6 +23,7 @@ from app.features.proposals.writing.blocks import (
     figure,
     table,
 )
+from app.features.studies.options import BasisCost
 from app.platform.charts.figures import time_scale
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import MISSING, Voice, words, written

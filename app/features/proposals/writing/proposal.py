@@ -13,7 +13,6 @@ from app.estimating.documents import Text
 from app.estimating.ranges import chance, duration, money
 from app.estimating.schema import Quantity
 from app.features.comparisons.charts import hours_of
-from app.features.comparisons.common_basis import exchange_sentence
 from app.features.comparisons.model import ComparisonRow
 from app.features.proposals.lines import ProposalLine
 from app.features.proposals.model import Commitment, Proposal, ProposalContent, SectionInput, Sender
@@ -37,6 +36,8 @@ from app.features.proposals.writing.blocks import (
 )
 from app.features.proposals.writing.evidence import measured_rate, measured_run
 from app.features.proposals.writing.options import recommended_estimate, scale_of_times
+from app.features.studies.common_basis import exchange_sentence
+from app.features.studies.options import DemandAnswer
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import MISSING, Voice, written
 
@@ -212,7 +213,12 @@ def summary(content: ProposalContent, voice: Voice) -> list[Block]:
     offer = [Points(voice.gettext("Cost"), costs), Points(voice.gettext("Completion"), times)]
     blocks: list[Block] = [
         VerdictBlock(voice.gettext("Recommendation"), sentence, figures),
-        Points(voice.gettext("What is trained, and within which limits"), basis(content, voice)),
+        Points(
+            voice.gettext(
+                "What is trained, and within which limits" if limited(content) else "What is trained"
+            ),
+            basis(content, voice),
+        ),
         Points(voice.gettext("Reasons"), main_reasons(content, rows, voice)),
         *(offer if rows else [Points(voice.gettext("What would fit"), remedies(content, voice))]),
         Points(voice.gettext("What could change this"), possible_changes(content, voice)),
@@ -220,6 +226,12 @@ def summary(content: ProposalContent, voice: Voice) -> list[Block]:
     if len(rows) == 1 and len(content.comparison.rows) <= MOST_CHARTED:
         blocks.append(options.time_chart(content, voice))
     return blocks
+
+
+def limited(content: ProposalContent) -> bool:
+    if content.decision is not None:
+        return content.decision.question.limited
+    return content.advice.deadline_s is not None or content.advice.budget is not None
 
 
 def basis(content: ProposalContent, voice: Voice) -> list[str]:
@@ -238,12 +250,30 @@ def basis(content: ProposalContent, voice: Voice) -> list[str]:
         budget = voice.full(advice.budget, content.currency)
         kind = advice.budget_kind
         paid = voice.label(kind) if kind else voice.gettext("purchase, or the run if rented")
-        lines.append(f"{voice.gettext('Budget')} ({paid}){colon}{budget}")
+        lines.append(f"{voice.gettext('Budget')} ({paid}){colon}{budget}{stated_budget(content, voice)}")
     lines += demanded(content, voice)
     rates = [estimate.cost.basis for estimate in estimates if estimate.cost is not None]
     if (content.currency != "USD" or advice.budget is not None) and rates and rates[0].get("exchange_rate"):
         lines.append(exchange_sentence(rates[0], voice).rstrip(".。"))
     return lines
+
+
+def stated_budget(content: ProposalContent, voice: Voice) -> str:
+    """Return the budget as it was stated in another currency, with the rate and its date."""
+    converted = content.converted
+    if converted is None:
+        return ""
+    own, other, rate = content.currency, converted.stated.unit, converted.rate
+    one, units, rate = (other, own, rate) if rate >= 1.0 else (own, other, 1.0 / rate)
+    values: dict[str, object] = {
+        "budget": voice.full(converted.stated.value, other),
+        "one": one,
+        "rate": voice.number(rate, 5),
+        "currency": units,
+        "day": voice.date(converted.as_of),
+    }
+    message = Message("stated as {budget}; 1 {one} = {rate} {currency}, {day}", values)
+    return f" ({voice.say(message)})"
 
 
 def demanded(content: ProposalContent, voice: Voice) -> list[str]:
@@ -356,16 +386,21 @@ def completion(row: ComparisonRow, content: ProposalContent, voice: Voice) -> st
         unsure = Message("{time} after the start of training, without a known range", values)
         return before + voice.sentence(unsure)
     values["late"] = voice.value(time.high, "s", scale, exact=False)
+    deadline = content.advice.deadline_s
     sure = Message(
         "{time} after the start of training, and within {late} with a probability of 90 % (P90)", values
     )
+    if content.decision is not None and deadline is not None and time.high > deadline:
+        values["limit"] = voice.value(deadline, "s")
+        sure = Message(
+            "{time} after the start of training; it may take longer than the {limit} asked", values
+        )
     told = f"{before}{voice.ended(voice.sentence(sure))}"
     option = content.decided(row.label)
     kept = None if option is None else option.probability
     if kept is not None:
         likely = Message("all limits are kept with a probability of {chance}", {"chance": chance(kept)})
         return f"{told} {voice.sentence(likely)}"
-    deadline = content.advice.deadline_s
     if deadline is None or content.decision is not None:
         return before + voice.sentence(sure)
     template = (
@@ -416,10 +451,36 @@ def reasons(content: ProposalContent, voice: Voice) -> list[Block]:
     blocks: list[Block] = [Points(voice.gettext("Why this choice"), why)] if why else []
     if content.decision is not None:
         blocks.append(decided(content.decision, voice))
+    if any(answer.recommended for answer in content.by_demand):
+        demands = [demand_line(answer, voice) for answer in content.by_demand]
+        blocks.append(Points(voice.gettext("For other demands"), demands))
     if advice.avoid:
         avoided = [(a.label, [voice.sentence(reason) for reason in a.reasons]) for a in advice.avoid]
         blocks.append(Against(voice.gettext("What not to buy"), avoided))
     return blocks
+
+
+def demand_line(answer: DemandAnswer, voice: Voice) -> str:
+    """Return what is recommended for one demand, and from how many runs on another option is."""
+    demand, colon = answer.demand, voice.sign(": ")
+    if demand.runs == 1:
+        name = voice.gettext("Once")
+    elif demand.runs_per_year is not None:
+        name = voice.gettext("%(runs)s a year") % {"runs": voice.number(demand.runs_per_year)}
+    else:
+        name = voice.gettext("Always busy")
+    if answer.recommended is None:
+        return f"{name}{colon}{voice.gettext('nothing meets what is asked')}"
+    line = f"{name}{colon}{answer.recommended} · {voice.central(answer.outlay)}"
+    turn = answer.overturn
+    if turn is None or turn.at is None or turn.then is None:
+        return line
+    key = (
+        "from %(runs)s runs on: %(option)s"
+        if turn.at.value > answer.runs
+        else "up to %(runs)s runs: %(option)s"
+    )
+    return f"{line} · {voice.gettext(key) % {'runs': voice.number(turn.at.value), 'option': turn.then}}"
 
 
 def decided(decision: Decision, voice: Voice) -> Grid:

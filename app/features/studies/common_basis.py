@@ -10,28 +10,20 @@ from pydantic import JsonValue
 
 from app.catalog.books import RENTALS
 from app.engine.cost.hours import run_cost
+from app.engine.records import FloatLike, Floats
 from app.engine.units import HOUR, HOURS_PER_YEAR, YEAR
 from app.errors import Message, NotFound, check_between
 from app.estimating.capital import BOUNDS, terms_of
 from app.estimating.context import SizingContext
 from app.estimating.costing import Charges
 from app.estimating.documents import Estimate
-from app.estimating.estimate import Timed, hardware_of, stated_samples, time_to_train
+from app.estimating.estimate import Timed, hardware_of, time_to_train
 from app.estimating.money import CostLine
 from app.estimating.prices import prices
-from app.estimating.ranges import common_normals, quantity
+from app.estimating.ranges import common_normals, quantity, stated_samples
 from app.estimating.request import AssumptionsInput, EstimateRequest
 from app.estimating.schema import Quantity
-from app.features.comparisons.compare import (
-    SAME_COST,
-    AmountSamples,
-    ComparisonEntry,
-    cost_bases_differ,
-    leader_fields,
-    leaders,
-    ratios_of,
-)
-from app.features.comparisons.model import BasisCost, CommonBasis, Comparison, CostRatio
+from app.features.studies.options import BasisCost, CommonBasis
 from app.platform.wording.voice import Voice
 
 SHARED = ("price_book_id", "price_date", "discount_rate", "include", "storage_tb", "egress_gb")
@@ -53,6 +45,36 @@ class BasisRequest:
                 check_between(name, value, least, most)
 
 
+USUAL_BASIS = BasisRequest()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AmountSamples:
+    """Time or cost of one option with its range and its samples."""
+
+    value: float
+    samples: Floats | None = None
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def drawn(self) -> FloatLike:
+        """Samples, or the exact value if there are none."""
+        return self.value if self.samples is None else self.samples
+
+    def times(self, factor: float) -> AmountSamples:
+        ends = (None if end is None else end * factor for end in (self.low, self.high))
+        return AmountSamples(
+            self.value * factor, None if self.samples is None else self.samples * factor, *ends
+        )
+
+    def over(self, divisor: float) -> AmountSamples:
+        ends = (None if end is None else end / divisor for end in (self.low, self.high))
+        return AmountSamples(
+            self.value / divisor, None if self.samples is None else self.samples / divisor, *ends
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class CommonBasisCosts:
     basis: CommonBasis
@@ -62,37 +84,8 @@ class CommonBasisCosts:
     """Cost per run of each option, paid for in its own way."""
 
 
-def on_common_basis(
-    comparison: Comparison,
-    options: Sequence[ComparisonEntry],
-    context: SizingContext,
-    requested: BasisRequest,
-) -> Comparison:
-    """Return a comparison with the costs of all rows on one basis."""
-    labels = [row.label for row in comparison.rows]
-    priced = common_basis_costs(dict(zip(labels, options, strict=True)), context, requested)
-    if priced is None:
-        return comparison
-    rows = [row.model_copy(update={"costs": priced.costs.get(row.label, [])}) for row in comparison.rows]
-    ratios = [
-        CostRatio(cheaper=cheaper, dearer=dearer, **ratio)
-        for cheaper, dearer, ratio in ratios_of(priced.amounts, SAME_COST)
-    ]
-    warnings = [warning for warning in comparison.warnings if warning.code != "cost_bases_differ"]
-    differ = cost_bases_differ(rows)
-    return comparison.model_copy(
-        update={
-            "rows": rows,
-            "one_basis": priced.basis,
-            "cost_ratios": ratios,
-            **leader_fields("cheapest", leaders(priced.amounts, SAME_COST)),
-            "warnings": [*warnings, differ] if differ is not None else warnings,
-        }
-    )
-
-
 def common_basis_costs(
-    options: Mapping[str, ComparisonEntry], context: SizingContext, requested: BasisRequest
+    costed: Mapping[str, tuple[EstimateRequest, Estimate]], context: SizingContext, requested: BasisRequest
 ) -> CommonBasisCosts | None:
     """Return the cost of every option for the same useful hours of the same term; None if none is known.
 
@@ -100,14 +93,6 @@ def common_basis_costs(
     hours in use. The time of a run is that of its estimate; interruptions of spot instances lengthen it.
     """
     requested.check()
-    costed = {
-        name: (option.request, option.estimate)
-        for name, option in options.items()
-        if isinstance(option.request, EstimateRequest)
-        and option.estimate is not None
-        and option.estimate.cost is not None
-        and option.estimate.time_to_train is not None
-    }
     if not costed:
         return None
     stated = [request.assumptions for request, _ in costed.values()]
