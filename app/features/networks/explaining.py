@@ -97,6 +97,8 @@ def messages_of(timing: NetworkTiming) -> list[NetworkMessage]:
     messages = _gradient_messages(plan, timer, parts["data_comm"] / factor)
     if plan.tensor > 1:
         messages += _tensor_messages(plan, timer)
+    # The parts of a step hold what was measured beside the model; so must the messages that they consist of.
+    messages = [message.model_copy(update={"seconds": factor * message.seconds}) for message in messages]
     if plan.pipeline > 1:
         messages.append(_stage_message(plan, timer.case, parts["pipeline_comm"]))
     return [message for message in messages if message.count > 0 and message.ranks > 1 and message.bytes > 0]
