@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -14,8 +14,17 @@ from app.estimating.context import SizingContext
 from app.estimating.estimate import estimate
 from app.features.networks.answering import choose_fabric
 from app.features.networks.model import FabricChoice, FabricChoiceRequest, FabricOption
-from tests.estimating.choices import MODELS
 
+WORK: Mapping[str, Mapping[str, Any]] = {
+    "bert-large": {"target": "mlperf-bert"},
+    "resnet50": {"target": "mlperf-resnet50"},
+    "gpt3-175b": {"tokens": 300e9},
+    "llama2-70b": {"tokens": 2e12},
+    "llama-7b": {"tokens": 1e12},
+    "gpt2-1.5b": {"tokens": 1e10},
+    "t5-11b": {"tokens": 1e11},
+    "vit-large": {"epochs": 300, "dataset_samples": 1_281_167},
+}
 LATENCIES = ("hop_latency", "tree_latency", "message_latency")
 BATCHES = (64, 128, 256, 512, 1024, 2048)
 FABRICS = ("hdr-infiniband", "ndr-infiniband", "roce-400", "roce-200", "roce-100", "ethernet-100")
@@ -31,8 +40,8 @@ def drawn(number: int, context: SizingContext) -> dict[str, Any]:
         and entry.chip_kind is ChipKind.GPU
         and entry.price is not None
     ]
-    model = draw.choice(list(MODELS))
-    workload = dict(MODELS[model])
+    model = draw.choice(list(WORK))
+    workload = dict(WORK[model])
     if draw.random() < 0.3:
         workload["global_batch"] = draw.choice(BATCHES)
     system: dict[str, Any] = {
