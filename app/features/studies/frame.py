@@ -217,7 +217,9 @@ def question_words(workspace: Workspace, content: StudyContent, voice: Voice) ->
     if workload.workload_id:
         try:
             mean = workspace.workload_sample(workload.workload_id).mean_tokens
-            words.append(voice.gettext("own sample, {mean} tokens on average").format(mean=voice.number(mean)))
+            words.append(
+                voice.gettext("own sample, {mean} tokens on average").format(mean=voice.number(mean))
+            )
         except NotFound:
             words.append(voice.gettext("deleted sample"))
     limits = {"deadline_s": "s", "budget": base.currency, "power_w": "W"}
