@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import lru_cache
 
 import numpy as np
 
@@ -178,6 +179,7 @@ def tier_of(lookup: Lookup, region: str, stated: str | None, load: float) -> str
     return max(fitting, key=lambda one: one[0])[1] if fitting else None
 
 
+@lru_cache(maxsize=1024)
 def cost_defaults(
     lookup: Lookup, chip_kind: ChipKind, region: str = "korea", tier: str | None = None, operator: str = ""
 ) -> CostDefaults:
@@ -225,6 +227,7 @@ def support_plan(lookup: Lookup, plan: str) -> SupportPlan | None:
     return SupportPlan(tuple(bands), least.si, (*shares, least))
 
 
+@lru_cache(maxsize=1024)
 def reliability_defaults(lookup: Lookup, chip_kind: ChipKind) -> ReliabilityDefaults:
     item = "reliability-gpu-node" if chip_kind is ChipKind.GPU else "reliability-ipu-machine"
     elsewhere = {

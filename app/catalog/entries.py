@@ -121,6 +121,7 @@ def _of_gpus(lookup: Lookup, kind: str, name: str) -> bool:
     return not is_ipu(lookup, chip)
 
 
+@lru_cache(maxsize=1024)
 def chip_entry(lookup: Lookup, name: str) -> ChipEntry:
     kind = ChipKind.IPU if is_ipu(lookup, name) else ChipKind.GPU
     return ChipEntry(**_shared(lookup, "chip", name), kind=kind)
@@ -220,6 +221,7 @@ USUAL_PEAKS = ("fp16_dense", "bf16_dense")
 """Half-precision peaks in order of preference; TPUs have bf16 only."""
 
 
+@lru_cache(maxsize=1024)
 def chip_peaks(lookup: Lookup, chip: str) -> tuple[DerivedQuantity, ...]:
     """Return the peaks of a chip by name: ``fp16_dense``, ``tf32_dense``, ``fp32``, ``fp16_sparse`` …
 

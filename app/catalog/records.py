@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,7 @@ OF_KIND = {
 """Parameters of each kind that have a usual value."""
 
 
+@lru_cache(maxsize=1024)
 def idle_power(lookup: Lookup, item: str) -> tuple[float, Figure] | None:
     """Return the idle power of a machine and the figure behind it; None for other parts. [W]"""
     own = lookup.find(item, "power_idle")
@@ -88,6 +90,7 @@ def is_ipu(lookup: Lookup, chip_id: str) -> bool:
     return lookup.find(chip_id, "tiles") is not None
 
 
+@lru_cache(maxsize=1024)
 def gpu_figures(lookup: Lookup, chip_id: str) -> Figures:
     """Return the figures of a GPU's record; the peaks by "matrix_peak." and the precision."""
     lookup.item("chip", chip_id)
@@ -171,6 +174,7 @@ def machine_name(lookup: Lookup, name: str) -> str:
     return lookup.item("machine", name).id
 
 
+@lru_cache(maxsize=1024)
 def machine_figures(lookup: Lookup, name: str, devices: int | None = None) -> Figures:
     """Return the figures of a machine's record.
 
@@ -197,6 +201,7 @@ def machine_figures(lookup: Lookup, name: str, devices: int | None = None) -> Fi
     return figures
 
 
+@lru_cache(maxsize=1024)
 def domain_devices(lookup: Lookup, name: str) -> int:
     """Return the accelerators joined by the fast links of a machine, across machines too."""
     machine_id = machine_name(lookup, name)
@@ -254,6 +259,7 @@ def _curve(lookup: Lookup, figures: Figures) -> tuple[Floats, Floats]:
     return size, np.maximum.accumulate(seconds)
 
 
+@lru_cache(maxsize=1024)
 def fabric_figures(lookup: Lookup, fabric_id: str) -> Figures:
     lookup.item("fabric", fabric_id)
     measured = ("port_bandwidth", "hop_latency", "tree_latency", "message_latency")

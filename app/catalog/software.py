@@ -259,7 +259,7 @@ class DefaultSoftware:
         return (*narrow, self.since)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SoftwareCatalog:
     """All profiles, and the costs of the kernel libraries."""
 

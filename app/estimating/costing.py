@@ -181,7 +181,15 @@ def run_expense(
     assumptions, currency, catalog, normals = (
         request.assumptions, request.currency, context.catalog, common_normals()
     )  # fmt: skip
-    rates = prices(hardware, assumptions, currency, catalog, warnings, family)
+
+    def priced() -> tuple[DollarPrices | None, list[CheckWarning]]:
+        doubts: list[CheckWarning] = []
+        return prices(hardware, assumptions, currency, catalog, doubts, family), doubts
+
+    # A price book is another catalogue each time it is laid over.
+    asked = request.model_dump_json(include={"system", "assumptions", "currency"})
+    rates, doubts = context.remember(("prices", catalog, asked, family), priced)
+    warnings += doubts
     defaults = cost_defaults_of(hardware, assumptions, catalog)
     power = system_power(
         hardware, defaults.pue.si if assumptions.pue is None else assumptions.pue, catalog, family

@@ -41,7 +41,7 @@ from app.estimating.documents import (
 )
 from app.estimating.expectation import expectation_of, spanning
 from app.estimating.hardware import Hardware, Reliability, reliability
-from app.estimating.nearest import Status, claimed, status_of
+from app.estimating.nearest import FamilyError, Status, claimed, status_of
 from app.estimating.plan_search import memory_of
 from app.estimating.ranges import (
     NOT_UNDERSTOOD,
@@ -52,7 +52,7 @@ from app.estimating.ranges import (
     stated_samples,
 )
 from app.estimating.regimes import regimes
-from app.estimating.request import AssumptionsInput, EstimateRequest, PlanInput
+from app.estimating.request import EstimateRequest, PlanInput
 from app.estimating.runtime import Run, Steps, runs_of, sensitivity_of, steps_of
 from app.estimating.scenario import Scenario
 from app.estimating.schema import Quantity
@@ -135,27 +135,23 @@ def physical_question(request: EstimateRequest) -> str | None:
     """
     if request.workload.workload_id is not None or (request.software or "").startswith(CALIBRATION_PREFIX):
         return None
-    physical = EstimateRequest(
-        model=request.model,
-        workload=request.workload,
-        system=request.system,
-        plan=request.plan,
-        software=request.software,
-        assumptions=AssumptionsInput(memory_margin=request.assumptions.memory_margin),
-    )
     # Omitted fields differ from fields stated at their default: an answer names its defaults.
-    return physical.model_dump_json(exclude_unset=True)
+    return request.model_dump_json(exclude_unset=True, include=PHYSICAL)
 
 
-AMOUNTS: dict[str, Any] = {"workload": {"samples", "tokens", "epochs", "dataset_samples"}, "plan": True}
+PHYSICAL: dict[str, Any] = {
+    **dict.fromkeys(("model", "workload", "system", "plan", "software"), True),
+    "assumptions": {"memory_margin"},
+}
+
+AMOUNTS: dict[str, Any] = {"workload": {"samples", "tokens", "epochs", "dataset_samples"}}
 """What a step of a plan does not depend on."""
 
 
 def step_question(request: EstimateRequest) -> str:
-    """Return a cache key of what a step of a given plan depends on."""
-    return request.model_dump_json(
-        exclude_unset=True, include={"model", "workload", "system", "software"}, exclude=AMOUNTS
-    )
+    """Return a cache key of what a step of a plan depends on beside the plan that was found."""
+    asked = {"model", "workload", "system", "plan", "software"}
+    return request.model_dump_json(exclude_unset=True, include=asked, exclude=AMOUNTS)
 
 
 T = TypeVar("T")
@@ -176,11 +172,16 @@ class TimedPlan:
         self.plan = plan
         self.assumed = assumed
         self.context = context
-        self._step = step if step is None else (step, plan.choice.plans.rows.tobytes())
+        self._step: dict[str, Any] = {}
+        if step is not None:
+            key = ("step", step, plan.choice.plans.rows.tobytes(), plan.scenario.team)
+            self._step = context.remember(key, dict)
 
     def _of_step(self, name: str, make: Callable[[], T]) -> T:
-        made: T = make() if self._step is None else self.context.remember((name, self._step), make)
-        return made
+        if name not in self._step:
+            self._step[name] = make()
+        found: T = self._step[name]
+        return found
 
     @cached_property
     def regimes(self) -> list[str]:
@@ -242,7 +243,7 @@ class TimedPlan:
     @cached_property
     def tuned(self) -> TimedPlan:
         """The same plan as published records reach it."""
-        return self._of(self.plan.scenario.tuned)
+        return self._of(self.plan.scenario.tuned, "tuned")
 
     @cached_property
     def reported(self) -> TimedPlan | None:
@@ -250,12 +251,14 @@ class TimedPlan:
         team = self.plan.scenario.team
         if team is None or team.headline:
             return None if team is None else self
-        return self._of(replace(self.plan.scenario, team=replace(team, headline=True)))
+        return self._of(replace(self.plan.scenario, team=replace(team, headline=True)), "reported")
 
-    def _of(self, scenario: Scenario) -> TimedPlan:
+    def _of(self, scenario: Scenario, name: str) -> TimedPlan:
         if scenario is self.plan.scenario:
             return self
-        return TimedPlan(replace(self.plan, scenario=scenario), self.assumed, self.context)
+        other = TimedPlan(replace(self.plan, scenario=scenario), self.assumed, self.context)
+        other._step = self._of_step(name, dict)
+        return other
 
     def over_both(self, figure: Callable[[Run], Quantity]) -> Quantity:
         """Return a figure of the run, with a range over tuned and reported runs."""
@@ -273,7 +276,7 @@ class TimedPlan:
         return expectation_of(self.plan.scenario.team, time_of(self.tuned.run), reported)
 
     @cached_property
-    def family_error(self) -> float | None:
+    def family_error(self) -> FamilyError | None:
         return self._of_step("family_error", lambda: family_error_of(self.plan, self.context))
 
     @cached_property
@@ -294,6 +297,9 @@ class TimedPlan:
     @cached_property
     def borne_out(self) -> Status:
         """Whether measured runs are close and agree, if the software is the usual one."""
+        calibration = self.plan.scenario.software.calibration
+        if calibration is not None and calibration.doubt is not None:
+            return "extrapolated"
         return status_of(self.regimes, self.reach, self.family_error, self.same.contradicted)
 
     @property
@@ -365,7 +371,7 @@ class TimedPlan:
         warnings += self._batch_checks()
         warnings += validation_checks(
             self.borne_out,
-            self.family_error,
+            None if self.family_error is None else self.family_error.median,
             hardware.entry.chip_kind,
             self.same.contradicted,
             software_presumed=self.presumed,

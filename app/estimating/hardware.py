@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -182,6 +183,7 @@ class HardwareFinder:
     catalog: Catalog
     software: SoftwareCatalog
 
+    @lru_cache(maxsize=512)  # noqa: B019  (a finder is a value: what it finds is of its catalogue)
     def system(
         self,
         system_id: str,

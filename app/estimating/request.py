@@ -226,6 +226,12 @@ class WorkloadInput(Schema):
     """Tokens of the busiest device over the mean, for mixtures whose experts are spread over devices; if
     omitted, 1: routing is balanced. A capacity factor bounds it.
     """
+    evaluation_interval: Number | None = None
+    """Samples trained on between two evaluations on held-out data; if omitted, that of the target, else the
+    run is not evaluated. Requires evaluated_samples.
+    """
+    evaluated_samples: Number | None = None
+    """Held-out samples of one evaluation, on the devices that train; requires evaluation_interval."""
     precision: Literal["bf16", "fp16", "tf32", "fp32", "fp16.16", "fp8", "mxfp8", "nvfp4"] | None = None
     """Requested number format; each system uses the nearest one that it supports."""
     optimizer: (

@@ -165,23 +165,19 @@ def run_figures(
 ) -> RunFigures:
     target = training.target
     law = {"law_samples": 0.0, "law_batch": 1.0, "law_exponent": 1.0}
-    evaluations = {"evaluation_interval": 0.0, "evaluation_overhead": 0.0, "evaluated_samples": 0.0}
+    interval, evaluated = training.evaluation or (0.0, 0.0)
     batches = points = np.empty(0)
     if target is not None:
         law = {name: getattr(target, name) for name in law}
         batches, points = (
             np.ascontiguousarray(values, dtype=float) for values in (target.batches, target.samples)
         )
-        if target.evaluation_samples is not None and target.evaluated_samples is not None:
-            evaluations = {
-                "evaluation_interval": target.evaluation_samples,
-                "evaluation_overhead": float(scenario.evaluation_overhead),
-                "evaluated_samples": target.evaluated_samples,
-            }
     case = RunCase(
         samples=float(training.samples or 0.0),
         **law,
-        **evaluations,
+        evaluation_interval=interval,
+        evaluation_overhead=float(scenario.evaluation_overhead),
+        evaluated_samples=evaluated,
         input_rate=float(input_rate or 0.0),
         devices_per_machine=float(devices_per_machine),
         checkpoint_bytes=scenario.table.trained_parameters * checkpointed_bytes(scenario.optimizer),

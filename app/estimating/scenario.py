@@ -123,7 +123,7 @@ class Scenario:
 
     def calibrated(self, profile: SoftwareProfile) -> Scenario:
         """Return the scenario with a calibration of its software, which moves uncertain figures alone."""
-        moved = replace(self, software=profile)
+        moved = replace(self, software=profile, team=None)
         if isinstance(self.hardware, GpuSystem):
             software, fabric = moved.gpu_software(), self.hardware.fabric
             moved._central["case"] = self.gpu_case().running(software, fabric, self.precision)
@@ -178,9 +178,19 @@ class Scenario:
         return self.software.time_factor(normals) * effects_factor(self.effects) * team
 
     @property
+    def of_stated_plan(self) -> Scenario:
+        """The scenario of a request that states its plan."""
+        left_open = self.team is not None and self.team.kind == "plan_left_open"
+        return self.tuned if left_open else self
+
+    @property
     def tuned(self) -> Scenario:
         """The same as published records reach it."""
-        return self if self.team is None else replace(self, team=None)
+        if self.team is None:
+            return self
+        alone = replace(self, team=None)
+        alone._central.update(self._central)
+        return alone
 
     def memory(self, plans: Plans) -> MemoryUse:
         if isinstance(self.hardware, IpuChip):

@@ -34,10 +34,7 @@ def field_texts(model: type[BaseModel]) -> dict[str, str]:
     result: dict[str, str] = {}
     for base in reversed(model.__mro__):
         texts = texts_of_module(base.__module__).get(base.__name__, {})
-        for name in model.model_fields.keys() & inspect.get_annotations(base).keys():
-            result.pop(name, None)
-            if name in texts:
-                result[name] = texts[name]
+        result |= {name: texts[name] for name in model.model_fields.keys() & texts.keys()}
     return result
 
 

@@ -95,6 +95,8 @@ class Training:
     global_batch: int | None
     precision: Precision
     optimizer: str
+    evaluation: tuple[float, float] | None = None
+    """Samples between two evaluations, and of one; None where the run is not evaluated."""
     kind: str = "pretrain"
     """Kind of the workload."""
     adapters: Adapters | None = None
@@ -182,12 +184,39 @@ def resolve_training(
         global_batch=workload.global_batch,
         precision=precision,
         optimizer=optimizer,
+        evaluation=_evaluation(workload, target),
         kind=workload.kind,
         adapters=adapters,
         master_weights=workload.master_weights is not False,
         defaults=defaults,
         warnings=warnings,
     )
+
+
+def _evaluation(workload: WorkloadInput, target: ConvergenceTarget | None) -> tuple[float, float] | None:
+    """Return the samples between two evaluations, and of one, as stated or as the target has them."""
+    names = ("evaluation_interval", "evaluated_samples")
+    stated = [name for name in names if getattr(workload, name) is not None]
+    if target is not None:
+        for name in stated:
+            raise BadInput.at(
+                f"workload.{name}",
+                "{target} states how often its runs are evaluated; leave {name} empty, or enter samples in "
+                "place of the target",
+                target=target.id,
+                name=name,
+            )
+        if target.evaluation_samples is None or target.evaluated_samples is None:
+            return None
+        return target.evaluation_samples, target.evaluated_samples
+    if workload.evaluation_interval is None or workload.evaluated_samples is None:
+        for name in stated:
+            (other,) = set(names) - {name}
+            raise BadInput.at(
+                f"workload.{other}", "enter {other} as well, or leave {name} empty", name=name, other=other
+            )
+        return None
+    return workload.evaluation_interval, workload.evaluated_samples
 
 
 def _only_on_gpus(workload: WorkloadInput) -> None:
@@ -308,7 +337,11 @@ def is_convolutional(table: OperatorTable) -> bool:
     return Kind.CONVOLUTION in kinds and Kind.ATTENTION not in kinds
 
 
-LEAST = {"samples": 1, "tokens": 1, "epochs": 1e-6, "dataset_samples": 1, "mean_tokens": 1, "global_batch": 1}
+LEAST = {
+    **dict.fromkeys(("samples", "tokens", "dataset_samples", "mean_tokens", "global_batch"), 1),
+    **dict.fromkeys(("evaluation_interval", "evaluated_samples"), 1),
+    "epochs": 1e-6,
+}
 """Least value of each amount of a workload."""
 
 

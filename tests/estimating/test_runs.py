@@ -51,6 +51,20 @@ def test_goodput_falls_as_machines_fail_more_often() -> None:
     assert len(set(shares)) == len(shares)
 
 
+def test_evaluations_take_the_forward_third_of_as_many_samples_and_what_each_costs_before_it() -> None:
+    """3e9 samples, evaluated on 1e5 of them every 1e7: 300 times."""
+    plain, often = (
+        answer(workload=LONG | more) for more in ({}, {"evaluation_interval": 1e7, "evaluated_samples": 1e5})
+    )
+    assert often.step_time is not None and often.throughput is not None and plain.step_time is not None
+    assert often.step_time == plain.step_time and often.plan == plain.plan
+    assert parts(plain)["evaluation"] == 0.0
+    least = 300 * 1e5 / (3 * often.throughput.value)
+    assert least <= parts(often)["evaluation"] <= least + 300 * 10.0
+    more = answer(workload=LONG | {"evaluation_interval": 5e6, "evaluated_samples": 1e5})
+    assert parts(more)["evaluation"] == pytest.approx(2 * parts(often)["evaluation"])
+
+
 def test_goodput_falls_with_machines() -> None:
     shares = [goodput(answer(workload=LONG, system={"count": count})).value for count in (1, 4, 16, 64)]
     assert shares == sorted(shares, reverse=True)

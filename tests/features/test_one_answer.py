@@ -9,20 +9,24 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from app.engine.units import HOUR
-from app.estimating.request import PlanInput
+from app.errors import AppError
+from app.estimating.context import SizingContext
+from app.estimating.estimate import Answer
+from app.estimating.request import EstimateRequest, PlanInput
 from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.points import Sweep
 from app.features.sweeps.run import row_at
 from tests.conftest import sizing_context
 from tests.support.application import Ask
 
-SHARE, WHOLE = range(16), range(200)
+SHARE, WHOLE = range(24), range(200)
 """Seeds of the questions that are asked at every change, and of all."""
 
 MODELS: Mapping[str, tuple[str, float, int | None]] = {
@@ -351,3 +355,39 @@ def sides_in(document: Any) -> list[Body]:
         return []
     own = [dict(document)] if "phases" in document else []
     return own + [one for part in document.values() for one in sides_in(part)]
+
+
+def test_what_is_remembered_of_other_questions_changes_nothing() -> None:
+    """The same work at other amounts, with the plan left open and given: each shares what it may."""
+    known: dict[Hashable, Any] = {}
+
+    def remember(key: Hashable, make: Callable[[], Any]) -> Any:
+        if key not in known:
+            known[key] = make()
+        return known[key]
+
+    alone = sizing_context()
+    sharing = replace(alone, remember=remember)
+    for seed in SHARE:
+        body = question(seed)
+        for factor in (1.0, 1.7):
+            workload = {
+                name: value * factor if name in ("samples", "tokens") else value
+                for name, value in body["workload"].items()
+            }
+            first = answered(body | {"workload": workload}, alone)
+            if first is None or first["plan"] is None:
+                continue
+            plan = {name: first["plan"][name] for name in ("tensor", "pipeline", "data")}
+            batch = {"global_batch": first["plan"]["global_batch"]}
+            for changed in ({}, {"plan": plan, "workload": workload | batch}):
+                request = body | {"workload": workload} | changed
+                mine, theirs = answered(request, alone), answered(request, sharing)
+                assert not differences(mine, theirs), request
+
+
+def answered(body: Body, context: SizingContext) -> Body | None:
+    try:
+        return Answer(EstimateRequest.model_validate(body), context).document.model_dump(mode="json")
+    except AppError:
+        return None

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from collections.abc import Collection
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
-from pydantic import BeforeValidator, Field, TypeAdapter, WithJsonSchema
+from pydantic import BeforeValidator, Field, TypeAdapter, WithJsonSchema, create_model
 
 from app.estimating.documents import CheckWarning, Default, ModelSummary, Part, PlanSummary, SystemSummary
 from app.estimating.money import Currency
 from app.estimating.naming import SoftwareName, SystemName
 from app.estimating.request import (
     AssumptionsInput,
-    Degree,
     ModelInput,
     Number,
     PlanInput,
@@ -38,64 +39,29 @@ def _one_or_several(kind: Any) -> WithJsonSchema:
     return WithJsonSchema({"anyOf": [single, several]})
 
 
-_LENGTH = Field(min_length=1, max_length=MOST_VALUES)
-
-RecomputeName = Literal["none", "modules", "selective", "full"]
-
-ShardingName = Literal["none", "optimizer", "gradients", "parameters"]
-
-Degrees: TypeAlias = Annotated[list[Degree], BeforeValidator(_several), _LENGTH, _one_or_several(Degree)]
-
-Recomputes: TypeAlias = Annotated[
-    list[RecomputeName], BeforeValidator(_several), _LENGTH, _one_or_several(RecomputeName)
-]
-
-Shardings: TypeAlias = Annotated[
-    list[ShardingName], BeforeValidator(_several), _LENGTH, _one_or_several(ShardingName)
-]
+def of_several(model: type[Schema], alone: Collection[str]) -> dict[str, Any]:
+    """Return the fields of a model so that each takes one value or several, switches and some others one."""
+    fields: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        one: Any = next(part for part in get_args(field.annotation) if part is not NoneType)
+        taken = one
+        if name not in alone and one is not bool:
+            length = Field(min_length=1, max_length=MOST_VALUES)
+            taken = Annotated[list[one], BeforeValidator(_several), length, _one_or_several(one)]
+        fields[name] = (taken | None, None)
+    return fields
 
 
-class SearchConstraints(Schema):
+if TYPE_CHECKING:
+    PlanValues = PlanInput
+else:
+    ALONE = ("recompute_layers", "sharding_ranks")
+    PlanValues = create_model("PlanValues", __base__=PlanInput, **of_several(PlanInput, ALONE))
+
+
+class SearchConstraints(PlanValues):
     """Constraints on a plan: one value or several per field. Omitted fields are unconstrained."""
 
-    tensor: Degrees | None = None
-    """Tensor-parallel degree: devices that share each layer."""
-    pipeline: Degrees | None = None
-    """Number of pipeline stages."""
-    data: Degrees | None = None
-    """Data-parallel degree: replicas of the model."""
-    micro_batch: Degrees | None = None
-    """Samples per micro-batch."""
-    accumulation: Degrees | None = None
-    """Micro-batches per step and replica (gradient accumulation)."""
-    interleave: Degrees | None = None
-    """Model chunks per pipeline stage (interleaving)."""
-    recompute: Recomputes | None = None
-    """Activations that the backward pass recomputes."""
-    recompute_layers: Degree | None = None
-    """Layers whose activations are recomputed whole; those of the others are kept, or attention alone is
-    recomputed where no fused kernel does so. All of them if omitted; GPU only.
-    """
-    sequence_parallel: bool | None = None
-    """Whether tensor ranks also split the tokens between tensor-parallel blocks (sequence
-    parallelism).
-    """
-    sharding: Shardings | None = None
-    """State that replicas shard instead of each holding a full copy (ZeRO 1 to 3)."""
-    sharding_ranks: Degree | None = None
-    """Number of replicas that share one sharded copy of the state."""
-    expert: Degrees | None = None
-    """Expert-parallel degree: replicas over which the experts of a layer are distributed."""
-    context: Degrees | None = None
-    """Context-parallel degree: devices beside tensor, pipeline and data that share the tokens of a sample."""
-    offload: bool | None = None
-    """Whether the optimizer state is offloaded to host or streaming memory."""
-    rts: Degrees | None = None
-    """IPU: number of replicas over which weights are sharded (replicated tensor sharding)."""
-    rts_optimizer: Degrees | None = None
-    """IPU: number of replicas over which the optimizer state is sharded."""
-    phases: Degrees | None = None
-    """IPU: number of phases per stage; 1 keeps the stage in the processor."""
     memory_margin: Number | None = None
     """Share of device memory to leave free; if omitted, the default of the hardware."""
 

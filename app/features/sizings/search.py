@@ -289,20 +289,24 @@ class SystemSearch:
             return None
 
     def _findings(self, group: Group, decisions: Sequence[PlanDecision]) -> list[TimedPlan]:
-        timed = [TimedPlan(decision, group.reliability, self.context) for decision in decisions]
+        # The estimate of an option states its plan.
+        stated = [replace(decision, scenario=decision.scenario.of_stated_plan) for decision in decisions]
+        timed = [TimedPlan(decision, group.reliability, self.context) for decision in stated]
         fitting = [each for each in timed if each.fits]
-        for start in range(0, len(fitting), TOGETHER):
-            part = fitting[start : start + TOGETHER]
-            for each, run in zip(part, self._runs(group, part), strict=True):
-                each.run = run
+        tuned = [each.tuned for each in fitting if each.tuned is not each]
+        for runs in (fitting, tuned):
+            for start in range(0, len(runs), TOGETHER):
+                part = runs[start : start + TOGETHER]
+                for each, run in zip(part, self._runs(group, part), strict=True):
+                    each.run = run
         for each in timed:
             each.family_error = timed[0].family_error
         return timed
 
     def _runs(self, group: Group, timed: Sequence[TimedPlan]) -> list[Run]:
-        scenario, training = group.question.scenario, group.question.training
+        training = group.question.training
         return runs_of(
-            scenario,
+            timed[0].plan.scenario,
             Plans.joined([each.plan.choice.plans for each in timed]),
             training,
             machines=np.array([float(each.plan.machines_used) for each in timed]),
@@ -359,8 +363,8 @@ class SystemSearch:
             software=decision.scenario.software.id,
             precision=decision.scenario.precision.value,
             memory_share=float(np.ravel(choice.memory.total)[0]) / memory_of(decision.scenario.chip),
-            step_time=None if run is None else quantity(run.step_seconds, run.step_samples, "s"),
-            time_to_train=None if run is None else quantity(run.total, run.total_samples, "s"),
+            step_time=timed.figures.get("step_time_s"),
+            time_to_train=None if run is None else timed.time,
             cost=run_cost,
             hourly=hourly,
             capex=capex,
