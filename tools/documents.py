@@ -56,7 +56,7 @@ def generated_documents() -> dict[str, str]:
         "docs/accuracy.md": accuracy_document(evidence),
         "docs/sizings.md": sizings_document(context),
         "docs/networks-by-count.md": network_document(context),
-        "data/validation/errors.csv": errors_table({NAMED: stated, PRESUMED: presumed}),
+        "data/validation/errors.csv": errors_table({NAMED: stated, PRESUMED: presumed}, evidence.predictions),
         "data/validation/left_out.csv": left_out_table(evidence.predictions, context.measured),
         f"data/{PREDICTIONS}": predictions_text(evidence.predictions),
         client.MODULE: client.client_documents(),

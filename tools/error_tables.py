@@ -5,18 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from app.estimating.basis import chip_set, family_set
+from app.estimating.nearest import NAMED
 from app.estimating.regimes import MeasurementCoverage
-from app.estimating.validation.run import ValidationReport, summaries
+from app.estimating.validation.run import RowResult, ValidationReport, summaries
 from app.features.accuracy.agreement import agreement, counted
 from app.features.accuracy.predictions import Prediction
 from tools.accuracy import throughput
 
 
-def errors_table(reports: Mapping[str, tuple[ValidationReport, ...]]) -> str:
-    """Return the errors by family, chip and kind of software, which every estimate quotes."""
+def errors_table(
+    reports: Mapping[str, tuple[ValidationReport, ...]], predictions: Sequence[Prediction]
+) -> str:
+    """Return the errors by family, chip and kind of software, which every estimate quotes.
+
+    Runs are taken without their laboratory in the fit where it knows them.
+    """
+    known = {run.id: run for run in predictions}
     lines = ["family,chip,software,rows,supported,groups,median,ninetieth,coverage"]
     for software, tables in reports.items():
         rows = [row for report in tables for row in throughput(report)]
+        if software == NAMED:
+            rows = [_left_out(row, known) for row in rows]
         for part in summaries(rows, lambda row: f"{row.family} × {row.chip or 'unknown'}"):
             family, chip = part.name.split(" × ")
             counts = (str(count) for count in (part.rows, part.supported, part.groups))
@@ -24,6 +33,16 @@ def errors_table(reports: Mapping[str, tuple[ValidationReport, ...]]) -> str:
             cells = ("" if figure is None else f"{figure:.3f}" for figure in figures)
             lines.append(",".join([family, chip, software, *counts, *cells]))
     return "\n".join(lines) + "\n"
+
+
+def _left_out(row: RowResult, known: Mapping[str, Prediction]) -> RowResult:
+    run = known.get(row.id)
+    if run is None or run.error(LABORATORY) is None:
+        return row
+    return run.result(LABORATORY)
+
+
+LABORATORY = "laboratory_left_out"
 
 
 def left_out_table(predictions: Sequence[Prediction], measured: MeasurementCoverage) -> str:

@@ -18,8 +18,10 @@ import uvicorn
 from playwright.sync_api import sync_playwright
 
 from app.features.proposals.model import Proposal
-from app.features.proposals.pdf import font_folder, payload, template, write_proposal, written_payload
+from app.features.proposals.pdf import payload, template, written_payload
+from app.features.proposals.writing.proposal import write_proposal
 from app.main import create_app
+from app.platform.fonts import font_folder
 from app.platform.wording.voice import voice
 from app.settings import Settings
 
@@ -102,7 +104,7 @@ def first_page(server: str, study: str, language: str) -> bytes:
         **written_payload(view, speaker, proposal.updated_at),
         **payload(proposal, speaker),
     }
-    pages = typst.compile(  # type: ignore[misc]
+    pages: Any = typst.compile(  # type: ignore[call-overload]
         template(),
         font_paths=[str(font_folder())],
         ignore_system_fonts=True,

@@ -39,6 +39,7 @@ ERRORS = {"AppError", "EngineError", "BadInput", "Unprocessable", "NotFound", "C
 TABLES = {
     "FOR_CUSTOMERS",
     "REASONS",
+    "CAUSES",
     "SENTENCES",
     "DOUBTS",
     "AHEAD",

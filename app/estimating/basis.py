@@ -93,9 +93,8 @@ SENTENCES: Mapping[str, str] = {
         "laboratory is used"
     ),
     "software_unnamed": (
-        "this kind of chip was measured, but no software is named here: comparable runs with known software "
-        "are missed by {median} % in the median, nine in ten by at most {ninetieth} %, when no run of their "
-        "laboratory is used"
+        "this kind of chip was measured, but no software is named here: published runs that are asked for "
+        "without their software are missed by {median} % in the median, nine in ten by at most {ninetieth} %"
     ),
     "data_sheet": (
         "from the data sheet, as no run of this chip was measured: comparable runs of other chips are missed "

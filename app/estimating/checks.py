@@ -98,7 +98,7 @@ def _idle(choice: PlanChoice, hardware: Hardware, used: int, devices: int) -> Ch
         copies = 1 << (copies.bit_length() - 1)
     if not choice.space.any_batch and batch < copies:
         return caution(
-            "devices_unused",
+            "batch_not_divisible",
             ("workload.global_batch", "system.count"),
             "{batch} samples per step occupy {used} of {devices} accelerators; all {machines} machines are "
             "charged",

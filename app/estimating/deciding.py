@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -225,7 +226,9 @@ FLAT = 0.1
 """Share of the peak that a step reaches below which fewer machines may be as fast."""
 MANY = 40
 """Systems from which a number that divides badly may lose to a smaller one."""
-MISSES = 2
+ROUND = 2
+"""Smaller numbers that divide well, tried beside one that does not."""
+MISSES = 3
 """Smaller numbers in a row that are no faster before no further one is tried."""
 
 
@@ -234,50 +237,56 @@ def best_of_fewer(
 ) -> PlanChoice:
     """Return the choice, or a faster one that leaves systems idle, so that more are never slower.
 
-    The search on a number of devices tries plans on fewer around the best alone. Where a step is far from
-    the peak, numbers that fall by halves and quarters are searched too until they are slower, and next to a
-    large number that divides badly the one below it that divides well.
+    The search on a number of devices tries plans on fewer around the best alone. Next to a large number that
+    divides badly those below it that divide well are searched too, and where a step is far from the peak,
+    numbers that fall by a quarter to a third until they are slower.
     """
-    best, misses, first = choice, 0, True
-    for count in counts_below(hardware.count):
-        divides_badly = first and hardware.count > MANY and round_number(hardware.count) < hardware.count
-        if misses == MISSES or not (divides_badly or _is_flat(scenario, best)):
-            break
-        found, first = found_on(replace(hardware, count=count, accelerators=None)), False
+    best, misses = choice, 0
+
+    def improved(count: int) -> bool:
+        nonlocal best
+        found = found_on(replace(hardware, count=count, accelerators=None))
         faster = found.fits and found.seconds < best.seconds
-        best, misses = (found, 0) if faster else (best, misses + 1)
+        best = found if faster else best
+        return faster
+
+    if hardware.count > MANY:
+        for count in round_numbers(hardware.count):
+            improved(count)
+    for count in rungs_below(hardware.count):
+        if misses == MISSES or not _is_flat(scenario, best):
+            break
+        misses = 0 if improved(count) else misses + 1
     # What is said of the plan is said of all devices.
     return best if best is choice else replace(best, found=replace(best.found, space=choice.space))
 
 
-def counts_below(count: int) -> Iterator[int]:
-    """Yield the next smaller number that divides well, then falling powers of two and three times them.
+def rungs_below(count: int) -> list[int]:
+    """Return the powers of two below a number and three times them, falling.
 
-    >>> list(counts_below(47)), list(counts_below(8))
-    ([45, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1], [6, 4, 3, 2, 1])
+    >>> rungs_below(47)
+    [32, 24, 16, 12, 8, 6, 4, 3, 2, 1]
     """
-    whole = round_number(count)
-    if whole < count:
-        yield whole
-    rungs = {1 << power for power in range(whole.bit_length())}
-    rungs |= {3 * rung for rung in rungs}
-    yield from sorted((rung for rung in rungs if rung < whole), reverse=True)
+    powers = {1 << power for power in range(count.bit_length())}
+    return sorted((rung for rung in powers | {3 * rung for rung in powers} if rung < count), reverse=True)
 
 
-def round_number(count: int) -> int:
-    """Return the largest number up to a count without a prime factor above 5.
+def round_numbers(count: int) -> list[int]:
+    """Return the next smaller numbers without a prime factor above 5; none where the number is one.
 
-    >>> [round_number(count) for count in (47, 97, 140)]
-    [45, 96, 135]
+    >>> round_numbers(47), round_numbers(140), round_numbers(64)
+    ([45, 40], [135, 128], [])
     """
-    for number in range(count, 0, -1):
-        rest = number
-        for prime in (2, 3, 5):
-            while rest % prime == 0:
-                rest //= prime
-        if rest == 1:
-            return number
-    return 1
+    if _divides_well(count):
+        return []
+    return list(itertools.islice(filter(_divides_well, range(count, 0, -1)), ROUND))
+
+
+def _divides_well(count: int) -> bool:
+    for prime in (2, 3, 5):
+        while count % prime == 0:
+            count //= prime
+    return count == 1
 
 
 def _is_flat(scenario: Scenario, choice: PlanChoice) -> bool:

@@ -41,7 +41,7 @@ from app.estimating.documents import (
 )
 from app.estimating.expectation import expectation_of, spanning
 from app.estimating.hardware import Hardware, Reliability, reliability
-from app.estimating.nearest import Status, claimed, status_of
+from app.estimating.nearest import FamilyError, Status, claimed, status_of
 from app.estimating.plan_search import memory_of
 from app.estimating.ranges import (
     NOT_UNDERSTOOD,
@@ -174,7 +174,8 @@ class TimedPlan:
         self.context = context
         self._step: dict[str, Any] = {}
         if step is not None:
-            self._step = context.remember(("step", step, plan.choice.plans.rows.tobytes()), dict)
+            key = ("step", step, plan.choice.plans.rows.tobytes(), plan.scenario.team)
+            self._step = context.remember(key, dict)
 
     def _of_step(self, name: str, make: Callable[[], T]) -> T:
         if name not in self._step:
@@ -275,7 +276,7 @@ class TimedPlan:
         return expectation_of(self.plan.scenario.team, time_of(self.tuned.run), reported)
 
     @cached_property
-    def family_error(self) -> float | None:
+    def family_error(self) -> FamilyError | None:
         return self._of_step("family_error", lambda: family_error_of(self.plan, self.context))
 
     @cached_property
@@ -296,6 +297,9 @@ class TimedPlan:
     @cached_property
     def borne_out(self) -> Status:
         """Whether measured runs are close and agree, if the software is the usual one."""
+        calibration = self.plan.scenario.software.calibration
+        if calibration is not None and calibration.doubt is not None:
+            return "extrapolated"
         return status_of(self.regimes, self.reach, self.family_error, self.same.contradicted)
 
     @property
@@ -367,7 +371,7 @@ class TimedPlan:
         warnings += self._batch_checks()
         warnings += validation_checks(
             self.borne_out,
-            self.family_error,
+            None if self.family_error is None else self.family_error.median,
             hardware.entry.chip_kind,
             self.same.contradicted,
             software_presumed=self.presumed,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ from app.estimating.validation.cases import (
     without_answers,
 )
 from app.estimating.validation.texts import plain
+
+CALIBRATED = frozenset({"gpu_calibrated", "ipu_calibrated"})
+"""Regimes of estimates that rest on runs of one's own."""
 
 UNVALIDATED = frozenset(
     {
@@ -199,16 +202,44 @@ def load_outcomes(path: Path) -> dict[str, RunOutcome]:
 
 NAMED, PRESUMED = "named", "presumed"
 """Measured runs were predicted with the software they named, or with the presumed default."""
-FamilyErrors = Mapping[tuple[str, str, str], float]
-"""Median error by family, chip and whether the software was named or presumed."""
 
 
-def load_family_errors(path: Path) -> dict[tuple[str, str, str], float]:
-    """Return the median errors; empty if the table does not exist yet."""
+class FamilyError(NamedTuple):
+    """Errors of measured runs of a family on a chip, each left out with its laboratory where it can be."""
+
+    runs: int
+    groups: int
+    median: float
+    ninetieth: float
+    coverage: float
+    """Share of them inside the 80 % band."""
+
+    @property
+    def kept(self) -> bool:
+        """Whether they lie in their bands as often as promised, and are predicted well."""
+        return self.coverage >= PROMISED and self.median <= LARGE_FAMILY_ERROR
+
+
+FamilyErrors = Mapping[tuple[str, str, str], FamilyError]
+"""Errors by family, chip and whether the software was named or presumed."""
+FEWEST_GROUPS = 2
+"""Groups of machines from which runs tell an error: one may be a happy accident."""
+PROMISED = 0.75
+"""Share inside the 80 % band from which it holds what it promises, as far as few runs tell."""
+
+
+def load_family_errors(path: Path) -> dict[tuple[str, str, str], FamilyError]:
+    """Return the errors of several groups of runs; empty if the table does not exist yet."""
     return {
-        (row["family"], row["chip"], row.get("software") or NAMED): float(row["median"])
+        (row["family"], row["chip"], row.get("software") or NAMED): FamilyError(
+            int(row["supported"]),
+            int(row["groups"]),
+            float(row["median"]),
+            float(row["ninetieth"]),
+            float(row["coverage"]),
+        )
         for row in read_measured(path)
-        if row["median"]
+        if row["median"] and int(row["groups"]) >= FEWEST_GROUPS
     }
 
 
@@ -220,8 +251,8 @@ def family_error(
     family: str,
     chip: str,
     usual: str,
-) -> float | None:
-    """Return the median error of measured runs of a family on a chip with an estimate's software.
+) -> FamilyError | None:
+    """Return the error of measured runs of a family on a chip with an estimate's software.
 
     None where no run of the family on the chip used it.
     """
@@ -358,12 +389,13 @@ Status = Literal["validated", "extrapolated", "unvalidated"]
 
 
 def status_of(
-    regimes: Collection[str], nearest: float, error: float | None = None, contradicted: bool = False
+    regimes: Collection[str], nearest: float, error: FamilyError | None = None, contradicted: bool = False
 ) -> Status:
-    """Return whether measured runs are close to a case and agree with it."""
+    """Return whether measured runs are close to a case, agree with it and keep their ranges when left out."""
     if UNVALIDATED & set(regimes):
         return "unvalidated"
-    borne_out = not contradicted and (error is None or error <= LARGE_FAMILY_ERROR)
+    own = bool(CALIBRATED & set(regimes))
+    borne_out = not contradicted and (own if error is None else own or error.kept)
     return "validated" if borne_out and nearest <= FAR and not set(regimes) - MEASURED else "extrapolated"
 
 

@@ -123,7 +123,7 @@ class Scenario:
 
     def calibrated(self, profile: SoftwareProfile) -> Scenario:
         """Return the scenario with a calibration of its software, which moves uncertain figures alone."""
-        moved = replace(self, software=profile)
+        moved = replace(self, software=profile, team=None)
         if isinstance(self.hardware, GpuSystem):
             software, fabric = moved.gpu_software(), self.hardware.fabric
             moved._central["case"] = self.gpu_case().running(software, fabric, self.precision)

@@ -13,7 +13,7 @@ from app.estimating.basis import basis_error, basis_of, basis_sentence, chip_set
 from app.estimating.context import SizingContext, default_software
 from app.estimating.deciding import PlanDecision
 from app.estimating.documents import CheckWarning, OutsideRun, Text, ThreeSteps, Validation
-from app.estimating.nearest import SHOWN, UNTOLD, Status, family_error, nearest_runs, reach
+from app.estimating.nearest import SHOWN, UNTOLD, FamilyError, Status, family_error, nearest_runs, reach
 from app.estimating.ranges import quantity, significant
 from app.estimating.runtime import Run
 from app.estimating.schema import Quantity
@@ -31,8 +31,8 @@ OTHER_BATCH = 1.5
 WIDE_FORMATS = frozenset({"tf32", "fp32"})
 
 
-def family_error_of(decision: PlanDecision, context: SizingContext) -> float | None:
-    """Return the median error of measured runs of the family on the chip with the software."""
+def family_error_of(decision: PlanDecision, context: SizingContext) -> FamilyError | None:
+    """Return the error of measured runs of the family on the chip with the software."""
     entry = decision.hardware.entry
     usual = default_software(
         decision.profile.family,
@@ -142,7 +142,7 @@ def validation_summary(
     same: SameRuns,
     *,
     status: Status,
-    error: float | None,
+    error: FamilyError | None,
     steps: ThreeSteps | None,
 ) -> Validation:
     """Return the validation of an estimate from the error of its family and the measured runs of its case."""
@@ -154,6 +154,11 @@ def validation_summary(
         context.runs, software, regimes, family=family, chip=chip, devices=devices, parameters=parameters
     )
     left_out = basis_error(basis, context.left_out, family_set(family), chip_set(chip, context.measured))
+    if left_out is not None and error is not None and basis != "data_sheet":
+        # One accuracy for an estimate: that of the runs closest to it.
+        left_out = left_out.model_copy(
+            update={name: getattr(error, name) for name in ("runs", "groups", "median", "ninetieth")}
+        )
     sentence = basis_sentence(basis, left_out, software)
     return Validation(
         nearest_measured=nearest_runs(
@@ -165,7 +170,7 @@ def validation_summary(
             parameters=parameters,
             architectures=context.effects.architectures,
         ),
-        family_error=error,
+        family_error=None if left_out is None else left_out.median,
         status=status,
         basis=basis,
         basis_text=None if sentence is None else Text.of(sentence),
@@ -201,7 +206,9 @@ def _same_work(case: MeasurementCase, decision: PlanDecision) -> bool:
         return False
     if case.image_size is not None and case.image_size != training.image_size:
         return False
-    if (case.precision in WIDE_FORMATS) != (precision in WIDE_FORMATS):
+    if _format_width(case.precision) != _format_width(precision):
+        return False
+    if case.metric == "time_to_train_min" and target is None and not _same_length(case, decision):
         return False
     if training.tokens is None or case.metric != "samples_per_s":
         return True
@@ -211,13 +218,37 @@ def _same_work(case: MeasurementCase, decision: PlanDecision) -> bool:
     return abs(float(tokens) / training.tokens.mean - 1.0) <= ALIKE
 
 
+def _format_width(precision: str) -> str:
+    """Return the width of the numbers that products take.
+
+    >>> _format_width("bf16") == _format_width("fp16.16"), _format_width("mxfp8"), _format_width("tf32")
+    (True, '8', 'wide')
+    """
+    if precision in WIDE_FORMATS:
+        return "wide"
+    return next((width for width in ("8", "4") if precision.endswith(f"fp{width}")), "16")
+
+
+def _same_length(case: MeasurementCase, decision: PlanDecision) -> bool:
+    """Return whether a whole run trains on as many samples; False where it does not say on how many."""
+    total = case.total or float(case.completed.get("total", 0.0))
+    samples = decision.training.samples
+    if not total or not samples:
+        return False
+    tokens = decision.training.tokens
+    lengths = (1.0,) if tokens is None else (1.0, tokens.mean, float(case.seq_len or tokens.mean))
+    return any(abs(total / length / samples - 1.0) <= ALIKE for length in lengths)
+
+
 def _reasons(case: MeasurementCase, decision: PlanDecision, other: SoftwareProfile | None) -> list[Apart]:
     plans, batch = decision.choice.plans, case.global_batch
     reasons: dict[Apart, bool] = {
         "software": other is not None,
         "global_batch": batch is not None
         and max(batch / decision.batch, decision.batch / batch) >= OTHER_BATCH,
-        "plan": (case.tensor, case.pipeline) != (plans.tensor[0], plans.pipeline[0]),
+        "plan": (case.tensor, case.pipeline) != (plans.tensor[0], plans.pipeline[0])
+        or case.micro_batch not in (None, float(plans.micro_batch[0]))
+        or case.recompute not in (None, float(plans.recompute[0])),
     }
     return [reason for reason, differs in reasons.items() if differs]
 

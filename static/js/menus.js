@@ -67,4 +67,15 @@
     await navigator.clipboard?.writeText(location.href);
     copy.textContent = copy.dataset.copyLink;
   });
+
+  // Parts that a reader opened stay open in the next state; a link to a part opens it.
+  const open = (ids) => ids.forEach((id) => document.getElementById(id)?.closest("details.part")?.setAttribute("open", ""));
+  const linked = () => location.hash && open([location.hash.slice(1)]);
+  let opened = [];
+  document.addEventListener("htmx:before:swap", () => {
+    opened = [...document.querySelectorAll("details.part[open] h2")].map((title) => title.id);
+  });
+  document.addEventListener("htmx:after:swap", () => open(opened));
+  addEventListener("hashchange", linked);
+  linked();
 })();

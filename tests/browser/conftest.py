@@ -104,6 +104,7 @@ def charts_drawn(page: Page) -> None:
 
     A chart is drawn when it comes into sight, and letters that come late may move it out of sight again.
     """
+    page.locator("details.part").evaluate_all("parts => parts.forEach((part) => (part.open = true))")
     for chart in page.locator("[data-figure]").all():
         lines, deadline = chart.locator(".trace path").first, time.monotonic() + 10
         while not lines.count() and time.monotonic() < deadline:

@@ -196,6 +196,7 @@ def test_everything_is_there_without_scripts(plain_window: Seat, address: str) -
     expect(page.locator("h1")).to_have_text("Cost per run")
     expect(page.locator("#claims")).to_be_visible()
     page.go_back()
+    page.locator("#why-title").click()
     page.locator("#why-second").select_option("c")
     page.locator("#why-second + button").click()
     expect(page.locator("#why")).to_contain_text("Reported")

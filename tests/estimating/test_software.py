@@ -12,7 +12,7 @@ from app.catalog.entries import ChipKind
 from app.catalog.software import DefaultSoftware, SoftwareProfile, load_software
 from app.errors import CatalogError
 from app.estimating.context import SizingContext, default_software
-from app.estimating.nearest import FAR, reach, status_of
+from app.estimating.nearest import FAR, FamilyError, reach, status_of
 from app.profiles.presets import presets
 from tests.conftest import DATA, answer, asked, codes, warning
 
@@ -149,12 +149,15 @@ def test_a_badge_holds_for_family_chip_scale_and_software(context: SizingContext
 
 
 def test_what_measured_runs_do_not_bear_out_is_not_validated() -> None:
-    assert status_of(["gpu_profile_known"], 0.1, 0.05) == "validated"
-    assert status_of(["gpu_profile_known"], 0.1) == "validated"
-    assert status_of(["gpu_profile_known"], 0.1, 0.4) == "extrapolated"
-    assert status_of(["gpu_profile_known"], 0.1, 0.05, contradicted=True) == "extrapolated"
-    assert status_of(["gpu_profile_known", "gpu_wide_tensor"], 0.1, 0.05) == "unvalidated"
-    assert status_of(["gpu_profile_known", "gpu_other_chip"], 0.1, 0.05) == "unvalidated"
+    kept, poor = FamilyError(20, 5, 0.05, 0.2, 0.8), FamilyError(20, 5, 0.4, 0.8, 0.8)
+    assert status_of(["gpu_profile_known"], 0.1, kept) == "validated"
+    assert status_of(["gpu_profile_known"], 0.1) == "extrapolated", "no run was held out"
+    assert status_of(["gpu_calibrated"], 0.1) == "validated"
+    assert status_of(["gpu_profile_known"], 0.1, poor) == "extrapolated"
+    assert status_of(["gpu_profile_known"], 0.1, kept._replace(coverage=0.5)) == "extrapolated"
+    assert status_of(["gpu_profile_known"], 0.1, kept, contradicted=True) == "extrapolated"
+    assert status_of(["gpu_profile_known", "gpu_wide_tensor"], 0.1, kept) == "unvalidated"
+    assert status_of(["gpu_profile_known", "gpu_other_chip"], 0.1, kept) == "unvalidated"
 
 
 def test_a_measured_run_outside_the_range_is_said_and_its_software_offered() -> None:

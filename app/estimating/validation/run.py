@@ -56,6 +56,12 @@ class RowResult:
             return None
         return math.log(self.predicted) - math.log(self.measured)
 
+    @property
+    def time_error(self) -> float | None:
+        """ln(predicted / measured) of the time: above zero the prediction is too slow, also of a rate."""
+        error = self.log_error
+        return error if error is None or self.metric in SLOWER_IS_MORE else -error
+
     def to_json(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in ANSWERED}
 
@@ -79,7 +85,7 @@ class ErrorStatistics:
     """Of the absolute log-error."""
     ninetieth: float | None = None
     bias: float | None = None
-    """Mean log-error."""
+    """Mean log-error of the time: above zero predictions are too slow, those of rates as well."""
     coverage: float | None = None
     """Share of measured values inside the 80 % band."""
 
@@ -106,7 +112,7 @@ def summary(name: str, rows: Sequence[RowResult]) -> ErrorStatistics:
     groups = [row.group for row in compared]
     inside = np.array([(row.low or 0.0) <= (row.measured or 0.0) <= (row.high or 0.0) for row in compared])
     return replace(
-        with_errors(counts, np.array([row.log_error for row in compared], dtype=float), groups),
+        with_errors(counts, np.array([row.time_error for row in compared], dtype=float), groups),
         coverage=float(np.average(inside, weights=group_weights(groups))),
     )
 

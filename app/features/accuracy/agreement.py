@@ -84,7 +84,7 @@ class Agreement:
     ninetieth: float | None
     """90th percentile of the absolute log-error."""
     bias: float | None
-    """Mean log-error; above zero the prediction is too large."""
+    """Mean log-error of the time; above zero predictions are too slow, those of rates as well."""
     coverage: float | None
     """Share of measured values inside the 80 % band."""
     coverage_low: float | None

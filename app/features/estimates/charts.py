@@ -157,23 +157,19 @@ def whole_marks(
             **name,
         )
     ]
-    runs = [run for run in estimate.validation.nearest_measured if run.metric == "tflops_per_accel"]
+    measured = voice.gettext("measured: {model} on {count} × {system}")
+    runs = [
+        (run.measured, measured.format(model=run.model, count=run.accelerators, system=run.system))
+        for run in estimate.validation.nearest_measured
+        if run.metric == "tflops_per_accel" and run.measured is not None
+    ]
     if runs:
-        measured = voice.gettext("measured: {model} on {count} × {system}")
         marks.append(
             figures.points(
                 [intensity] * len(runs),
-                [run.measured for run in runs],
+                [rate for rate, _ in runs],
                 {"color": colour, "symbol": "star", "size": 12},
-                [
-                    (
-                        measured.format(model=run.model, count=run.accelerators, system=run.system),
-                        text,
-                        voice.value(run.measured * 1e12, "FLOP/s", exact=False),
-                        "–",
-                    )
-                    for run in runs
-                ],
+                [(said, text, voice.value(rate * 1e12, "FLOP/s", exact=False), "–") for rate, said in runs],
                 **name,
             )
         )

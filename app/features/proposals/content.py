@@ -89,7 +89,7 @@ def build_content(
         selected,
     )
     question = question_of(side, request, "{}")
-    comparison = comparison_of(side, question, title=request.title or title, locale=request.locale)
+    comparison = comparison_of(side, None, title=request.title or title, locale=request.locale)
     decision = side.decision(question)
     comparison = comparison.model_copy(update={"rows": list(map(public_row, comparison.rows))})
     rows = comparison.rows

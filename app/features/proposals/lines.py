@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import re
+from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 import rfc8785
 from pydantic import JsonValue
 
 from app.estimating.documents import PlanSummary
-from app.estimating.schema import Quantity
-from app.features.comparisons.model import ComparisonRow
-from app.features.proposals.model import Evidence, GainFound, ProposalContent, ReplayChange
+from app.estimating.rows import Row, walk
+from app.features.proposals.model import ProposalContent, ReplayChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,173 +36,112 @@ class ProposalLine:
 
 RATE = "samples/s"
 
-UNITS = {
-    **dict.fromkeys(("threshold", "gain", "gap", "gap_before", "gap_after"), "1"),
-    **dict.fromkeys(("idle_share", "probability"), "1"),
-    **dict.fromkeys(("mean", "deviation", "samples_per_s"), RATE),
-    "measured": "s",
-    "years": "a",
-    "useful_hours_per_year": "h",
-}
-"""Field that is a bare number → its unit; all others are counts or words."""
-
-NAMES = {
-    "system.devices": "devices",
-    "cost.carbon.run": "carbon",
-    "validation.basis_text.message": "basis",
-    "samples_per_s": "rate",
-    "count": "quantity",
-}
-"""Field → name of its line, if different."""
-
-ESTIMATED = (
-    *("fits", "step_time", "throughput", "tokens_per_second", "mfu", "time_to_train", "energy"),
-    *("memory.per_device", "memory.capacity", "memory.usable"),
-)
-
 PLANNED = tuple(
     name for name in PlanSummary.model_fields if name not in ("stage_layers", "idle_machines", "searched")
 )
 
+ROW, GAIN = r"comparison\.rows\.\d+", r"evidence\.gains\.\d+"
+
+PRINTED = tuple(
+    (re.compile(path.replace("#", r"\d+").replace("ROW", ROW).replace("GAIN", GAIN)), section, name, unit)
+    for path, section, name, unit in (
+        (r"advice\.(recommended)", "advice", "{0}", ""),
+        (r"decision\.options\.#\.(outlay)", "advice", "{0}", ""),
+        (r"decision\.options\.#\.(idle_share|probability)", "advice", "{0}", "1"),
+        (r"advice\.avoid\.#\.(label)", "advice", "avoid", ""),
+        (r"ROW\.(hours)", "comparison", "{0}", "h"),
+        (r"ROW\.(kind)", "comparison", "{0}", ""),
+        (r"ROW\.costs\.#\.(run|capex|hourly)", "comparison", "cost.{0}", ""),
+        (r"ROW\.estimate\.cost\.(run|capex|hourly)", "comparison", "cost.{0}", ""),
+        (r"ROW\.estimate\.cost\.(carbon)\.run", "comparison", "{0}", ""),
+        (r"ROW\.estimate\.(memory\.(?:per_device|capacity|usable))", "comparison", "{0}", ""),
+        (
+            r"comparison\.rows\.#\.estimate\.(fits|step_time|throughput|tokens_per_second)",
+            "comparison",
+            "{0}",
+            "",
+        ),
+        (r"ROW\.estimate\.(mfu|time_to_train|energy|system\.power)", "comparison", "{0}", ""),
+        (r"ROW\.estimate\.system\.(devices)", "comparison", "{0}", ""),
+        (r"ROW\.estimate\.validation\.(basis)_text\.message", "comparison", "{0}", ""),
+        (r"ROW\.estimate\.(steps|samples)", "logic", "{0}", ""),
+        (r"ROW\.estimate\.breakdown\.#\.seconds", "logic", "part.{item}", "s"),
+        (rf"ROW\.estimate\.plan\.({'|'.join(PLANNED)})", "plan", "{0}", ""),
+        (r"comparison\.ratios\.#\.(ratio)", "comparison", "{0}", "1"),
+        (
+            r"evidence\.gains\.#\.(taken|money_saved|switches_saved|cables_saved)",
+            "measured",
+            "{kind}.{0}",
+            "",
+        ),
+        (r"GAIN\.(threshold|gain)", "measured", "{kind}.{0}", "1"),
+        (r"GAIN\.options\.#\.runs\.#", "measured", "{kind}.run.{item}", RATE),
+        (r"GAIN\.options\.#\.(mean|deviation)", "measured", "{kind}.{0}", RATE),
+        (r"GAIN\.options\.#\.(gap|gain)", "measured", "{kind}.{0}", "1"),
+        (r"GAIN\.options\.#\.(predicted|price)", "measured", "{kind}.{0}", ""),
+        (r"GAIN\.(left_out\.#)\.count", "measured", "{0}.{item}.quantity", ""),
+        (r"GAIN\.(left_out\.#)\.unit_price", "measured", "{0}.{item}.unit_price", ""),
+        (r"evidence\.fit\.(gap_before|gap_after)", "measured", "fit.{0}", "1"),
+        (r"evidence\.fit\.runs\.#\.(gap_before|gap_after)", "measured", "fit.{0}", "1"),
+        (r"evidence\.fit\.runs\.#\.(measured)", "measured", "fit.{0}", "s"),
+        (r"evidence\.fit\.runs\.#\.samples_per_s", "measured", "fit.rate", RATE),
+        (r"evidence\.fit\.runs\.#\.(before|after)", "measured", "fit.{0}", ""),
+        (r"bills\.#\.lines\.#\.(quantity|unit_price|total)", "bill", "bill.{item}.{0}", ""),
+        (r"bills\.#\.groups\.#\.total", "bill", "bill.group.{item}", ""),
+        (r"bills\.#\.(total|equipment|power|racks|rack_units)", "bill", "bill.{0}", ""),
+        (r"term\.(years)", "term", "term.{0}", "a"),
+        (r"term\.(useful_hours_per_year)", "term", "term.{0}", "h"),
+        (r"term\.options\.#\.(hourly|yearly|over_term)", "term", "term.{0}", ""),
+        (r"term\.options\.#\.lines\.#\.amount", "term", "term.line.{item}", ""),
+        (r"acceptance\.#\.committed", "acceptance", "acceptance.{item}", ""),
+    )
+)
+"""Path of the figures that the document prints → section, name, and unit of a bare number."""
+
 
 def lines_of(content: ProposalContent) -> list[ProposalLine]:
-    """Return every figure of a proposal in the order of the document."""
-    return [
-        *_advice(content),
-        *(line for index, row in enumerate(content.comparison.rows) for line in _row(row, index)),
-        *_ratios(content),
-        *(() if content.evidence is None else _evidence(content.evidence)),
-        *_bills(content),
-        *_term(content),
-        *_acceptance(content),
-    ]
+    """Return every figure of a proposal that is printed, the advice first."""
+    lines = [line for row in walk(content) if (line := _line(row, content)) is not None]
+    return sorted(lines, key=lambda line: line.section != "advice")
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
-    """Lines of one section about one option, with the prefix of their names."""
-
-    section: str
-    option: str | None
-    prefix: str = ""
-
-    def of(self, path: str, name: str, value: JsonValue | Quantity, unit: str = "") -> ProposalLine:
-        """Return one line; exact quantities have no range."""
-        if isinstance(value, Quantity):
-            return self.ranged(path, name, value.value, value.low, value.high, value.unit)
-        return ProposalLine(path, self.section, self.option, self.prefix + name, value, unit=unit)
-
-    def ranged(
-        self, path: str, name: str, value: float, low: float | None, high: float | None, unit: str
-    ) -> ProposalLine:
-        ends = (None, None) if low == high else (low, high)
-        return ProposalLine(path, self.section, self.option, self.prefix + name, value, *ends, unit)
-
-    def fields(self, document: Any, path: str, *fields: str, unknown: bool = False) -> Iterator[ProposalLine]:
-        """Return the lines of some fields of a document, including empty ones if ``unknown`` is set."""
-        for field in fields:
-            value = document
-            for name in field.split("."):
-                value = None if value is None else getattr(value, name)
-            if value is not None or unknown:
-                yield self.of(f"{path}.{field}", NAMES.get(field, field), value, UNITS.get(field, ""))
-
-
-def _advice(content: ProposalContent) -> Iterator[ProposalLine]:
-    yield from Lines("advice", None).fields(content.advice, "advice", "recommended", unknown=True)
-    for index, option in enumerate(content.decision.options if content.decision else ()):
-        lines = Lines("advice", option.id)
-        yield from lines.fields(option, f"decision.options.{index}", "outlay", "idle_share", "probability")
-    for index, avoided in enumerate(content.advice.avoid):
-        reason = avoided.reasons[0].message
-        yield Lines("advice", avoided.label).of(f"advice.avoid.{index}.label", "avoid", reason)
-
-
-def _row(row: ComparisonRow, index: int) -> Iterator[ProposalLine]:
-    path, lines = f"comparison.rows.{index}", Lines("comparison", row.label)
-    if row.hours is not None:
-        yield lines.ranged(f"{path}.hours", "hours", row.hours, row.low, row.high, "h")
-    yield lines.of(f"{path}.kind", "kind", row.kind)
-    estimate = row.estimate
-    if estimate is None:
-        return
-    at = f"{path}.estimate"
-    yield from lines.fields(estimate, at, *ESTIMATED)
-    if estimate.cost is not None:
-        own = next((position for position, cost in enumerate(row.costs) if cost.own), None)
-        costs = f"{at}.cost" if own is None else f"{path}.costs.{own}"
-        yield from replace(lines, prefix="cost.").fields(row.own_cost, costs, "run", "capex", "hourly")
-    yield from lines.fields(estimate, at, "cost.carbon.run", "system.power", "system.devices")
-    if estimate.validation.basis_text is not None:
-        yield from lines.fields(estimate, at, "validation.basis_text.message")
-    logic = Lines("logic", row.label)
-    yield from logic.fields(estimate, at, "steps", "samples")
-    for i, part in enumerate(estimate.breakdown or ()):
-        yield logic.of(f"{at}.breakdown.{i}.seconds", f"part.{part.part}", part.seconds, "s")
-    if estimate.plan is not None:
-        yield from Lines("plan", row.label).fields(estimate.plan, f"{at}.plan", *PLANNED, unknown=True)
-
-
-def _ratios(content: ProposalContent) -> Iterator[ProposalLine]:
-    for index, ratio in enumerate(content.comparison.ratios):
-        path, pair = f"comparison.ratios.{index}.ratio", f"{ratio.slower} / {ratio.faster}"
-        yield ProposalLine(path, "comparison", pair, "ratio", ratio.ratio, ratio.low, ratio.high, "1")
-
-
-def _evidence(evidence: Evidence) -> Iterator[ProposalLine]:
-    for index, gain in enumerate(evidence.gains):
-        yield from _gain(gain, f"evidence.gains.{index}")
-    if evidence.fit is None:
-        return
-    path = "evidence.fit"
-    yield from Lines("measured", None, "fit.").fields(evidence.fit, path, "gap_before", "gap_after")
-    compared = ("measured", "samples_per_s", "before", "gap_before", "after", "gap_after")
-    for index, run in enumerate(evidence.fit.runs):
-        yield from Lines("measured", run.label, "fit.").fields(run, f"{path}.runs.{index}", *compared)
-
-
-def _gain(gain: GainFound, path: str) -> Iterator[ProposalLine]:
-    kind = f"{gain.basis}."
-    compared = ("taken", "threshold", "gain", "money_saved", "switches_saved", "cables_saved")
-    yield from Lines("measured", gain.label, kind).fields(gain, path, *compared)
-    for index, option in enumerate(gain.options):
-        at, lines = f"{path}.options.{index}", Lines("measured", option.label, kind)
-        for i, run in enumerate(option.runs):
-            yield lines.of(f"{at}.runs.{i}", f"run.{i + 1}", run, RATE)
-        own = () if option.label == gain.reference else ("gain",)
-        yield from lines.fields(option, at, "mean", "deviation", "predicted", "gap", *own, "price")
-    for index, part in enumerate(gain.left_out):
-        lines = Lines("measured", gain.against, f"left_out.{index}.{part.item}.")
-        yield from lines.fields(part, f"{path}.left_out.{index}", "count", "unit_price")
-
-
-def _bills(content: ProposalContent) -> Iterator[ProposalLine]:
-    for index, bill in enumerate(content.bills):
-        path, lines = f"bills.{index}", Lines("bill", bill.label, "bill.")
-        for i, part in enumerate(bill.lines):
-            priced = replace(lines, prefix=f"bill.{part.item} ({part.use}).")
-            yield from priced.fields(part, f"{path}.lines.{i}", "quantity", "unit_price", "total")
-        for i, group in enumerate(bill.groups):
-            yield lines.of(f"{path}.groups.{i}.total", f"group.{group.group}", group.total)
-        yield from lines.fields(bill, path, "total", "equipment", "power", "racks", "rack_units")
-
-
-def _term(content: ProposalContent) -> Iterator[ProposalLine]:
-    if content.term is None:
-        return
-    yield from Lines("term", None, "term.").fields(content.term, "term", "years", "useful_hours_per_year")
-    for index, option in enumerate(content.term.options):
-        path = f"term.options.{index}"
-        lines = Lines("term", option.label if option.own else f"{option.label} ({option.rental})", "term.")
-        yield from lines.fields(option, path, "hourly", "yearly", "over_term")
-        for i, line in enumerate(option.lines):
-            yield lines.of(f"{path}.lines.{i}.amount", f"line.{line.item}", line.amount, content.currency)
-
-
-def _acceptance(content: ProposalContent) -> Iterator[ProposalLine]:
-    for index, commitment in enumerate(content.acceptance):
-        lines, unit = Lines("acceptance", commitment.option, "acceptance."), commitment.expected.unit
-        yield lines.of(f"acceptance.{index}.committed", commitment.figure, commitment.committed, unit)
+def _line(row: Row, content: ProposalContent) -> ProposalLine | None:
+    """Return the line of a row that is printed; what is unknown only of recommendation and plans."""
+    matches = ((pattern.fullmatch(row.path), place) for pattern, *place in PRINTED)
+    found, place = next(((match, place) for match, place in matches if match), (None, []))
+    if found is None:
+        return None
+    section, called, unit = place
+    if row.value is None and section != "plan" and row.path != "advice.recommended":
+        return None
+    places = [int(place) for place in row.path.split(".") if place.isdecimal()]
+    option, value, kind = row.subject, row.value, ""
+    if section == "measured" and ".gains." in row.path:
+        gain = content.evidence.gains[places[0]] if content.evidence else None
+        assert gain is not None, "the row is of it"
+        kind = gain.basis
+        if ".left_out." in row.path:
+            option = gain.against
+        elif row.path.endswith(".gain") and option == gain.reference:
+            return None
+    elif section == "term" and len(places) > 0 and content.term is not None:
+        paid = content.term.options[places[0]]
+        option = paid.label if paid.own else f"{paid.label} ({paid.rental})"
+        unit = content.currency if ".lines." in row.path else unit
+    elif called.startswith("cost."):
+        costs = content.comparison.rows[places[0]].costs
+        own = next((index for index, cost in enumerate(costs) if cost.own), None)
+        if own != (places[1] if len(places) > 1 else None):
+            return None
+    elif called == "avoid":
+        value = content.advice.avoid[places[0]].reasons[0].message
+    elif ".ratios." in row.path:
+        ratio = content.comparison.ratios[places[0]]
+        option = f"{ratio.slower} / {ratio.faster}"
+    elif section == "acceptance":
+        unit = content.acceptance[places[0]].expected.unit
+    name = called.format(*found.groups(), item=row.item, kind=kind)
+    return ProposalLine(row.path, section, option, name, value, row.low, row.high, row.unit or unit)
 
 
 LARGEST_EXACT = 2**53 - 1
@@ -245,11 +183,11 @@ def _by_subject(content: ProposalContent) -> dict[tuple[str, str | None, str], P
     """Return the lines of a content by subject, since positions shift when options come and go."""
     lines = lines_of(content)
     for index, warning in enumerate(content.warnings):
-        about = Lines("warnings", ", ".join(warning.options) or None)
-        lines.append(about.of(f"warnings.{index}", warning.text.message, warning.severity))
+        about, said = ", ".join(warning.options) or None, warning.text.message
+        lines.append(ProposalLine(f"warnings.{index}", "warnings", about, said, warning.severity))
     for index, assumption in enumerate(content.assumptions):
-        about = Lines("assumptions", ", ".join(assumption.options))
-        lines.append(about.of(f"assumptions.{index}.value", assumption.field, assumption.value))
+        at, about = f"assumptions.{index}.value", ", ".join(assumption.options)
+        lines.append(ProposalLine(at, "assumptions", about, assumption.field, assumption.value))
     return {(line.section, line.option, line.name): line for line in lines}
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
-from fastapi import Request
+from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
 from starlette.datastructures import FormData
@@ -23,17 +24,20 @@ from app.features.studies.states import save_state
 from app.platform.listing import Page
 from app.platform.rates import CostClass
 from app.platform.web.contexts import Choice, Form
-from app.platform.web.deps import WorkspaceDep
+from app.platform.web.deps import WorkspaceDep, workspace_of
 from app.platform.web.forms import FormDep, refusal, refused, typed
 from app.platform.web.locale import language_of
 from app.platform.web.rendering import render
 from app.platform.web.requirements import Right, requires
+from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 from app.platform.workspace import Workspace
 
 router = page_router()
 
 VIEW = "proposal"
+
+TEMPLATE = "proposals/study_proposal.html"
 
 PATH = f"/studies/{{identifier}}/{VIEW}"
 
@@ -62,12 +66,10 @@ class StudyProposalPage:
     """Whether a proposal saves the current state as a version of the study."""
 
 
-def render_view(
-    request: Request, view: OpenView, form: Form, message: Message | None = None, status: int = 200
-) -> Response:
+def study_proposal_page(view: OpenView, form: Form, message: Message | None = None) -> StudyProposalPage:
     workspace, content = view.workspace, view.state.content
     labels = labels_of(content, workspace.sizing.catalog)
-    page = StudyProposalPage(
+    return StudyProposalPage(
         frame=view.frame,
         proposals=proposals.list_proposals(workspace, LISTED, None, study=view.state.study.id).items,
         form=form,
@@ -77,7 +79,6 @@ def render_view(
         networks=[Choice(key, labels[key]) for key in proposals.with_networks(workspace, content)],
         saves=not view.state.study.saved or bool(view.frame.query),
     )
-    return render(request, "proposals/study_proposal.html", page, status=status)
 
 
 def offered_runs(view: OpenView, requested: str) -> list[Choice]:
@@ -110,28 +111,31 @@ def initial_values(request: Request, view: OpenView) -> dict[str, Sequence[str]]
     }
 
 
-@router.get(f"{PATH}.json")
-def show_proposals_data(request: Request, workspace: WorkspaceDep, identifier: str) -> Page[ProposalSummary]:
-    view = open_view(request, workspace, identifier, VIEW, None)
-    return proposals.list_proposals(workspace, LISTED, None, study=view.state.study.id)
+def filled_page(request: Request, _: Page[ProposalSummary]) -> StudyProposalPage:
+    view = view_of(request)
+    return study_proposal_page(view, Form({**initial_values(request, view), **typed(request.query_params)}))
 
 
-@router.get(PATH, response_class=HTMLResponse)
-def show_view(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
-    view = open_view(request, workspace, identifier, VIEW, None)
-    return render_view(request, view, Form({**initial_values(request, view), **typed(request.query_params)}))
+def view_of(request: Request) -> OpenView:
+    return open_view(request, workspace_of(request), request.path_params["identifier"], VIEW, None)
+
+
+@resource(router, PATH, TEMPLATE, filled_page)
+def show_proposals(shown: Annotated[OpenView, Depends(view_of)]) -> Page[ProposalSummary]:
+    return proposals.list_proposals(shown.workspace, LISTED, None, study=shown.state.study.id)
 
 
 @router.post(PATH, response_class=HTMLResponse)
 @requires(Right.PROPOSE, CostClass.SEARCH)
-def make_proposal(request: Request, workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
+def make_proposal(request: Request, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Save the current state of the study and create a draft from it, or return the form with errors."""
-    view = open_view(request, workspace, identifier, VIEW, None)
+    view = view_of(request)
     try:
         proposal = create_draft(workspace, view, form)
     except (AppError, ValidationError) as error:
         problem = refusal(error)
-        return render_view(request, view, refused(typed(form), problem, ()), problem.message, problem.status)
+        page = study_proposal_page(view, refused(typed(form), problem, ()), problem.message)
+        return render(request, TEMPLATE, page, status=problem.status)
     return RedirectResponse(f"/proposals/{proposal.id}", 303)
 
 

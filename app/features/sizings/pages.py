@@ -56,7 +56,7 @@ FILTERS = ("kind", "system", "accelerators")
 LISTED = ("kind", "system")
 """Filters that hold several values."""
 
-SHOWN = 40
+SHOWN = 10
 """Options shown before all are asked for."""
 
 REASONS = {

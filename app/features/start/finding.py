@@ -41,7 +41,6 @@ class FoundModel(Document):
     id: str = Field(description="Identifier of a preset or of an upload.")
     kind: str = Field(description="preset or profile, as a request names it.")
     name: str = Field(description="Name.")
-    family: str = Field(description="Model family; empty for an upload.")
     parameters: float | None = Field(description="Parameter count; null for an upload.")
     hugging_face: str = Field(description="Name on Hugging Face that was sought; can be empty.")
     customer: str = Field("", description="Customer of an upload; can be empty.")
@@ -119,7 +118,6 @@ def find_models(workspace: Workspace, sought: str, recent: Sequence[Recent]) -> 
             id=upload.id,
             kind="profile",
             name=upload.name,
-            family="",
             parameters=None,
             hugging_face="",
             customer=upload.customer,
@@ -129,7 +127,7 @@ def find_models(workspace: Workspace, sought: str, recent: Sequence[Recent]) -> 
         if Target([upload.name, upload.customer]).matches(sought)
     ]
     for model in workspace.catalogue.models.documents.values():
-        target = Target([model.name, model.id, model.family, *model.hugging_face], model.parameters.value)
+        target = Target([model.name, model.id, *model.hugging_face], model.parameters.value)
         if model.id in named or target.matches(sought):
             names = [name for name in model.hugging_face if sought and plain(sought) in plain(name)]
             models.append(
@@ -137,7 +135,6 @@ def find_models(workspace: Workspace, sought: str, recent: Sequence[Recent]) -> 
                     id=model.id,
                     kind="preset",
                     name=model.name,
-                    family=model.family,
                     parameters=model.parameters.value,
                     hugging_face=next(iter(names), ""),
                     used=model.id in used,

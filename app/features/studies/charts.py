@@ -64,7 +64,8 @@ def time_and_money(answer: StudyAnswer, voice: Voice) -> Figure | None:
     time_title = voice.gettext("Training time")
     across = figures.reach([time for _, time, _ in placed] + [star.time for star in stars], scale.size)
     up = figures.reach([money for _, _, money in placed])
-    shapes, meta = [], {}
+    shapes: list[dict[str, object]] = []
+    meta: dict[str, list[float]] = {}
     if question.deadline_s is not None:
         at = question.deadline_s / scale.size
         across.append(at)

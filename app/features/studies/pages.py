@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import Request
+from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
 from starlette.datastructures import FormData, QueryParams, UploadFile
@@ -24,6 +24,7 @@ from app.features.studies.forms import address, pair_in, state_in, version_in
 from app.features.studies.frame import (
     OpenView,
     StudyFrame,
+    is_estimate,
     led,
     no_suited_option,
     open_view,
@@ -169,44 +170,40 @@ def show_assumptions(workspace: WorkspaceDep, identifier: str, query: QueryDep) 
     return states.assumptions_of(workspace, state)
 
 
-@router.get("/studies/{identifier}/trace.json")
-def show_trace_data(
+@resource(
+    router,
+    "/studies/{identifier}/trace",
+    "studies/study_trace.html",
+    trace_page,
+    part="studies/_study_trace.html",
+)
+def show_trace(
     workspace: WorkspaceDep, identifier: str, query: QueryDep, option: str = "", figure: str = "time_to_train"
 ) -> StudyTrace:
     answer = answered_state(workspace, identifier, query).answer
     return trace_figure(workspace, answer, option[:20] or answer.options[0].key, figure)
 
 
-@router.get("/studies/{identifier}/trace", response_class=HTMLResponse)
-def show_trace(
-    request: Request,
-    workspace: WorkspaceDep,
-    identifier: str,
-    query: QueryDep,
-    option: str = "",
-    figure: str = "time_to_train",
-) -> Response:
-    page = trace_page(request, show_trace_data(workspace, identifier, query, option, figure))
-    return render(request, f"studies/{'_study_trace' if page.panel else 'study_trace'}.html", page)
+def view_of(request: Request) -> OpenView:
+    """Return the view that an address names last."""
+    name = request.url.path.rpartition("/")[2].removesuffix(".json")
+    suits = is_estimate if name == "details" else None
+    return open_view(request, workspace_of(request), request.path_params["identifier"], name, suits)
 
 
-def detailed_view(request: Request, workspace: Workspace, identifier: str) -> tuple[OpenView, Estimate]:
-    view = open_view(request, workspace, identifier, "details")
-    if view.question is None or view.question.request is None:
-        raise no_suited_option()
-    return view, studies.estimate_option(workspace, view.question.request)
+ViewDep = Annotated[OpenView, Depends(view_of)]
 
 
-@router.get("/studies/{identifier}/details.json")
-def show_details_data(request: Request, workspace: WorkspaceDep, identifier: str) -> Estimate:
-    return detailed_view(request, workspace, identifier)[1]
+def details_page(request: Request, estimate: Estimate) -> object:
+    return estimate_page(request, estimate, view_of(request).frame)
 
 
-@router.get("/studies/{identifier}/details", response_class=HTMLResponse)
-def show_details(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
+@resource(router, "/studies/{identifier}/details", "estimates/estimate.html", details_page)
+def show_details(shown: ViewDep, workspace: WorkspaceDep) -> Estimate:
     """Show the estimate of an option down to its formulas."""
-    view, estimate = detailed_view(request, workspace, identifier)
-    return render(request, "estimates/estimate.html", estimate_page(request, estimate, view.frame))
+    if shown.question is None or shown.question.request is None:
+        raise no_suited_option()
+    return studies.estimate_option(workspace, shown.question.request)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,21 +215,19 @@ class RooflinePage:
     """Label, estimate and roofline of each option."""
 
 
-@router.get("/studies/{identifier}/roofline.json")
-def show_roofline_data(request: Request, workspace: WorkspaceDep, identifier: str) -> dict[str, Estimate]:
-    """Return the estimates of a study, whose operators are its rooflines."""
-    return dict(rooflines(workspace, open_view(request, workspace, identifier, "roofline", None).state))
-
-
-@router.get("/studies/{identifier}/roofline", response_class=HTMLResponse)
-def show_roofline(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Show the operators of the model under the roof of each chip, with the measured runs."""
-    opened, voice = open_view(request, workspace, identifier, "roofline", None), voice_of(request)
+def roofline_page(request: Request, found: Mapping[str, Estimate]) -> RooflinePage:
+    voice = voice_of(request)
     roofs = [
         (label, estimate, replace(roofline_view([(label, estimate)], voice), id=f"figure-roofline-{place}"))
-        for place, (label, estimate) in enumerate(rooflines(workspace, opened.state))
+        for place, (label, estimate) in enumerate(found.items())
     ]
-    return render(request, "studies/roofline.html", RooflinePage(frame=opened.frame, roofs=roofs))
+    return RooflinePage(frame=view_of(request).frame, roofs=roofs)
+
+
+@resource(router, "/studies/{identifier}/roofline", "studies/roofline.html", roofline_page)
+def show_roofline(workspace: WorkspaceDep, shown: ViewDep) -> dict[str, Estimate]:
+    """Show the operators of the model under the roof of each chip, with the measured runs."""
+    return dict(rooflines(workspace, shown.state))
 
 
 def rooflines(workspace: Workspace, state: State) -> list[tuple[str, Estimate]]:

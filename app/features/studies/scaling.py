@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from fastapi import Request
-from fastapi.responses import HTMLResponse, Response
 
 from app.errors import AppError
 from app.estimating.documents import Estimate
@@ -21,10 +20,9 @@ from app.features.studies.knobs import labels_of, request_of
 from app.features.studies.options import PublishedFigure
 from app.platform.rates import CostClass
 from app.platform.web.contexts import FigureView, view
-from app.platform.web.deps import QueryDep, WorkspaceDep
+from app.platform.web.deps import QueryDep, WorkspaceDep, workspace_of
 from app.platform.web.locale import voice_of
-from app.platform.web.rendering import render
-from app.platform.web.requirements import requires
+from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
 from app.platform.workspace import Workspace
@@ -87,23 +85,15 @@ def scaling_figures(curves: Mapping[str, Sequence[Estimate]], voice: Voice) -> l
     return [*views, view("efficiency", voice.gettext("Scaling efficiency by size"), drawn, note)]
 
 
-@router.get("/studies/{identifier}/scaling.json")
-@requires(cost=CostClass.SEARCH)
-def show_scaling_data(workspace: WorkspaceDep, identifier: str, query: QueryDep) -> dict[str, list[Estimate]]:
-    return curves_of(workspace, read_state(workspace, identifier, query, plain=False))
-
-
-@router.get("/studies/{identifier}/scaling", response_class=HTMLResponse)
-@requires(cost=CostClass.SEARCH)
-def show_scaling(request: Request, workspace: WorkspaceDep, identifier: str, query: QueryDep) -> Response:
-    """Show the scaling curves, without the surrounding page for htmx."""
-    voice, state = voice_of(request), read_state(workspace, identifier, query, plain=False)
+def scaling_page(request: Request, found: Mapping[str, Sequence[Estimate]]) -> ScalingPage:
+    voice, workspace = voice_of(request), workspace_of(request)
+    state = read_state(workspace, request.path_params["identifier"], request.query_params, plain=False)
     labels = labels_of(state.content, workspace.sizing.catalog)
-    curves = {labels[key]: curve for key, curve in curves_of(workspace, state).items()}
+    curves = {labels[key]: curve for key, curve in found.items()}
     fitting = {
         label: [estimate for estimate in curve if estimate.time_to_train] for label, curve in curves.items()
     }
-    page = ScalingPage(
+    return ScalingPage(
         frame=frame_of(workspace, state, "", voice),
         figures=scaling_figures(fitting, voice),
         without=[
@@ -113,5 +103,15 @@ def show_scaling(request: Request, workspace: WorkspaceDep, identifier: str, que
             if not estimate.time_to_train
         ],
     )
-    part = "HX-Request" in request.headers
-    return render(request, "studies/_scaling.html" if part else "studies/scaling.html", page)
+
+
+@resource(
+    router,
+    "/studies/{identifier}/scaling",
+    "studies/scaling.html",
+    scaling_page,
+    cost=CostClass.SEARCH,
+    part="studies/_scaling.html",
+)
+def show_scaling(workspace: WorkspaceDep, identifier: str, query: QueryDep) -> dict[str, list[Estimate]]:
+    return curves_of(workspace, read_state(workspace, identifier, query, plain=False))

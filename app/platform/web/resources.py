@@ -26,16 +26,19 @@ def resource(
     right: Right | None = None,
     cost: CostClass | None = None,
     headers: Mapping[str, str] | None = None,
+    part: str = "",
 ) -> Callable[[Callable[Given, Shown]], Callable[Given, Shown]]:
     """Serve the document that a function returns: as it is under the path with ``.json``, and as a page.
 
-    ``view`` makes of it what the template reads as ``page``; ``headers`` are the page's.
+    ``view`` makes of it what the template reads as ``page``; ``headers`` are the page's. ``part`` is the
+    template without the surrounding page, for htmx.
     """
 
     def register(load: Callable[Given, Shown]) -> Callable[Given, Shown]:
         def page(request: Request, **arguments: Any) -> Response:
             document = load(**arguments)  # type: ignore[call-arg]
-            return render(request, template, view(request, document), headers=headers)
+            name = part if part and "HX-Request" in request.headers else template
+            return render(request, name, view(request, document), headers=headers)
 
         # FastAPI reads from the signature what a route depends on.
         signature = inspect.signature(load, eval_str=True)

@@ -242,3 +242,74 @@ def test_a_gain_that_cannot_be_is_refused_at_its_field(change: dict[str, Any], f
     with pytest.raises(AppError) as caught:
         measured_gain(GainRequest.model_validate({**SEED, **change}), sizing_context().catalog, "cal_gain")
     assert caught.value.errors[0].field == field
+
+
+def test_units_of_a_measurement_are_one_another() -> None:
+    seconds = runs_of((1.1,))[0]
+    step, batch = seconds["step_time_s"], 512
+    rest = {name: value for name, value in seconds.items() if name != "step_time_s"}
+    gaps = [
+        calibrated([{**rest, **measured}]).answer.gap_before
+        for measured in (
+            {"step_time_s": step},
+            {"step_time_ms": 1000 * step},
+            {"samples_per_s": batch / step},
+            {"tokens_per_s": 128 * batch / step},
+            {"samples_per_s_per_device": batch / step / 8},
+            {"tokens_per_s_per_device": 128 * batch / step / 8},
+        )
+    ]
+    assert all(gap == pytest.approx(gaps[0], rel=1e-6) for gap in gaps)
+
+
+def test_a_run_faster_than_its_devices_is_refused() -> None:
+    seconds = runs_of((1.0,))[0]
+    with pytest.raises(BadInput) as refused:
+        calibrated([{**seconds, "step_time_s": seconds["step_time_s"] / 10}])
+    assert refused.value.errors[0].field == "runs.0.step_time_s"
+
+
+@pytest.mark.parametrize("factors", [(1.0, 1.25, 1.5), (0.9, 1.3, 1.3), (1.6, 1.6, 1.6)])
+def test_own_runs_lie_in_their_own_ranges_and_doubts_travel(factors: tuple[float, float, float]) -> None:
+    runs = runs_of(factors)
+    found = calibrated(runs)
+    for run in runs:
+        changes = {"system": {**TARGET["system"], **run["system"]}}
+        changes |= {"workload": {**TARGET["workload"], **run["workload"]}}
+        step = after(found, **changes).step_time
+        assert step is not None and step.low <= run["step_time_s"] <= step.high
+    doubted = "calibration_implausible" in codes(found)
+    answer = after(found)
+    assert ("calibration_implausible" in [warning.code for warning in answer.warnings]) == doubted
+    assert not doubted or answer.validation.status != "validated"
+
+
+def test_a_slow_network_is_named_with_the_rate_it_would_need() -> None:
+    """Nodes of 8 H100 at 9,600, 3,000 and 1,000 tokens a second and device on one, two and eight of them."""
+    asked = {
+        "model": {"preset": "llama2-7b"},
+        "workload": {"tokens": 1e9, "global_batch": 128, "seq_len": 4096},
+        "system": {"id": "dgx-h100", "count": 8},
+        "plan": {"tensor": 1, "pipeline": 1, "micro_batch": 2, "recompute": "none", "sharding": "parameters"},
+        "software": "fsdp-compile",
+    }
+    runs = [
+        {
+            "tokens_per_s_per_device": rate,
+            "system": {"count": count},
+            "workload": {"global_batch": 16 * count},
+            "plan": {"sharding_ranks": 8},
+        }
+        for count, rate in ((1, 9600.0), (2, 3000.0), (8, 1000.0))
+    ]
+    found = calibrated(runs, **asked)
+    first = found.answer.causes[0]
+    assert first.cause == "network" and first.needs is not None and first.usual is not None
+    assert first.needs.value < 0.1 * first.usual.value
+    assert "calibration_implausible" in codes(found)
+    later = after(
+        found,
+        **asked,
+    )
+    assert "calibration_implausible" in [warning.code for warning in later.warnings]
+    assert later.validation.status != "validated"

@@ -84,7 +84,8 @@ def test_a_network_is_taken_over_into_the_option(reader: Reader, path: str, usua
     page = BeautifulSoup(study.text, "lxml")
     changed = page.find(id="changes").get_text()
     assert "RoCE, 200 Gb/s" in changed and "ports per node" in changed.lower()
-    again = reader.page(str(page.select_one(".tabs a:nth-of-type(4)")["href"]))
+    state = str(page.select_one(".tabs a")["href"]).partition("?")[2]
+    again = reader.page(f"{path}?{state}")
     assert again.find(id="roce-200-4").find(string="this option") is not None
     # The switches are those of the recommended network, which stays the same.
     best = again.select_one("#networks tr.best")
