@@ -55,7 +55,8 @@ def alternative_of(
     purchase_share, run_share = (1.0, 1.0) if charges is None else charges.shares
     power = run = None
     if owned:
-        drawn = site_power_of(hardware, assumptions, catalog, family).training
+        bought = None if charges is None else charges.found.purchase
+        drawn = site_power_of(hardware, assumptions, catalog, family, bought).training
         power = drawn.value, drawn.value * power_factors(drawn, common_normals())
     if charges is not None and time is not None:
         run = float(run_cost(charges.hourly, time[0])), run_cost(charges.hourly_samples, np.asarray(time[1]))

@@ -309,17 +309,23 @@ class SitePower:
 
 
 def site_power_of(
-    hardware: Hardware, assumptions: AssumptionsInput, catalog: Catalog, family: str | None = None
+    hardware: Hardware,
+    assumptions: AssumptionsInput,
+    catalog: Catalog,
+    family: str | None = None,
+    purchase: Purchase | None = None,
 ) -> SitePower:
-    """Return the power of the site of an owned system, whatever its cost counts."""
+    """Return the power of the site of an owned system, whatever its cost counts.
+
+    ``purchase`` is what is bought, if it holds everything that draws power.
+    """
     terms = terms_of(hardware, assumptions, catalog)
     usual = cost_defaults_of(hardware, assumptions, catalog)
     pue = usual.pue.si if assumptions.pue is None else assumptions.pue
-    order = replace(order_of(hardware, None, assumptions, terms, catalog), include=POWERED)
-    beside, drawn = (
-        purchase_of(catalog, order).power_beside(hardware.entry),
-        training_power(hardware, catalog, family),
-    )
+    if purchase is None or not set(POWERED).issubset(terms.include):
+        order = replace(order_of(hardware, None, assumptions, terms, catalog), include=POWERED)
+        purchase = purchase_of(catalog, order)
+    beside, drawn = purchase.power_beside(hardware.entry), training_power(hardware, catalog, family)
     ends = zip((drawn.value, drawn.low, drawn.high), (beside.value, beside.low, beside.high), strict=True)
     value, low, high = (float(site_power(machines, other, pue)) for machines, other in ends)
     idle = float(site_power(idle_power(hardware, catalog, family), beside.value, pue))

@@ -112,8 +112,10 @@ def blocks_of(
 
 def pack(blocks: Sequence[PackedRack], limits: RackLimits) -> list[PackedRack]:
     """Fill racks with blocks in their order, each as full as its limits allow."""
-    switches = [block for block in blocks if _is_network(block)]
-    racks = _fill([block for block in blocks if not _is_network(block)], limits)
+    # Most blocks are the same one again.
+    network = {key: _is_network(block) for key, block in {id(block): block for block in blocks}.items()}
+    switches = [block for block in blocks if network[id(block)]]
+    racks = _fill([block for block in blocks if not network[id(block)]], limits)
     if len(switches) > MOST_SWITCHES_BESIDE:
         return racks + _fill(switches, limits)
     # Racks in the middle of the row first, to keep cables short.

@@ -33,8 +33,14 @@ def field_texts(model: type[BaseModel]) -> dict[str, str]:
     """Return the docstring of each field of a model, its own or inherited."""
     result: dict[str, str] = {}
     for base in reversed(model.__mro__):
-        texts = texts_of_module(base.__module__).get(base.__name__, {})
-        result |= {name: texts[name] for name in model.model_fields.keys() & texts.keys()}
+        texts = texts_of_module(base.__module__).get(base.__name__)
+        if texts is None:
+            # A class that is not written down, but made of another, says what that one does.
+            continue
+        for name in model.model_fields.keys() & inspect.get_annotations(base).keys():
+            result.pop(name, None)
+            if name in texts:
+                result[name] = texts[name]
     return result
 
 

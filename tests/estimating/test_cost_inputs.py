@@ -246,3 +246,12 @@ def test_a_price_that_nobody_published_is_marked(system: str, estimated: bool) -
         assert warning(found, "price_is_estimate").fields == ["assumptions.system_price"]
         stated = answer(system={"id": system}, assumptions={"system_price": 200_000})
         assert "price_is_estimate" not in codes(stated)
+
+
+@pytest.mark.parametrize("system", ["dgx-h100", "bow-pod16", "gb200-nvl72"])
+def test_the_power_of_a_site_is_that_of_its_purchase(context: SizingContext, system: str) -> None:
+    hardware, assumptions = context.hardware.system(system, 4), AssumptionsInput()
+    found = prices(hardware, assumptions, "USD", context.catalog, [])
+    assert found is not None and found.purchase is not None
+    drawn = site_power_of(hardware, assumptions, context.catalog)
+    assert site_power_of(hardware, assumptions, context.catalog, None, found.purchase) == drawn

@@ -58,7 +58,7 @@ def test_evaluations_take_the_forward_third_of_as_many_samples_and_what_each_cos
     )
     assert often.step_time is not None and often.throughput is not None and plain.step_time is not None
     assert often.step_time == plain.step_time and often.plan == plain.plan
-    assert parts(plain)["evaluation"] == 0.0
+    assert "evaluation" not in parts(plain)
     least = 300 * 1e5 / (3 * often.throughput.value)
     assert least <= parts(often)["evaluation"] <= least + 300 * 10.0
     more = answer(workload=LONG | {"evaluation_interval": 5e6, "evaluated_samples": 1e5})

@@ -167,10 +167,14 @@ def pipeline_degrees(space: Space, tensor: int) -> list[int]:
         powers = (1 << power for power in range(min(remaining, space.depth).bit_length()))
         return [p for p in powers if _uses(space, remaining, p)]
     if space.spare:
-        # More stages than the fewest with as many layers each shorten none of them.
-        fewest = {-(-space.depth // layers) for layers in range(1, space.depth + 1)}
-        return sorted(p for p in fewest if p <= remaining)
+        return [p for p in _fewest_stages(space.depth) if p <= remaining]
     return [p for p in divisors(remaining) if p <= space.depth]
+
+
+@lru_cache(maxsize=256)
+def _fewest_stages(depth: int) -> tuple[int, ...]:
+    """Return the stages that are needed for each number of layers in one: more shorten none of them."""
+    return tuple(sorted({-(-depth // layers) for layers in range(1, depth + 1)}))
 
 
 def layouts(space: Space) -> Floats:

@@ -214,6 +214,14 @@ def question_words(workspace: Workspace, content: StudyContent, voice: Voice) ->
     for field in ("global_batch", "seq_len", "image_size", "precision"):
         if (value := getattr(workload, field)) is not None:
             words.append(f"{voice.label(f'workload.{field}')} {written(value, voice)}")
+    if workload.workload_id:
+        try:
+            mean = workspace.workload_sample(workload.workload_id).mean_tokens
+            words.append(
+                voice.gettext("own sample, {mean} tokens on average").format(mean=voice.number(mean))
+            )
+        except NotFound:
+            words.append(voice.gettext("deleted sample"))
     limits = {"deadline_s": "s", "budget": base.currency, "power_w": "W"}
     for field, unit in limits.items():
         if (limit := getattr(content.limits, field)) is not None:

@@ -8,6 +8,7 @@ import pytest
 from app.errors import AppError
 from app.estimating.estimate import estimate
 from app.estimating.request import EstimateRequest
+from app.estimating.schema import Quantity
 from app.features.plans.model import Search, SearchRequest
 from app.features.plans.searching import MATERIAL, search
 from tests.conftest import plan_given_back, sizing_context
@@ -47,6 +48,12 @@ def refused(asked: dict[str, Any], **more: Any) -> str:
     return str(caught.value.errors[0].field)
 
 
+def holds(of_request: Quantity, of_plan: Quantity) -> bool:
+    """Tell whether a plan's time is that of the request that leaves it open, whose range may be wider."""
+    same = of_request.value == of_plan.value
+    return same and of_request.low <= of_plan.low and of_plan.high <= of_request.high
+
+
 @pytest.mark.parametrize("asked", [GPT3, BERT_ON_IPUS, MIXTRAL], ids=["gpu", "ipu", "experts"])
 def test_the_best_plan_is_the_one_that_an_estimate_takes(asked: dict[str, Any]) -> None:
     answer = found(asked)
@@ -56,7 +63,7 @@ def test_the_best_plan_is_the_one_that_an_estimate_takes(asked: dict[str, Any]) 
     assert whole.plan is not None and whole.step_time is not None
     same = {name: getattr(whole.plan, name) for name in MATERIAL}
     assert same == {name: getattr(best.plan, name) for name in MATERIAL}
-    assert whole.step_time == best.step_time
+    assert holds(whole.step_time, best.step_time)
     assert whole.mfu is not None
     assert whole.mfu.value == pytest.approx(best.mfu.value, rel=1e-12)
 
@@ -216,7 +223,7 @@ def test_a_plan_given_back_is_found_again() -> None:
     whole = estimate(EstimateRequest.model_validate(body), sizing_context())
     again = found(GPT3, constraints=plan_given_back(whole))
     assert again.evaluated == 1
-    assert again.plans[0].step_time == whole.step_time
+    assert whole.step_time is not None and holds(whole.step_time, again.plans[0].step_time)
 
 
 def test_a_plan_beside_the_best_stands_in_its_place() -> None:
