@@ -21,6 +21,9 @@ SHADES = (0.97, 0.9, 0.75, 0.6)
 
 MAP_HEIGHT = 340
 
+LINE = {"width": 3, "dash": "solid"}
+"""Of a limit on the map: a pointer finds no gaps in it."""
+
 CROSS = {"color": figures.GUIDE, "width": 0}
 """Ranges on the map, lighter than the points they belong to."""
 
@@ -70,11 +73,12 @@ def time_and_money(answer: StudyAnswer, voice: Voice) -> Figure | None:
         at = question.deadline_s / scale.size
         across.append(at)
         meta["deadline"] = [len(shapes), scale.size / DAY]
-        shapes.append(figures.upright(at) | {"editable": True})
+        ink = {"color": figures.LIMIT, **LINE}
+        shapes.append(figures.upright(at) | {"line": ink, "editable": True})
     if question.budget is not None:
         up.append(question.budget)
         meta["budget"] = [len(shapes), 1.0]
-        ink = {"color": figures.PURPLE, "width": 2, "dash": "dash"}
+        ink = {"color": figures.PURPLE, **LINE}
         ends = {"x0": 0, "x1": 1, "y0": question.budget, "y1": question.budget}
         shapes.append({"type": "line", "xref": "paper", "line": ink, "editable": True} | ends)
     wide = [max(ends) > WIDE * min(ends) > 0 for ends in (across, up)]

@@ -303,7 +303,7 @@ def before_changes(workspace: Workspace, state: State) -> Decision:
 
 def _map(answer: StudyAnswer, voice: Voice) -> FigureView | None:
     chart = drawn.time_and_money(answer, voice)
-    note = voice.gettext("Crosses show the 80 % interval; drag a dashed line to ask for another limit.")
+    note = voice.gettext("Crosses show the 80 % interval; lines are the limits.")
     return view("map", voice.gettext("Time against money"), chart, note, "decision") if chart else None
 
 
