@@ -247,8 +247,22 @@ def by_profile(
         for index in np.flatnonzero(out):
             run = run_of(rows[solution.runs[index].id], unknown)
             if run is not None:
-                runs[index], values[index] = run, predicted(run, solution.figures, point)[0]
+                runs[index], values[index] = _of_class(run), predicted(run, solution.figures, point)[0]
     return LogErrors("software unknown", tuple(runs), values)
+
+
+OF_CLASS = {
+    "gpu_profile_known": "gpu_class_known",
+    "gpu_profile_assumed": "gpu_class_known",
+    "gpu_unfitted_family": "gpu_unfitted_class",
+}
+"""Regime of a profile → that of its class."""
+
+
+def _of_class(run: FitRun) -> FitRun:
+    """Return a run whose profile stands in for its own: it is known no better than a class."""
+    named = (name for name in run.regimes if name != "gpu_eager_assumed")
+    return replace(run, regimes=tuple(OF_CLASS.get(name, name) for name in named))
 
 
 def without_profile(context: SizingContext, name: str) -> SizingContext:
@@ -356,28 +370,6 @@ def half_width(miss: Miss, deviations: Mapping[str, float]) -> float:
     """Return half the 80 % band of a left-out run, as a log-error."""
     variance = miss.variance + sum(deviations[name] ** 2 for name in miss.run.regimes)
     return NINETIETH * math.sqrt(variance)
-
-
-HELD = 0.8
-"""Share of runs that a band is to hold, groups counted once."""
-STEP = 0.01
-
-
-def held(missed: Sequence[Miss], widths: Mapping[str, float]) -> float:
-    """Return the share of left-out runs inside their bands, groups counted once."""
-    inside = [abs(miss.error) <= half_width(miss, widths) for miss in missed]
-    return float(np.average(inside, weights=group_weights([miss.run.group for miss in missed])))
-
-
-def widened(missed: Sequence[Miss], widths: Mapping[str, float], name: str) -> dict[str, float]:
-    """Return a deviation, as it is or wider, with which the bands of left-out runs hold their share.
-
-    The likeliest deviation of errors with longer tails than Student's t holds fewer.
-    """
-    deviation = widths[name]
-    while deviation < LARGEST and held(missed, {**widths, name: deviation}) < HELD:
-        deviation += STEP
-    return {name: float(f"{deviation:.2g}")}
 
 
 def _log_likelihood(errors: Floats, variance: Floats) -> Floats:

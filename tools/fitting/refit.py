@@ -29,7 +29,6 @@ from tools.fitting.least_squares import (
     misses,
     on_ipu,
     predicted,
-    widened,
     worth,
 )
 from tools.fitting.runs import Figures, FitRun, Key, runs_of
@@ -131,11 +130,9 @@ def refit(
     scales = without(solution, effects, "scale left out", lambda run: "large" if at_scale(run) else None)
     widths = dict(context.residuals.deviations)
     profile_misses = misses(profiles, solution, spread)
-    class_misses = [miss for miss in profile_misses if set(miss.run.regimes) & set(CLASS_REGIMES)]
-    widths |= fit_residuals(class_misses, widths, CLASS_REGIMES)
+    widths |= fit_residuals(profile_misses, widths, CLASS_REGIMES)
     known_misses = misses(laboratories, solution, spread)
     widths |= fit_residuals([*known_misses, *strangers], widths, KNOWN_REGIMES)
-    widths |= widened(profile_misses, widths, "gpu_class_known")
     unseen_misses = [_unseen(miss) for miss in misses(chips, solution, spread)]
     widths |= fit_residuals(unseen_misses, widths, UNSEEN_REGIMES)
     return Refit(
