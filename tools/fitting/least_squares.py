@@ -358,6 +358,28 @@ def half_width(miss: Miss, deviations: Mapping[str, float]) -> float:
     return NINETIETH * math.sqrt(variance)
 
 
+HELD = 0.8
+"""Share of runs that a band is to hold, groups counted once."""
+STEP = 0.01
+
+
+def held(missed: Sequence[Miss], widths: Mapping[str, float]) -> float:
+    """Return the share of left-out runs inside their bands, groups counted once."""
+    inside = [abs(miss.error) <= half_width(miss, widths) for miss in missed]
+    return float(np.average(inside, weights=group_weights([miss.run.group for miss in missed])))
+
+
+def widened(missed: Sequence[Miss], widths: Mapping[str, float], name: str) -> dict[str, float]:
+    """Return a deviation, as it is or wider, with which the bands of left-out runs hold their share.
+
+    The likeliest deviation of errors with longer tails than Student's t holds fewer.
+    """
+    deviation = widths[name]
+    while deviation < LARGEST and held(missed, {**widths, name: deviation}) < HELD:
+        deviation += STEP
+    return {name: float(f"{deviation:.2g}")}
+
+
 def _log_likelihood(errors: Floats, variance: Floats) -> Floats:
     """Student's t of unit variance, scaled, up to a constant."""
     degrees = float(len(TAILS))

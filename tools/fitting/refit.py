@@ -29,6 +29,7 @@ from tools.fitting.least_squares import (
     misses,
     on_ipu,
     predicted,
+    widened,
     worth,
 )
 from tools.fitting.runs import Figures, FitRun, Key, runs_of
@@ -134,6 +135,7 @@ def refit(
     widths |= fit_residuals(class_misses, widths, CLASS_REGIMES)
     known_misses = misses(laboratories, solution, spread)
     widths |= fit_residuals([*known_misses, *strangers], widths, KNOWN_REGIMES)
+    widths |= widened(profile_misses, widths, "gpu_class_known")
     unseen_misses = [_unseen(miss) for miss in misses(chips, solution, spread)]
     widths |= fit_residuals(unseen_misses, widths, UNSEEN_REGIMES)
     return Refit(
