@@ -171,6 +171,8 @@ def test_a_chart_is_drawn_when_it_is_scrolled_to_and_on_paper(window: Seat, mode
 def test_a_chart_out_of_sight_is_drawn_when_the_keys_reach_it(window: Seat, modelled: str) -> None:
     window.page.set_viewport_size({"width": 1280, "height": 500})
     page = window.open(modelled)
+    page.get_by_role("heading", name="What if the inputs are wrong?").click()
+    page.evaluate("scrollTo(0, 0)")
     chart = page.locator("[data-figure]").last
     expect(chart).to_have_attribute("tabindex", "0")
     chart.evaluate("chart => chart.focus({preventScroll: true})")
@@ -202,6 +204,7 @@ def test_a_button_switches_the_picture_for_its_table(
     window: Seat, plain_window: Seat, modelled: str, scripts: bool
 ) -> None:
     page = (window if scripts else plain_window).open(modelled)
+    page.get_by_role("heading", name="Where does the time go?").click()
     box = page.locator(".chart-box:has(#figure-parts)")
     expect(box.locator(".chart-picture")).to_be_visible()
     expect(box.locator("table")).to_be_hidden()

@@ -128,6 +128,7 @@ RUNS = {
         "value": run.get("samples_per_s", run.get("step_time_s")),
         "system.count": run["system"]["count"],
         "workload.global_batch": run["workload"]["global_batch"],
+        "workload.seq_len": CALIBRATION["estimate"]["workload"]["seq_len"],
         "note": run.get("note", ""),
     }.items()
 }
