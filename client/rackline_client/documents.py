@@ -400,7 +400,7 @@ class ApiKey(Document):
     """Purpose."""
     prefix: str
     """First characters of the key, by which to identify it."""
-    scopes: list[Literal['estimate', 'propose', 'read', 'webhooks']]
+    scopes: list[Literal['approve', 'estimate', 'propose', 'read', 'webhooks']]
     """Allowed scopes."""
     status: Literal['active', 'expired', 'replaced', 'revoked']
     """Status: active; replaced (works until the grace period ends); expired or revoked (no longer works)."""
@@ -588,13 +588,13 @@ class FabricPlan(Document):
     levels: int
     """Number of switch levels: 1, 2 or 3."""
     rails: int
-    """Number of rails, one per port of a node."""
+    """Number of rails with leaf switches of their own: one per port of a node, or 1 if all share them."""
     endpoints: int
     """Number of ports over all nodes."""
     leaf: int
     """Number of leaf switches: rails × leaves per rail."""
     leaf_down: int
-    """Number of nodes on the fullest leaf switch."""
+    """Ports to nodes on the fullest leaf switch."""
     leaf_up: int
     """Planned uplinks per leaf switch, the same number to each spine switch."""
     uplinks: int
@@ -1205,6 +1205,22 @@ class Outlook(Document):
     """Time to train; null if the model does not fit."""
 
 
+class CalibrationCause(Document):
+    """A cause of the gap between measured and predicted steps, with the number that it would need."""
+    cause: Literal['batch', 'clocks', 'input', 'layout', 'network', 'slow_node', 'software']
+    """What would be other than stated."""
+    text: Text
+    """The cause with its number, and what to measure next, as a sentence."""
+    needs: Quantity | None = None
+    """What it would have to be: rate of the links of one machine, samples per second that the input of
+    one machine feeds, share of the clock, factor on the batch, or how many times as slow one machine is.
+    """
+    usual: Quantity | None = None
+    """What it is taken to be."""
+    misfit: float
+    """Chi-square of the runs with it, with a penalty for rare causes; the least is the most plausible."""
+
+
 class CalibrationAnswer(Document):
     """A software profile fitted to measured runs, and its effect on the estimate."""
     kind: Literal['calibration'] = 'calibration'
@@ -1247,6 +1263,8 @@ class CalibrationAnswer(Document):
     """
     spread_after: float
     """The same, after the fit."""
+    causes: list[CalibrationCause] | None = None
+    """What explains the runs, the most plausible first; the software alone if it does."""
     warnings: list[CheckWarning]
     """Warnings to consider when using the result."""
 
@@ -1340,6 +1358,12 @@ class WorkloadInput(Request):
     """Tokens of the busiest device over the mean, for mixtures whose experts are spread over devices; if
     omitted, 1: routing is balanced. A capacity factor bounds it.
     """
+    evaluation_interval: float | None = None
+    """Samples trained on between two evaluations on held-out data; if omitted, that of the target, else
+    the run is not evaluated. Requires evaluated_samples.
+    """
+    evaluated_samples: float | None = None
+    """Held-out samples of one evaluation, on the devices that train; requires evaluation_interval."""
     precision: Literal['bf16', 'fp16', 'fp16.16', 'fp32', 'fp8', 'mxfp8', 'nvfp4', 'tf32'] | None = None
     """Requested number format; each system uses the nearest one that it supports."""
     optimizer: Literal['adafactor', 'adam', 'adam-8bit', 'adam-bf16', 'adamw', 'distributed-shampoo', 'lamb', 'lion', 'momentum', 'muon', 'paged-adam', 'paged-adam-8bit', 'sgd'] | None = None
@@ -1538,9 +1562,17 @@ class RunWorkload(Request):
 class CalibrationRun(Request):
     """One measured run of the customer's model and code, as a step time or a throughput."""
     samples_per_s: float | None = None
-    """Measured throughput; give this or step_time_s. [samples/s]"""
+    """Measured throughput; give exactly one measurement. [samples/s]"""
     step_time_s: float | None = None
-    """Measured step time; give this or samples_per_s. [s]"""
+    """Measured step time; give exactly one measurement. [s]"""
+    step_time_ms: float | None = None
+    """Measured step time in milliseconds. [ms]"""
+    tokens_per_s: float | None = None
+    """Measured tokens per second over all accelerators. [tokens/s]"""
+    samples_per_s_per_device: float | None = None
+    """Measured throughput of one accelerator. [samples/s]"""
+    tokens_per_s_per_device: float | None = None
+    """Measured tokens per second of one accelerator. [tokens/s]"""
     system: RunSystem | str | None = None
     """System of the run: an identifier, or the differences from the estimate; if omitted, the system of
     the estimate.
@@ -1548,8 +1580,8 @@ class CalibrationRun(Request):
     workload: RunWorkload = Field(default_factory=lambda: RunWorkload())
     """Differences in workload from the estimate; if omitted, the workload of the estimate."""
     plan: PlanInput | None = None
-    """Plan of the run; if omitted, that of the estimate on the same number of devices, otherwise
-    searched.
+    """Differences in the plan of the run from that of the estimate; if omitted, that of the estimate on
+    the same number of devices, otherwise searched.
     """
     note: str | None = None
     """Who measured it and how."""
@@ -1813,6 +1845,18 @@ class Memory(Document):
     """Host or streaming memory in use per device."""
     streaming_capacity: Quantity | None
     """Host or streaming memory available per device."""
+
+
+class Expectation(Document):
+    """Times to train of published records and of what ordinary teams report."""
+    headline: Literal['reported', 'tuned']
+    """Which of the two the time to train, the cost and the decision take."""
+    tuned: Quantity
+    """Time as published records of this stack reach it."""
+    reported: Quantity | None
+    """Time as ordinary teams report it; null where nothing else is known than the records."""
+    text: Text | None = None
+    """What the headline is, and what moves it, as a sentence; null without a second figure."""
 
 
 class Carbon(Document):
@@ -2155,6 +2199,10 @@ class Estimate(Document):
     """What is trained, as a sentence; null if only the compute is given."""
     time_to_train: Quantity | None
     """Time to train, including checkpoints, failures and evaluation."""
+    expectation: Expectation | None = None
+    """Time of published records of this stack and of what ordinary teams report, and which of the two is
+    the headline; null if only the compute is given or the plan does not fit.
+    """
     time_samples: list[float] | None = None
     """Samples behind the range of the time to train, in an order shared by all estimates: comparing two
     estimates sample by sample gives the probability that one is faster. [s]
@@ -2451,19 +2499,19 @@ class Limits(Request):
 
 
 class PublishedFigure(Request):
-    """A stated time to train; a linear one is scaled from another row."""
-    label: str
-    """Label of the row; must be unique."""
+    """A stated time to train with its label; a linear one is scaled from another row."""
     hours: float | None = None
-    """Time to train. A linear row can omit it and is then scaled from another row. [h]"""
+    """Time to train; a linear figure can omit it and is then scaled from another. [h]"""
     kind: Literal['linear', 'measured', 'modelled', 'published', 'vendor']
     """Origin of the figure; “linear” is an extrapolation."""
     scaled_from: str | None = None
     """Label of the row from which a linear row is scaled."""
     factor: float | None = None
-    """Hardware of a linear row as a multiple of that of the row from which it is scaled."""
+    """Hardware of this option as a multiple of that option's."""
     system: str | None = None
     """Identifier of a system."""
+    label: str
+    """Label of the row; must be unique."""
 
 
 class StoredEstimate(Request):
@@ -2605,12 +2653,15 @@ class FabricChoiceRequest(Request):
     options: list[NetworkInput] | None = None
     """2 to 16 networks; if omitted, those that suit the machine, from TCP to InfiniBand."""
     reference: str | None = None
-    """Label or identifier of the network relative to which gains are stated. If given, it is recommended
-    unless another network's gain reaches the threshold; if omitted, the cheapest sufficient network is
-    recommended.
+    """Label or identifier of the network relative to which gains are stated; if omitted, the recommended
+    network.
     """
     threshold: float = 0.05
-    """Gain below which a dearer network is not worth its price."""
+    """Gain below which a faster network is not worth its price: a network over which another gains as
+    much is too slow; of the others the decision is by outlay.
+    """
+    limits: Limits = Field(default_factory=lambda: Limits())
+    """What the recommended network has to meet."""
     oversubscription: float = 1.0
     """Oversubscription of a leaf switch, as ports to machines per uplink, for options that state none."""
     installed: list[str] | None = None
@@ -2742,8 +2793,8 @@ class FabricOption(Document):
     plan: PlanSummary
     """Plan on this network."""
     plan_basis: Literal['given', 'own', 'reference']
-    """Whether the plan was given, is the best on this network, or is the plan of the reference, which is
-    also the best here.
+    """Whether the plan was given, is the best of those of all networks on this one, or is the plan of the
+    estimate's network, which is also the best here.
     """
     step_time: Quantity
     """Time per step; measured if the request has runs."""
@@ -2771,7 +2822,7 @@ class FabricOption(Document):
 
 class TermShare(Document):
     """Contribution of one term to the difference between two networks."""
-    term: Literal['accumulation', 'data_latency', 'data_volume', 'measured', 'one_machine', 'overlap', 'pipeline_across_machines', 'same_network', 'tensor_across_machines']
+    term: Literal['accumulation', 'data_latency', 'data_volume', 'limits', 'measured', 'one_machine', 'overlap', 'pipeline_across_machines', 'same_network', 'tensor_across_machines']
     """Name of the term."""
     seconds: float
     """Step time that it saves on the faster network. [s]"""
@@ -2784,7 +2835,7 @@ class FabricGain(Document):
     reference: str
     """Identifier of the reference."""
     gain: Quantity
-    """Throughput relative to that of the reference, minus one."""
+    """Speed relative to that of the reference, minus one: throughput, where the batch is the same."""
     probability_real: float
     """Probability that the gain is above zero."""
     probability_above_threshold: float
@@ -2799,7 +2850,7 @@ class FabricGain(Document):
 
 class DecidedBy(Document):
     """Why the gain of the dearer network is as large as it is, and not larger."""
-    term: Literal['accumulation', 'data_latency', 'data_volume', 'measured', 'one_machine', 'overlap', 'pipeline_across_machines', 'same_network', 'tensor_across_machines']
+    term: Literal['accumulation', 'data_latency', 'data_volume', 'limits', 'measured', 'one_machine', 'overlap', 'pipeline_across_machines', 'same_network', 'tensor_across_machines']
     """Deciding factor."""
     explanation: Text
     """Explanation in one sentence."""
@@ -2812,7 +2863,7 @@ class DecidedBy(Document):
 class NetworkAdvice(Document):
     """Advice on the network."""
     recommendation: str | None
-    """Identifier of the recommended network; null if none is needed."""
+    """Identifier of the recommended network; null if none is needed or none can be recommended."""
     against: str | None
     """Identifier of the network with which it is compared; null if there is none to compare."""
     not_worth_it: bool
@@ -2935,8 +2986,10 @@ class FabricChoice(Document):
     """Networks, cheapest first."""
     gains: list[FabricGain]
     """Gain of each other network over the reference."""
+    decision: Decision | None = None
+    """Decision between the networks by their identifiers; null if nothing fits."""
     advice: NetworkAdvice | None
-    """Recommendation; null if nothing fits."""
+    """What the decision means for the network, and why; null if nothing fits."""
     turning: TurningPoint | None
     """Where the advice changes; null on one machine or if nothing fits."""
     fitted: FittedEfficiencies | None
@@ -3269,7 +3322,7 @@ class KeyRequest(Request):
     """An API key to create."""
     name: str
     """Purpose."""
-    scopes: list[Literal['estimate', 'propose', 'read', 'webhooks']] = ['read']
+    scopes: list[Literal['approve', 'estimate', 'propose', 'read', 'webhooks']] = ['read']
     """Scopes of the key: read; estimate computes and stores; propose creates and shares proposals;
     webhooks manages webhooks.
     """
@@ -3479,7 +3532,7 @@ class NewApiKey(Document):
     """Purpose."""
     prefix: str
     """First characters of the key, by which to identify it."""
-    scopes: list[Literal['estimate', 'propose', 'read', 'webhooks']]
+    scopes: list[Literal['approve', 'estimate', 'propose', 'read', 'webhooks']]
     """Allowed scopes."""
     status: Literal['active', 'expired', 'replaced', 'revoked']
     """Status: active; replaced (works until the grace period ends); expired or revoked (no longer works)."""
@@ -4211,6 +4264,32 @@ class Commitment(Document):
     """Where the value comes from: “range” is the worse end of the 80 % interval."""
 
 
+class ConvertedBudget(Document):
+    """A budget that was stated in another currency."""
+    stated: Quantity
+    """The budget as it was stated."""
+    rate: float
+    """Units of the proposal's currency for one of the stated."""
+    as_of: str
+    """Date of the rate."""
+
+
+class DemandAnswer(Document):
+    """What is recommended for one demand."""
+    demand: Demand
+    """How often the work is done."""
+    runs: int
+    """Number of runs over the term."""
+    recommended: str | None
+    """Option that is recommended; null if none meets everything and has a price."""
+    outlay: Quantity | None
+    """Its outlay over the term; null if none is recommended."""
+    overturn: Overturn | None
+    """Number of runs over the term from which another way to pay is recommended; null if none is for
+    choice.
+    """
+
+
 class ProposalContent(Document):
     """Content of a proposal. Once frozen, the hash is that of its canonical JSON (RFC 8785)."""
     edition: int
@@ -4267,6 +4346,12 @@ class ProposalContent(Document):
     """Sections in their order, with their texts."""
     acceptance: list[Commitment] = []
     """Figures that are committed to, for acceptance tests."""
+    converted: ConvertedBudget | None = None
+    """The budget in the currency in which it was stated; omitted if that is the proposal's."""
+    by_demand: list[DemandAnswer] = []
+    """What is recommended for one run, for ten a year, and for systems that are always busy; as in the
+    study.
+    """
     names: dict[str, str] = {}
     """Names of the systems that measured runs and figures refer to."""
 
@@ -4951,7 +5036,9 @@ class SearchConstraints(Request):
     interleave: int | list[int] | None = None
     """Model chunks per pipeline stage (interleaving)."""
     recompute: Literal['full', 'modules', 'none', 'selective'] | list[Literal['full', 'modules', 'none', 'selective']] | None = None
-    """Activations that the backward pass recomputes."""
+    """Activations that the backward pass recomputes: none, those of norms and activation functions
+    (modules), of attention (selective), or of whole layers (full).
+    """
     recompute_layers: int | None = None
     """Layers whose activations are recomputed whole; those of the others are kept, or attention alone is
     recomputed where no fused kernel does so. All of them if omitted; GPU only.
@@ -5455,22 +5542,6 @@ class StudyOptionAnswer(Document):
     """Why the option cannot run or be estimated; null if it can."""
     estimate: Estimate | None
     """Full estimate, if the option is an estimate."""
-
-
-class DemandAnswer(Document):
-    """What is recommended for one demand."""
-    demand: Demand
-    """How often the work is done."""
-    runs: int
-    """Number of runs over the term."""
-    recommended: str | None
-    """Option that is recommended; null if none meets everything and has a price."""
-    outlay: Quantity | None
-    """Its outlay over the term; null if none is recommended."""
-    overturn: Overturn | None
-    """Number of runs over the term from which another way to pay is recommended; null if none is for
-    choice.
-    """
 
 
 class Contest(Document):
