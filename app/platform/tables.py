@@ -13,6 +13,9 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "
 """Characters that make a spreadsheet read the text of a cell as a formula (OWASP, CSV Injection); the wide
 forms of East Asian text among them."""
 
+NEGATIVE = re.compile(r"-[\d.,]+\s?%?")
+"""A number as it is written, which no spreadsheet takes for more."""
+
 
 def taken(buffer: io.StringIO) -> str:
     """Return what has been written to a buffer, and empty it."""
@@ -25,15 +28,15 @@ def taken(buffer: io.StringIO) -> str:
 def written(value: str | int | float | bool | None) -> str:
     """Return a value as a cell of a CSV file.
 
-    >>> written("=1+1"), written(-1.5), written(True), written(None)
-    ("'=1+1", '-1.5', 'true', '')
+    >>> written("=1+1"), written("-14.2%"), written(-1.5), written(True), written(None)
+    ("'=1+1", '-14.2%', '-1.5', 'true', '')
     """
     if value is None:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return f"'{value}" if value.startswith(FORMULA) else value
+        return f"'{value}" if value.startswith(FORMULA) and not NEGATIVE.fullmatch(value) else value
     return repr(value)
 
 

@@ -636,4 +636,6 @@ def test_the_trail_says_what_protects_an_account(identity: Identity, ann: str, c
         {"fields": ["password"]},
     ):
         assert detail in changed
-    assert [event.detail for event in events if event.action == "workspace.changed"] == [{"name": "Alpha"}]
+    assert [event.detail for event in events if event.action == "workspace.changed"] == [
+        {"name": "Alpha", "second_approval": False}
+    ]

@@ -30,7 +30,7 @@ def first_input(page: BeautifulSoup) -> str:
 
 def test_the_article_s_figures(reader: Reader) -> None:
     page = reader.page(reader.view("rent"))
-    assert page.select_one(".tabs [aria-current]").get_text() == "Build or rent"
+    assert page.select_one(".subtabs [aria-current]").get_text() == "Build or rent"
     assert months(page) == "17.5"
     assert first_input(page) == "Cloud bill per month"
     assert facts(page)["Purchase with freight and installation"] == "₩4,378,000,000"
@@ -272,8 +272,9 @@ def test_buying_and_renting_are_decided_for_every_demand(reader: Reader) -> None
     }
     study = reader.ask("POST", "/api/v1/studies", json=body).json()["id"]
     page = reader.page(f"/studies/{study}/rent")
-    told = [line.strong.get_text() for line in page.select("#by-demand li")]
-    assert told == ["AWS p5.48xlarge", "AWS p5.48xlarge", "DGX H100"]
+    told = [line.strong.find_next_sibling("span").get_text() for line in page.select("#by-demand li")]
+    named = [text.partition(" · ")[0].strip() for text in told]
+    assert named == ["AWS p5.48xlarge", "AWS p5.48xlarge", "DGX H100"]
     decision = reader.data(f"/studies/{study}.json")["decision"]
     outlay = page.select_one("#decision tbody tr:nth-of-type(2) .figure").get_text()
     assert decision["recommended"] == "b" and outlay == f"${decision['options'][1]['outlay']['value']:.2f}"

@@ -160,7 +160,7 @@ def test_a_gain_under_the_threshold_is_not_recommended(reader: Reader, korean: R
     where = gain(reader)
     page, data = reader.page(where), reader.data(f"{where}.json")
     assert data["recommendation"] == "roce"
-    assert page.select_one(".tabs [aria-current]").get_text() == "Measured runs"
+    assert page.select_one(".subtabs [aria-current]").get_text() == "Measured runs"
     assert page.select_one("form.ask") is None
     text = page.get_text(" ", strip=True)
     assert "1.52%" in text and "5%" in text and "not recommended" in page.find(id="verdict").get_text()

@@ -67,7 +67,7 @@ def test_table_is_that_of_the_twin(page: BeautifulSoup, found: Any) -> None:
 def test_nothing_that_the_study_knows_is_asked_again(page: BeautifulSoup) -> None:
     fields = {one["name"] for one in page.select("form.plan-form [name]") if one.get("type") != "hidden"}
     assert fields <= {"tensor", "pipeline", "recompute", "sharding", "offload", "phases"}
-    assert page.select_one(".tabs [aria-current]").get_text() == "Plan"
+    assert page.select_one(".subtabs [aria-current]").get_text() == "Plan"
 
 
 def test_map_has_a_link_for_every_legal_cell(page: BeautifulSoup, found: Any) -> None:

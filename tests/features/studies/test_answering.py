@@ -13,7 +13,7 @@ from app.estimating.request import Limits
 from app.features.studies.explaining import parts_across
 from app.features.studies.knobs import check_labels
 from app.features.studies.model import StudyAnswer, StudyContent
-from tests.features.studies.conftest import answer_of, study
+from tests.features.studies.conftest import OPTIONS, answer_of, study
 
 
 @cache
@@ -26,7 +26,8 @@ def option(found: StudyAnswer, key: str) -> Any:
 
 
 def test_the_fastest_is_the_measure_of_all_others() -> None:
-    found = usual()
+    # Without named software the range of the first option holds the published figure.
+    found = answer_of(study([OPTIONS[0] | {"software": "ngc-pytorch"}, *OPTIONS[1:]]))
     best = option(found, found.fastest)
     assert best.time_against_best.best and best.time_against_best.ratio == 1
     for one in found.options:
@@ -204,7 +205,8 @@ def test_limits_are_counted_on_the_samples() -> None:
 
 
 def test_an_option_that_misses_a_limit_is_named_with_the_limit() -> None:
-    content = study([{"system": {"id": "bow-pod16"}}, {"system": {"id": "dgx-a100-640gb"}}])
+    named = {"system": {"id": "dgx-a100-640gb"}, "software": "ngc-pytorch"}
+    content = study([{"system": {"id": "bow-pod16"}}, named])
     times = {one.key: one.time.value for one in answer_of(content).options}
     slow, fast = sorted(times, key=lambda key: -times[key])
     late = answer_of(limited(content, deadline_s=sum(times.values()) / 2))

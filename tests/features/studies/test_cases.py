@@ -65,11 +65,16 @@ def test_one_run_of_five_billion_won_is_rented_and_nothing_over_the_budget_is_na
 
 
 def test_what_is_half_likely_to_meet_a_date_is_too_late() -> None:
-    base = {"model": {"preset": "gpt3-175b"}, "workload": {"tokens": 3e11}, "currency": "KRW"}
+    base = {
+        "model": {"preset": "gpt3-175b"},
+        "workload": {"tokens": 3e11},
+        "currency": "KRW",
+        "software": "megatron-core",
+    }
     found = decision(
         systems(("dgx-a100-640gb", 20), ("aws-p4d", 20)),
         base,
-        deadline_s=180 * DAY,
+        deadline_s=150 * DAY,
         probability=0.8,
         budget=20e9,
         budget_kind="term",

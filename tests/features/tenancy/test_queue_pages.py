@@ -37,7 +37,7 @@ def page(reader: Reader) -> BeautifulSoup:
 
 
 def test_page_and_twin_agree(reader: Reader, page: BeautifulSoup) -> None:
-    assert page.select_one(".tabs [aria-current]").get_text() == "Partitions"
+    assert page.select_one(".subtabs [aria-current]").get_text() == "Partitions"
     data = reader.data(reader.landed(address(reader)).replace("/partitions?", "/queues.json?"))
     assert data == reader.data(address(reader).replace("?", ".json?"))
     assert "over 120 simulated days" in page.get_text()
