@@ -97,7 +97,7 @@ def test_filters_narrow_what_is_recommended(reader: Reader, address: str) -> Non
 
 
 def test_a_row_becomes_an_option(reader: Reader, address: str) -> None:
-    page = reader.page(address)
+    page = reader.page(f"{address}?all=1")
     assert page.select_one("#dgx-a100-640gb-x2 td:last-child").get_text(strip=True) == "option a"
     row = page.select_one("#dgx-a100-640gb-x1 td:last-child a")
     added = reader.page(row["href"])
