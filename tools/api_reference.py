@@ -176,7 +176,10 @@ def raised(tree: ast.AST) -> Iterator[WarningCode]:
             if not isinstance(node, ast.Call) or len(node.args) < 3:
                 continue
             name, (code, second, message) = ast.unparse(node.func), node.args[:3]
-            if name not in ("CheckWarning.of", "_row_warning", *get_args(Severity)):
+            if name == "self._concerning":
+                stated = {word.arg: word.value for word in node.keywords}.get("severity")
+                second, message = stated or ast.Constant("caution"), second
+            elif name not in ("CheckWarning.of", *get_args(Severity)):
                 continue
             severities = [name] if name in get_args(Severity) else literals(second)
             if isinstance(message, ast.Call) and message.args:
