@@ -169,7 +169,9 @@ def choose(
     probability: float = RANKED_AT,
     lean: bool = True,
     evaluator: GpuEvaluator | None = None,
+    known: dict[tuple[int, int], PlanChoice] | None = None,
 ) -> PlanDecision:
+    """Return the best plan; ``known`` keeps what was found, by devices of the same kind and batch."""
     training, scenario = question.training, question.scenario
     if allowed is None:
         allowed = {name: (value,) for name, value in given_fields(question.request.plan).items()}
@@ -182,7 +184,15 @@ def choose(
     # Smaller batches need fewer samples to a target, and less memory for activations on an IPU.
     quarterings = 2 if scenario.is_ipu else 0 if training.target is None else 3
 
+    kept = {} if known is None else known
+
     def found_on(some: Hardware) -> PlanChoice:
+        key = some.devices, divided
+        if key not in kept:
+            kept[key] = searched_on(some)
+        return kept[key]
+
+    def searched_on(some: Hardware) -> PlanChoice:
         space = space_of(
             scenario,
             allowed,

@@ -104,14 +104,22 @@ def time_to_train(request: EstimateRequest, context: SizingContext) -> Timed | N
     return answer.timed.run.total, stated_samples(answer.timed.run.total_samples)
 
 
-def seconds_to_train(request: EstimateRequest, context: SizingContext) -> float | None:
-    """Return the central time to train; None where the model does not fit or the request is refused."""
+def seconds_to_train(
+    request: EstimateRequest, context: SizingContext, share: float | None = None
+) -> float | None:
+    """Return the central time to train, or the time that a share of samples keep, start-up included.
+
+    None where the model does not fit or the request is refused.
+    """
     try:
         answer = Answer(request, context, remembered=False)
         fits, timed = answer.plan.choice.fits, answer.timed
     except AppError:
         return None
-    return timed.run.total if fits else None
+    if not fits or share is None:
+        return timed.run.total if fits else None
+    startup = context.catalog.reliability_defaults(answer.hardware.entry.chip_kind).startup.si
+    return float(np.quantile(timed.run.total_samples, share, method="higher")) + startup
 
 
 def hardware_of(request: EstimateRequest, context: SizingContext) -> Hardware:

@@ -28,7 +28,7 @@ from app.estimating.estimate import TimedPlan
 from app.estimating.hardware import Hardware, Reliability, known_id, reliability
 from app.estimating.options import alternative_of, usual_term
 from app.estimating.outlay import Uncertain
-from app.estimating.plan_search import memory_of
+from app.estimating.plan_search import PlanChoice, memory_of
 from app.estimating.prices import prices
 from app.estimating.ranges import common_normals, quantity, spread_quantity
 from app.estimating.request import EstimateRequest, PlanInput, SystemInput, WorkloadInput
@@ -70,6 +70,8 @@ class Group:
     reliability: Reliability
     findings: dict[int, TimedPlan | None] = field(default_factory=dict)
     """By number of machines; None where no plan is legal."""
+    plans: dict[tuple[int, int], PlanChoice] = field(default_factory=dict)
+    """Found by devices and batch."""
 
     @cached_property
     def evaluator(self) -> GpuEvaluator | None:
@@ -279,7 +281,8 @@ class SystemSearch:
 
     def _decide(self, group: Group, hardware: Hardware) -> PlanDecision | None:
         try:
-            return choose(group.question, hardware, self.context, evaluator=group.evaluator)
+            evaluator, known = group.evaluator, group.plans
+            return choose(group.question, hardware, self.context, evaluator=evaluator, known=known)
         except AppError as error:
             # An error of one count alone: no plan divides it. Others concern the whole request.
             names = {entry.field for entry in error.errors}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log10
+from statistics import median
 
 from app.engine.units import DAY
 from app.estimating.decision import Decision, DecisionOption
@@ -27,8 +28,8 @@ LINE = {"width": 3, "dash": "solid"}
 CROSS = {"color": figures.GUIDE, "width": 0}
 """Ranges on the map, lighter than the points they belong to."""
 
-SIDES = ("top left", "bottom right", "top right", "bottom left")
-"""Where the names of points stand that follow each other in time."""
+SIDES = ("left", "right")
+"""Sides of the names of points that follow each other in time; above the dearer half, below the others."""
 
 INNER = 0.7
 """Share of the map from which on a name stands left of its point."""
@@ -89,6 +90,7 @@ def time_and_money(answer: StudyAnswer, voice: Voice) -> Figure | None:
     def inside(at: float) -> bool:
         return position(at) < edge
 
+    middle = median(money.value for *_, money in placed)
     traces: list[Trace] = []
     for place, (option, time, money) in enumerate(sorted(placed, key=lambda one: one[1].value)):
         best = option.id == decision.recommended
@@ -106,7 +108,8 @@ def time_and_money(answer: StudyAnswer, voice: Voice) -> Figure | None:
                 name=name,
                 mode="markers+text",
                 text=[figures.plain(name)],
-                textposition=SIDES[place % len(SIDES)] if inside(time.value / scale.size) else "top left",
+                textposition=f"{'top' if money.value > middle else 'bottom'} "
+                f"{SIDES[place % len(SIDES)] if inside(time.value / scale.size) else 'left'}",
                 error_x=figures.whiskers([time], scale.size) | CROSS,
                 error_y=figures.whiskers([money], 1.0) | CROSS,
             )

@@ -14,6 +14,7 @@ from app.catalog.figures import Source
 from app.errors import AppError, Message
 from app.estimating.context import SizingContext
 from app.estimating.deciding import choose, question_of
+from app.estimating.decision import USUAL_PROBABILITY
 from app.estimating.estimate import seconds_to_train
 from app.estimating.ranges import count_of
 from app.estimating.request import EstimateRequest
@@ -109,20 +110,27 @@ def starting_counts(
     context: SizingContext,
     deadline: float | None = None,
 ) -> dict[str, int]:
-    """Return systems with the smallest count that finishes well before a deadline, or in the start time.
+    """Return systems with the smallest count that likely meets a deadline, or finishes in the start time.
 
     If none does, the largest count that fits the model; systems that never fit it are omitted.
     """
-    limit = context.catalog.figure(DEFAULTS, "start_time").si if deadline is None else LIKELY * deadline
-    found = {system: _starting_count(model, workload, system, context, limit) for system in systems}
+    share = None if deadline is None else USUAL_PROBABILITY
+    limit = context.catalog.figure(DEFAULTS, "start_time").si if deadline is None else deadline
+    found = {system: _starting_count(model, workload, system, context, limit, share) for system in systems}
     return {system: count for system, count in found.items() if count is not None}
 
 
 def _starting_count(
-    model: Model, workload: Mapping[str, object], system: str, context: SizingContext, limit: float
+    model: Model,
+    workload: Mapping[str, object],
+    system: str,
+    context: SizingContext,
+    limit: float,
+    share: float | None,
 ) -> int | None:
     def seconds(count: int) -> float | None:
-        return _seconds(model, workload, system, count, context)
+        request = {"model": model, "workload": workload, "system": {"id": system, "count": count}}
+        return seconds_to_train(EstimateRequest.model_validate(request), context, share)
 
     def make() -> int | None:
         least_useful, short, largest = 1.0, 0, None
@@ -140,7 +148,7 @@ def _starting_count(
                 least_useful = count * time / limit / 2.0
         return largest
 
-    count: int | None = context.remember(("start", json.dumps([model, workload, system, limit])), make)
+    count: int | None = context.remember(("start", json.dumps([model, workload, system, limit, share])), make)
     return count
 
 
@@ -156,13 +164,6 @@ def _fewest(seconds: Callable[[int], float | None], limit: float, short: int, en
     return enough
 
 
-def _seconds(
-    model: Model, workload: Mapping[str, object], system: str, count: int, context: SizingContext
-) -> float | None:
-    request = {"model": model, "workload": workload, "system": {"id": system, "count": count}}
-    return seconds_to_train(EstimateRequest.model_validate(request), context)
-
-
 SYSTEMS = ("dgx-h100", "aws-p5")
 """What is suggested: a system that is sold today, and one with the same accelerators that is rented."""
 
@@ -170,14 +171,10 @@ NEWER = ("dgx-b200", "mi300x-8")
 """What is suggested beside them where there is a deadline to meet."""
 
 
-LIKELY = 0.75
-"""Share of a deadline that a central time may take: ranges reach about a third above it."""
-
-
 def suggested_systems(
     model: Model, workload: Mapping[str, object], context: SizingContext, deadline: float | None = None
 ) -> dict[str, int]:
-    """Return suggested systems, each with the smallest count that finishes well before the deadline."""
+    """Return suggested systems, each with the smallest count that likely meets the deadline."""
     systems = SYSTEMS if deadline is None else (*SYSTEMS, *NEWER)
     return starting_counts(model, workload or UNKNOWN, systems, context, deadline) or {SYSTEMS[0]: 1}
 
