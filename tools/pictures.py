@@ -29,7 +29,7 @@ FOLDER = Path("docs/img")
 
 QUESTIONS = {
     "en": "7B, 2T tokens, 60 days, $3M: buy or rent?",
-    "ko": "70억 파라미터, 2조 토큰, 60일, 50억 원: 살까 빌릴까?",
+    "ko": "70억 파라미터, 2조 토큰, 60일, 50억 원: 구매 또는 임대?",
 }
 """Language → the question that its pictures answer."""
 
@@ -92,7 +92,7 @@ def first_page(server: str, study: str, language: str) -> bytes:
     body = {
         "study_id": study.rpartition("/")[2],
         "locale": language,
-        "customer": "Hanbit",
+        "customer": {"en": "Customer", "ko": "고객사"}[language],
         "currency": CURRENCY[language],
     }
     with httpx.Client(base_url=f"{server}/api/v1", timeout=120.0) as client:
