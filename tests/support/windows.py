@@ -59,7 +59,7 @@ LETTERS_AND_LINES_STAND = """async () => {
 }"""
 """What scripts do once the letters are there, and for what is in sight, has begun by then."""
 
-PATIENCE = 60.0
+PATIENCE = 90.0
 """How long a page may be busy by itself. [s]"""
 
 
