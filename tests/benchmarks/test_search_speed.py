@@ -52,7 +52,7 @@ def scenarios() -> dict[str, Scenario]:
     for name in MODELS:
         request = asked(model={"preset": name}, workload={"seq_len": SEQ_LEN, "global_batch": 512})
         hardware = context.hardware.system("dgx-a100-640gb", 512)
-        found[name] = decide(request, resolve_model(request.model, context), hardware, context).scenario
+        found[name] = decide(request, resolve_model(request.model, context), hardware, context).scenario.tuned
     return found
 
 
