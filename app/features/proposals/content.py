@@ -53,7 +53,7 @@ from app.features.proposals.model import (
     TermLine,
 )
 from app.features.proposals.naming import in_words, names_of
-from app.features.proposals.texts import reason_in, sections_of
+from app.features.proposals.texts import reason_in, sections_of, with_sections
 from app.features.studies.common_basis import BasisRequest
 from app.features.studies.options import PublishedFigure
 from app.features.studies.side_by_side import OptionEntry
@@ -118,7 +118,7 @@ def build_content(
     warnings += [*bill_warnings, *evidence_warnings(answers, evidence, recommended)]
     estimates = [row.estimate for row in rows if row.estimate is not None]
     sections = sections_of(request.sections, request.locale, request.reason)
-    return ProposalContent(
+    content = ProposalContent(
         edition=EDITION,
         title=comparison.title,
         customer=request.customer,
@@ -159,6 +159,7 @@ def build_content(
         layout=layouts.get(advice.recommended or ""),
         names=names_of(rows, catalog),
     )
+    return with_sections(content, sections)
 
 
 def check_offer(request: ProposalRequest, account: Account | None) -> None:

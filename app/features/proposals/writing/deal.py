@@ -12,6 +12,7 @@ from app.features.comparisons.model import ComparisonRow
 from app.features.proposals.account import WeightyAssumption
 from app.features.proposals.conditions import Conditions
 from app.features.proposals.model import ProposalContent, ProposalWarning, Sender
+from app.features.proposals.texts import CONTRADICTION
 from app.features.proposals.writing.blocks import Block, Cell, Head, Paragraph, chart, table
 from app.features.proposals.writing.options import scale_of_times
 from app.platform.charts.svg import Box, Drawing, Label, Line
@@ -257,13 +258,11 @@ PRICES = frozenset(
 )  # fmt: skip
 SUPPLY = frozenset({"not_sold_new", "refused_network_recommended"})
 SITE = frozenset({"rack_power_exceeded", "weight_unknown", "switches_uneven", "network_oversubscribed"})
-DRAFT_ONLY = frozenset({"text_contradicts_decision"})
-"""Warnings to the author, which no customer sees."""
 
 
 def risks(content: ProposalContent, voice: Voice, draft: bool) -> list[Block]:
     """Return what may go wrong, how likely, with which effect, who answers for it and how."""
-    warnings = [one for one in content.warnings if draft or one.code not in DRAFT_ONLY]
+    warnings = [one for one in content.warnings if draft or one.code != CONTRADICTION]
     grave = [one for one in warnings if one.severity != "info"]
     rows = [*late(content, voice), *(risk(one, content, voice) for one in grave)]
     blocks: list[Block] = []
@@ -331,7 +330,7 @@ def risk(warning: ProposalWarning, content: ProposalContent, voice: Voice) -> Ri
         kind = (voice.gettext("delivery"), supplier, voice.gettext("Confirmed in writing before the order."))
     elif code in SITE:
         kind = (voice.gettext("site"), customer, voice.gettext("Survey of the site before delivery."))
-    elif code in DRAFT_ONLY:
+    elif code == CONTRADICTION:
         kind = (
             voice.gettext("text"),
             supplier,
