@@ -7,10 +7,11 @@ used, by name, with an error that says what is allowed (400, 404, 409).
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Hashable, Iterator
 from datetime import date
 from itertools import islice
-from typing import Annotated, Literal, TypeAlias, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast, get_args, get_origin
 
 from pydantic import (
     ConfigDict,
@@ -18,6 +19,7 @@ from pydantic import (
     JsonValue,
     SkipValidation,
     ValidationInfo,
+    create_model,
     field_validator,
     model_validator,
 )
@@ -85,6 +87,21 @@ class Schema(DocumentedModel):
                 if type(item) in STAND_INS and kinds and not kinds & STAND_INS[type(item)]:
                     raise PydanticKnownError(next(error for kind, error in MISTAKEN.items() if kind in kinds))
         return value
+
+
+Patch = TypeVar("Patch", bound=Schema)
+
+
+def patch_of(model: type[Patch]) -> type[Patch]:
+    """Decorate a request so that every field it inherits may be omitted or null."""
+    fields: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        if name in inspect.get_annotations(model):
+            continue
+        kind = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
+        texts = {"description": field.description, "examples": field.examples}
+        fields[name] = (kind | None, Field(None, **texts))  # type: ignore[operator, call-overload]
+    return create_model(model.__name__, __base__=model, __doc__=model.__doc__, **fields)
 
 
 STAND_INS: dict[type, frozenset[type]] = {

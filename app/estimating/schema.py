@@ -60,7 +60,7 @@ def texts_of_class(definition: ast.ClassDef) -> dict[str, str]:
         if not (isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)):
             continue
         if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
-            texts[field.target.id] = inspect.cleandoc(str(below.value.value))
+            texts[field.target.id] = " ".join(str(below.value.value).split())
     return texts
 
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from app.estimating.documents import Text
 from app.estimating.names import Name
-from app.estimating.request import Schema
+from app.estimating.request import Schema, patch_of
 from app.estimating.schema import Document
 
 KeyScope = Literal["read", "estimate", "propose", "approve", "webhooks"]
@@ -76,15 +76,12 @@ class WebhookRequest(Schema):
     )
 
 
-class WebhookPatch(Schema):
+@patch_of
+class WebhookPatch(WebhookRequest):
     """Fields of a webhook to change. Omitted fields are unchanged."""
 
-    url: Url | None = Field(None, description="URL to which messages are sent.")
-    events: Events | None = Field(None, description="Events for which the webhook receives messages.")
-    name: Annotated[Name, Field(max_length=100)] | None = Field(None, description="Purpose.")
-    active: bool | None = Field(
-        None, description="Whether the webhook receives events; true re-enables one that was switched off."
-    )
+    active: bool | None = None
+    """Whether the webhook receives events; true re-enables one that was switched off."""
 
 
 KeyStatus = Literal["active", "replaced", "expired", "revoked"]

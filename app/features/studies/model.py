@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, field_validator
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue
 
 from app.errors import Message
 from app.estimating.decision import Decision
 from app.estimating.documents import CheckWarning, Estimate, Text
 from app.estimating.money import Currency
-from app.estimating.names import Name
+from app.estimating.names import Name, Trimmed
 from app.estimating.naming import SoftwareName
 from app.estimating.request import (
     AssumptionsInput,
@@ -26,6 +26,7 @@ from app.estimating.request import (
     SystemInput,
     Whole,
     WorkloadInput,
+    patch_of,
 )
 from app.estimating.schema import Document, Quantity
 from app.features.studies.options import (
@@ -158,7 +159,9 @@ StudyOptions = Annotated[list[StudyOption], BeforeValidator(with_keys)]
 class StudyContent(Schema):
     """A study: its name, its base, its options and notes."""
 
-    name: Label = Field(description="Name of the study.", examples=["BERT-Large for Seoul"])
+    name: Annotated[Trimmed, Field(min_length=1, max_length=200)] = Field(
+        description="Name of the study.", examples=["BERT-Large for Seoul"]
+    )
     base: StudyBase
     """Base shared by all options."""
     options: StudyOptions = Field(
@@ -177,31 +180,11 @@ class StudyContent(Schema):
         description="What the views of the study ask beyond the question, by view, as their forms hold it.",
     )
 
-    @field_validator("name")
-    @classmethod
-    def without_spaces_around(cls, name: str) -> str:
-        return name.strip()
 
+@patch_of
+class StudyPatch(StudyContent):
+    """Fields of a study to change, each as a whole. Every change creates a version."""
 
-class StudyPatch(Schema):
-    """Fields of a study to change. Omitted fields are unchanged. Every change creates a version."""
-
-    name: Label | None = Field(None, description="New name.")
-    notes: str | None = Field(None, max_length=MAX_NOTES, description="New notes.")
-    customer: Name | None = Field(None, max_length=200, description="New customer.")
-    owner: Name | None = Field(None, max_length=200, description="New person in charge.")
-    tags: list[Tag] | None = Field(
-        None, max_length=10, description="New tags; they replace the existing ones."
-    )
-    limits: Limits | None = Field(None, description="New limits; they replace the existing ones.")
-    views: Views | None = Field(None, description="New inputs of the views; they replace the existing ones.")
-    base: StudyBase | None = Field(None, description="New base; it replaces the existing base.")
-    options: StudyOptions | None = Field(
-        None,
-        min_length=1,
-        max_length=MAX_OPTIONS,
-        description="New options; they replace all existing options; omitted keys are assigned.",
-    )
     knobs: Knobs = Field(
         default={},
         description="Knobs to apply to the study before it is stored, as written in a URL.",

@@ -6,10 +6,10 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from app.estimating.documents import CheckWarning, Text
-from app.estimating.names import Name
+from app.estimating.names import Name, Trimmed
 from app.estimating.request import Schema, Sent, TransformerInput, Whole
 from app.estimating.schema import Document, Quantity
 from app.platform.catalogue_model import OperatorSummary
@@ -151,21 +151,16 @@ class ImportDocument(Document):
         )
 
 
-UploadName = Annotated[Name, Field(min_length=1, max_length=200)]
+UploadName = Annotated[Trimmed, Field(min_length=1, max_length=200)]
 
 
 class UploadPatch(Schema):
     """Fields of an upload to change. Omitted fields are unchanged."""
 
     name: UploadName | None = Field(None, description="New name.", examples=["Qwen2-7B of Customer A"])
-    customer: Name | None = Field(
+    customer: Trimmed | None = Field(
         None, max_length=200, description="Customer; empty for none.", examples=["Customer A"]
     )
-
-    @field_validator("name", "customer")
-    @classmethod
-    def without_spaces_around(cls, text: str | None) -> str | None:
-        return None if text is None else text.strip()
 
 
 class SampleFields(Schema):
