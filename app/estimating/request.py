@@ -179,9 +179,8 @@ class TransformerInput(Schema):
 class ModelInput(Schema):
     """The model; give exactly one of the fields."""
 
-    preset: ModelName | None = Field(
-        None, description="Identifier of a model preset.", examples=["gpt3-175b"]
-    )
+    preset: ModelName | None = Field(None, examples=["gpt3-175b"])
+    """Identifier of a model preset."""
     profile_id: str | None = Field(None, description="Identifier of an uploaded profile.")
     config: dict[str, Sent] | None = Field(None, description="A Hugging Face config.json object.")
     transformer: TransformerInput | None = None
@@ -211,16 +210,12 @@ class WorkloadInput(Schema):
     """Whether half-precision weights have a single-precision copy; if omitted, true. Without one, gradients
     and optimizer state have the format of the weights too.
     """
-    lora_rank: Whole | None = Field(
-        None, description="Rank of the adapters of lora and qlora; if omitted, that of the method's paper."
-    )
-    lora_modules: str | list[str] | None = Field(
-        None,
-        description="Matrix products with adapters: attention, all, or a list of q_proj, "
-        "k_proj, v_proj, o_proj, gate_proj, up_proj and down_proj; if omitted, "
-        "those of the method's paper.",
-        examples=["all"],
-    )
+    lora_rank: Whole | None = None
+    """Rank of the adapters of lora and qlora; if omitted, that of the method's paper."""
+    lora_modules: str | list[str] | None = Field(None, examples=["all"])
+    """Matrix products with adapters: attention, all, or a list of q_proj, k_proj, v_proj, o_proj, gate_proj,
+    up_proj and down_proj; if omitted, those of the method's paper.
+    """
     workload_id: str | None = Field(None, description="Identifier of an uploaded data sample.")
     samples: Number | None = None
     """Number of samples to train on."""
@@ -273,11 +268,8 @@ class SystemInput(Schema):
     """Identifier of a fabric; if omitted, the system's default."""
     ports_per_node: Whole | None = None
     """Number of fabric ports per node; if omitted, the default of the system."""
-    streaming_memory_gb: Number | None = Field(
-        None,
-        description="Streaming memory of each IPU machine, or host memory of each GPU machine, "
-        "if not the default. [GB]",
-    )
+    streaming_memory_gb: Number | None = None
+    """Streaming memory of each IPU machine, or host memory of each GPU machine, if not the default. [GB]"""
 
 
 class PlanInput(Schema):
@@ -349,13 +341,11 @@ class Limits(Schema):
     )
     budget: Number | None = None
     """Most that may be spent, in the currency of the request. [currency]"""
-    budget_kind: BudgetKind | None = Field(
-        None,
-        description="What the budget pays for: purchase (machines, hosts, network, installation), run "
-        "(share of ownership, or rent, of one run) or term (all money over the term, for the demanded "
-        "runs). If omitted, purchase for owned systems and run for rented systems.",
-        examples=["purchase"],
-    )
+    budget_kind: BudgetKind | None = Field(None, examples=["purchase"])
+    """What the budget pays for: purchase (machines, hosts, network, installation), run (share of ownership,
+    or rent, of one run) or term (all money over the term, for the demanded runs). If omitted, purchase for
+    owned systems and run for rented systems.
+    """
     power_w: Number | None = None
     """Most power at the site while training, network and cooling included; rented systems take none. [W]"""
     probability: Number | None = None
@@ -395,12 +385,10 @@ class AssumptionsInput(Schema):
     """Region whose tariff, salaries, space and grid are used, and whose surcharge rented systems of large
     clouds bear; if omitted, Korea for owned systems, otherwise the US.
     """
-    tariff_tier: str | None = Field(
-        None,
-        max_length=60,
-        description="Tier of the region's tariff, or a kind of customer (industrial, general) whose tier "
-        "follows from the load of the site; if omitted, the first kind: industry.",
-    )
+    tariff_tier: str | None = Field(None, max_length=60)
+    """Tier of the region's tariff, or a kind of customer (industrial, general) whose tier follows from the
+    load of the site; if omitted, the first kind: industry.
+    """
     rental: Literal["on-demand", "reserved-1-year", "reserved-3-years", "spot"] | None = None
     """Pricing model of a rented system; ignored for owned systems."""
     spot_interruptions_per_month: Number | None = None
@@ -419,21 +407,15 @@ class AssumptionsInput(Schema):
     """Support plan of a rented system: a share of the monthly bill with a least price, as AWS sells it."""
     storage_tb: Number | None = None
     """Shared storage bought or rented with the system; counted only if given. [TB]"""
-    egress_gb: Number | None = Field(
-        None, description="Data transferred out of the cloud per month, for rented systems. [GB/month]"
-    )
+    egress_gb: Number | None = None
+    """Data transferred out of the cloud per month, for rented systems. [GB/month]"""
     include: list[CostItem] | None = None
     """Cost items to include besides the machines: hosts with login and management nodes, the network between
     machines, shared storage, electricity, space with racks and power strips, staff, support, and licences
     (of the maker's enterprise software). If omitted, all but storage and licences.
     """
-    price_book_id: str | None = Field(
-        None,
-        max_length=60,
-        description="Identifier of a price book of the workspace; append @ and a number for a "
-        "specific version.",
-        examples=["pbk_a2b3c4d5e6f7g2h3"],
-    )
+    price_book_id: str | None = Field(None, max_length=60, examples=["pbk_a2b3c4d5e6f7g2h3"])
+    """Identifier of a price book of the workspace; append @ and a number for a specific version."""
     system_price: Number | None = Field(
         None, description="Price of one system, in the currency of the request. [currency]"
     )
@@ -442,9 +424,8 @@ class AssumptionsInput(Schema):
         None, description="Hourly price of one rented system, in the currency of the request. [currency/h]"
     )
     """Rent of one system and hour, in the request's currency."""
-    input_samples_per_second: Number | None = Field(
-        None, description="Rate at which storage and hosts can feed one node. [samples/s]"
-    )
+    input_samples_per_second: Number | None = None
+    """Rate at which storage and hosts can feed one node. [samples/s]"""
     memory_margin: Number | None = Field(None, description="Share of device memory to leave free.")
 
 

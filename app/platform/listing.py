@@ -24,9 +24,8 @@ Item = TypeVar("Item", bound=Document)
 class Page(Document, Generic[Item]):
     """A stretch of a list."""
 
-    items: list[Item] = Field(
-        description="Items, newest first unless ordered otherwise; of the catalogue, in its order."
-    )
+    items: list[Item]
+    """Items, newest first unless ordered otherwise; of the catalogue, in its order."""
     next: str | None = Field(description="Cursor of the next page; null on the last page.")
 
 

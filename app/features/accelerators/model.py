@@ -28,53 +28,41 @@ class DataSheet(DocumentedModel):
 
     name: ShortName = Field(description="Name of the accelerator.", examples=["Example X1"])
     maker: Trimmed = Field("", max_length=NAME, description="Manufacturer; empty if it is not to be named.")
-    bf16_tflops: Number | None = Field(
-        None,
-        description="Peak in bf16, if the chip has it; this or fp16_tflops is required. [TFLOP/s]",
-        examples=[800],
-    )
+    bf16_tflops: Number | None = Field(None, examples=[800])
+    """Peak in bf16, if the chip has it; this or fp16_tflops is required. [TFLOP/s]"""
     fp16_tflops: Number | None = Field(None, description="Peak in fp16, if the chip has it. [TFLOP/s]")
     tf32_tflops: Number | None = Field(None, description="Peak in TF32, if the chip has it. [TFLOP/s]")
-    fp32_tflops: Number | None = Field(
-        None, description="Peak in fp32 outside the matrix units; never with sparsity. [TFLOP/s]"
-    )
+    fp32_tflops: Number | None = None
+    """Peak in fp32 outside the matrix units; never with sparsity. [TFLOP/s]"""
     fp8_tflops: Number | None = Field(None, description="Peak in FP8, if the chip has it. [TFLOP/s]")
     fp4_tflops: Number | None = Field(None, description="Peak in FP4, if the chip has it. [TFLOP/s]")
     int8_tops: Number | None = Field(None, description="Peak in int8, if the chip has it. [TOP/s]")
-    sparsity: Sparsity | None = Field(
-        None,
-        description="Whether the peaks are dense (“none”) or with 2:4 structured sparsity, which are halved. "
-        "Required where a peak looks like one with sparsity.",
-    )
+    sparsity: Sparsity | None = None
+    """Whether the peaks are dense (“none”) or with 2:4 structured sparsity, which are halved. Required where
+    a peak looks like one with sparsity.
+    """
     memory_gb: Number = Field(description="Memory of one device. [GB]", examples=[96])
     memory_gb_per_s: Number = Field(description="Bandwidth of that memory. [GB/s]", examples=[4000])
     power_w: Number = Field(description="Power limit of one device. [W]", examples=[600])
-    link: Link = Field(
-        description="How the devices of a machine are joined: by a switch, by direct NVLink, every pair by "
-        "links of its own (mesh), neighbours alone (torus), or over PCIe.",
-        examples=["nvswitch"],
-    )
-    link_gb_per_s: Number = Field(
-        description="Bandwidth of the fast links of one device to all others, one way: half of what data "
-        "sheets give for both ways. [GB/s]",
-        examples=[450],
-    )
+    link: Link = Field(examples=["nvswitch"])
+    """How the devices of a machine are joined: by a switch, by direct NVLink, every pair by links of its own
+    (mesh), neighbours alone (torus), or over PCIe.
+    """
+    link_gb_per_s: Number = Field(examples=[450])
+    """Bandwidth of the fast links of one device to all others, one way: half of what data sheets give for
+    both ways. [GB/s]
+    """
     devices: Whole = Field(8, description="Devices of one machine.")
-    linked_devices: Whole | None = Field(
-        None, description="Devices that the fast links join, if more than those of one machine."
-    )
-    fabric: FabricName = Field(
-        max_length=60,
-        description="Network between machines, by its identifier in the catalogue: how fast a port is.",
-        examples=["ndr-infiniband"],
-    )
+    linked_devices: Whole | None = None
+    """Devices that the fast links join, if more than those of one machine."""
+    fabric: FabricName = Field(max_length=60, examples=["ndr-infiniband"])
+    """Network between machines, by its identifier in the catalogue: how fast a port is."""
     ports: Whole = Field(description="Network ports of one machine.", examples=[8])
     machine_price: Number | None = Field(None, description="Price of one machine. [currency]")
     hourly_rent: Number | None = Field(None, description="Rent of one device. [currency/h]")
     currency: Currency = Field("USD", description="Currency of the price or rent.")
-    price_date: date | None = Field(
-        None, description="Date of the price or rent; if omitted, the day it is stated."
-    )
+    price_date: date | None = None
+    """Date of the price or rent; if omitted, the day it is stated."""
     data_sheet: Trimmed = Field(
         min_length=1,
         max_length=300,

@@ -29,20 +29,15 @@ class ServingTerms(Schema):
 
     prompt_tokens: Length = Field(description="Tokens of a prompt.", examples=[2048])
     output_tokens: Length = Field(description="Tokens generated for each prompt.", examples=[256])
-    batch: Annotated[Whole, Field(ge=1, le=MOST_BATCH)] | None = Field(
-        None,
-        description="Sequences that one replica generates at once; if omitted, the batch with the shortest "
-        "time per output token among those within 5 % of the most tokens per second, under the latency "
-        "limits.",
-    )
-    tensor: Annotated[Whole, Field(ge=1, le=1024)] | None = Field(
-        None,
-        description="Accelerators that share one replica, within the reach of fast links; if omitted, "
-        "chosen with the batch.",
-    )
-    precision: Literal["bf16", "fp16", "fp8", "mxfp8", "nvfp4"] | None = Field(
-        None, description="Format of weights and products; each system uses the nearest one that it supports."
-    )
+    batch: Annotated[Whole, Field(ge=1, le=MOST_BATCH)] | None = None
+    """Sequences that one replica generates at once; if omitted, the batch with the shortest time per output
+    token among those within 5 % of the most tokens per second, under the latency limits.
+    """
+    tensor: Annotated[Whole, Field(ge=1, le=1024)] | None = None
+    """Accelerators that share one replica, within the reach of fast links; if omitted, chosen with the batch.
+    """
+    precision: Literal["bf16", "fp16", "fp8", "mxfp8", "nvfp4"] | None = None
+    """Format of weights and products; each system uses the nearest one that it supports."""
     cache_precision: Literal["bf16", "fp8"] = Field("bf16", description="Format of the key-value cache.")
     time_to_first_token_s: Limit | None = Field(
         None, description="Longest time from the start of a prompt to its first token. [s]"
