@@ -429,23 +429,33 @@ class AssumptionsInput(Schema):
     memory_margin: Number | None = Field(None, description="Share of device memory to leave free.")
 
 
-class EstimateRequest(Schema):
-    """An estimate request: model × workload × system × plan × software."""
+class TrainingRequest(Schema):
+    """What is trained, with which software and at which prices, on whatever system."""
 
     model: ModelInput
     """Model to train."""
     workload: WorkloadInput = WorkloadInput()
     """How much to train, and in which batches."""
+    software: SoftwareName | None = None
+    """Identifier of a software profile; if omitted, the usual one for the model on each chip."""
+    assumptions: AssumptionsInput = AssumptionsInput()
+    """Assumptions of the estimate."""
+    currency: Currency = "USD"
+    """Currency of every price, cost and budget."""
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What is trained, for a request of another kind."""
+        return {name: getattr(self, name) for name in TrainingRequest.model_fields}
+
+
+class EstimateRequest(TrainingRequest):
+    """An estimate request: model × workload × system × plan × software."""
+
     system: SystemInput
     """System that the model is trained on."""
     plan: PlanInput = PlanInput()
     """How the model is mapped to devices. Omitted fields are searched."""
-    software: SoftwareName | None = None
-    """Identifier of a software profile; if omitted, the usual one for the model and the chip."""
-    assumptions: AssumptionsInput = AssumptionsInput()
-    """Assumptions of the estimate."""
-    currency: Currency = "USD"
-    """Currency of every price and cost."""
     label: Name | None = Field(None, max_length=200)
     """Name of the estimate."""
 

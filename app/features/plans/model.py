@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 from pydantic import BeforeValidator, Field, TypeAdapter, WithJsonSchema, create_model
 
 from app.estimating.documents import CheckWarning, Default, ModelSummary, Part, PlanSummary, SystemSummary
-from app.estimating.money import Currency
-from app.estimating.naming import SoftwareName, SystemName
+from app.estimating.naming import SystemName
 from app.estimating.request import (
-    AssumptionsInput,
-    ModelInput,
     Number,
     PlanInput,
     Schema,
     SystemInput,
+    TrainingRequest,
     Whole,
-    WorkloadInput,
 )
 from app.estimating.schema import Document, Quantity
 
@@ -73,21 +70,13 @@ class PlanQuestion(SearchConstraints):
     """Place of the plan that the first is compared with."""
 
 
-class SearchRequest(Schema):
-    """A search for the best plans of a model on a system."""
+class SearchRequest(TrainingRequest):
+    """A search for the best plans; how much is trained matters only if no batch is given."""
 
-    model: ModelInput
-    """Model to train."""
-    workload: WorkloadInput = WorkloadInput()
-    """Batch settings of the workload; its size matters only if the batch is not given."""
     system: SystemInput
     """System that the model is trained on."""
-    software: SoftwareName | None = None
-    """Identifier of a software profile; if omitted, the usual one for the model and the chip."""
     constraints: SearchConstraints = SearchConstraints()
     """Constraints on the plan."""
-    assumptions: AssumptionsInput = AssumptionsInput()
-    """Assumptions used in the estimates of the plans."""
     keep: Whole = Field(10, description="Maximum number of plans to return.", examples=[10])
     beside: PlanInput | None = None
     """A plan to compare with the best. If it fits and the constraints allow it, the answer includes it at its
@@ -97,8 +86,6 @@ class SearchRequest(Schema):
     """Share of a plan's runs that stay below the time by which it is ranked; 0.5 ranks by central times."""
     what_if: bool = True
     """Whether to repeat the search with twice the memory, memory bandwidth and network bandwidth."""
-    currency: Currency = "USD"
-    """Currency of the estimates of the plans."""
 
 
 class Dimension(Document):

@@ -164,14 +164,8 @@ def _estimate_request(request: SearchRequest) -> EstimateRequest:
     if workload.global_batch is not None and not any(getattr(workload, name) for name in AMOUNTS):
         # The rank of plans at a given batch does not depend on how much there is to do.
         workload = workload.model_copy(update={"samples": max(float(workload.global_batch), 1.0)})
-    return EstimateRequest(
-        model=request.model,
-        workload=workload,
-        system=request.system,
-        software=request.software,
-        assumptions=assumptions,
-        currency=request.currency,
-    )
+    changed = {"workload": workload, "assumptions": assumptions}
+    return EstimateRequest(**{**request.asked, **changed}, system=request.system)
 
 
 def _dimensions(plans: Plans, scenario: Scenario) -> list[Dimension]:

@@ -267,14 +267,8 @@ class SystemSearch:
         if software is not None:
             profile = self.context.software_profile(software)
             software = software if profile.kind == hardware.entry.chip_kind.value else None
-        estimate_request = EstimateRequest(
-            model=self.request.model,
-            workload=self.request.workload,
-            system=SystemInput(id=hardware.entry.id, count=hardware.count),
-            software=software,
-            assumptions=assumptions,
-            currency=self.request.currency,
-        )
+        system = SystemInput(id=hardware.entry.id, count=hardware.count)
+        estimate_request = EstimateRequest(**{**self.request.asked, "software": software}, system=system)
         group = Group(hardware, question_of(estimate_request, self.profile, hardware, self.context), assumed)
         self._groups.append(group)
         return group

@@ -13,7 +13,6 @@ from pydantic import BeforeValidator, ConfigDict, Field, JsonValue
 from app.errors import Message
 from app.estimating.decision import Decision
 from app.estimating.documents import CheckWarning, Estimate, Text
-from app.estimating.money import Currency
 from app.estimating.names import Name, Trimmed
 from app.estimating.naming import SoftwareName
 from app.estimating.request import (
@@ -24,6 +23,7 @@ from app.estimating.request import (
     PlanInput,
     Schema,
     SystemInput,
+    TrainingRequest,
     Whole,
     WorkloadInput,
     patch_of,
@@ -54,19 +54,9 @@ Knobs = Annotated[
 ]
 
 
-class StudyBase(Schema):
+class StudyBase(TrainingRequest):
     """Fields shared by all options; each option can change some of them."""
 
-    model: ModelInput
-    """Model to train."""
-    workload: WorkloadInput = WorkloadInput()
-    """How much to train, and in which batches."""
-    software: SoftwareName | None = None
-    """Identifier of a software profile; if omitted, the usual one for the model on each chip."""
-    assumptions: AssumptionsInput = AssumptionsInput()
-    """Assumptions of the estimate."""
-    currency: Currency = "USD"
-    """Currency of every price and cost."""
     scaling_efficiency: Number = Field(1.0, gt=0, le=1)
     """Scaling efficiency of scaled figures, as a share of linear scaling."""
 
