@@ -8,6 +8,7 @@ import inspect
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -68,6 +69,19 @@ class Document(DocumentedModel):
     """Base of every answer."""
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="null", defer_build=True)
+
+
+Item = TypeVar("Item", bound=Document)
+
+
+def filled(kind: type[Item], source: object, /, **more: Any) -> Item:
+    """Return a document of the fields that a row has under the same names, and of more."""
+    same = {
+        name: getattr(source, name)
+        for name in kind.model_fields
+        if name not in more and hasattr(source, name)
+    }
+    return kind(**same, **more)
 
 
 class Quantity(Document):

@@ -11,12 +11,13 @@ from typing import Any, Generic
 
 from app.catalog.catalog import Catalog
 from app.catalog.entries import Entry, SystemPart
-from app.catalog.figures import DerivedQuantity, Figure, Source, Spread
+from app.catalog.figures import DerivedQuantity, Figure, Spread
 from app.catalog.software import ABSOLUTE, ProfileFigure, SoftwareProfile, figure_unit
 from app.errors import NotFound
 from app.estimating.context import SizingContext
 from app.estimating.nearest import MeasuredRun
-from app.estimating.schema import Quantity, SourceRef
+from app.estimating.schema import Item, Quantity, SourceRef, filled
+from app.estimating.trace import source_ref
 from app.platform.catalogue_model import (
     BillOfSystem,
     CatalogueFigure,
@@ -35,7 +36,7 @@ from app.platform.catalogue_model import (
     Statement,
     System,
 )
-from app.platform.listing import Item, Page, filled, stretch
+from app.platform.listing import Page, stretch
 from app.profiles.model import ModelProfile, Publication
 from app.profiles.presets import presets
 
@@ -274,10 +275,6 @@ def statement_fields(fact: Figure) -> dict[str, Any]:
         "estimated": fact.estimated,
         "note": fact.note,
     }
-
-
-def source_ref(source: Source) -> SourceRef:
-    return filled(SourceRef, source, kind=source.kind.value)
 
 
 def derived(figures: Iterable[DerivedQuantity]) -> list[DerivedFigure]:
