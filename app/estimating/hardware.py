@@ -20,7 +20,7 @@ from app.engine.records import Floats, GpuSystem, Intra, IpuChip, ScaleOutFabric
 from app.engine.units import DAY, GIGABYTE, MINUTE, TERABYTE
 from app.errors import BadInput, Conflict, NotFound
 from app.estimating.naming import finder
-from app.estimating.request import AssumptionsInput
+from app.estimating.request import AssumptionsInput, SystemInput
 from app.estimating.validation.cases import Network as MeasuredNetwork
 
 DECILES = 2.0 * 1.2816
@@ -238,6 +238,13 @@ class HardwareFinder:
         if memory is not None:
             gpu = replace(gpu, host_memory=memory / entry.devices_per_machine)
         return Hardware(entry, count, gpu, name, ports)
+
+    def asked(self, system: SystemInput) -> Hardware:
+        """Return the systems of a request, with as many accelerators as it uses."""
+        hardware = self.system(
+            system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
+        )
+        return hardware.using(system.accelerators)
 
     def measured(
         self,

@@ -120,9 +120,7 @@ class SystemServing:
         here = f"systems.{self.index}"
         system = self.system
         with fields_at(lambda name: name.replace("system.", f"{here}.", 1)):
-            hardware = self.context.hardware.system(
-                system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
-            )
+            hardware = self.context.hardware.asked(system)
         if not isinstance(hardware.engine, GpuSystem):
             raise BadInput.at(
                 f"{here}.id",

@@ -46,10 +46,8 @@ class Cluster:
 
     def on(self, network: NetworkOption) -> Hardware:
         """Return the machines on a network with its oversubscription as built."""
-        system = self.request.system
-        hardware = self.context.hardware.system(
-            system.id, system.count, network.fabric, network.ports, system.streaming_memory_gb
-        ).using(system.accelerators)
+        ways = {"fabric": network.fabric, "ports_per_node": network.ports}
+        hardware = self.context.hardware.asked(self.request.system.model_copy(update=ways))
         built = built_oversubscription(self.context.catalog, self.hardware, network)
         engine = gpu_system(hardware)
         return replace(

@@ -101,10 +101,7 @@ def _search(request: SearchRequest, context: SizingContext) -> Search:
         )
     estimate = _estimate_request(request)
     profile = resolve_model(request.model, context)
-    system = request.system
-    hardware = context.hardware.system(
-        system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
-    ).using(system.accelerators)
+    hardware = context.hardware.asked(request.system)
     allowed = allowed_values(request.constraints)
     batch_searched = False
     if estimate.workload.global_batch is None:
