@@ -155,10 +155,15 @@ def question_of(
             benchmark=training.target is not None,
         ),
     )
-    margin = request.assumptions.memory_margin
+    return ResolvedRequest(request, profile, training, scenario, margin_of(request.assumptions))
+
+
+def margin_of(assumptions: AssumptionsInput) -> float | None:
+    """Return the share of the memory to leave free; None where nothing is asked."""
+    margin = assumptions.memory_margin
     if margin is not None and not 0 <= margin < 1:
         raise BadInput.at("assumptions.memory_margin", "{value} is not between 0 and 1", value=margin)
-    return ResolvedRequest(request, profile, training, scenario, margin)
+    return margin
 
 
 def choose(
