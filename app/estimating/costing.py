@@ -364,7 +364,10 @@ class Charges:
 
 def _lines(hardware: Hardware, rates: DollarPrices, factor: Floats) -> dict[str, Floats]:
     """Return the cost of an hour by line, each in the shape of the factor on prices."""
-    lines = _owned(hardware, rates, factor) if rates.owned else _rented(hardware, rates, factor)
+    if rates.owned:
+        lines = included(owned_hourly_cost(owned_system(hardware, rates, factor, rates.power)), rates)
+    else:
+        lines = _rented(hardware, rates, factor)
     return {
         name: np.broadcast_to(np.asarray(value, dtype=float), factor.shape) for name, value in lines.items()
     }
@@ -397,10 +400,6 @@ SERVICES = ("install", "licences")
 """Lines of the purchase that cannot be sold again."""
 SUPPORTED = ("machines", "hosts", "management", "fabric", "storage")
 """Lines of the purchase whose price the yearly support is a share of."""
-
-
-def _owned(hardware: Hardware, rates: DollarPrices, factor: Floats) -> dict[str, Floats]:
-    return included(owned_hourly_cost(owned_system(hardware, rates, factor, rates.power)), rates)
 
 
 def owned_system(hardware: Hardware, rates: DollarPrices, factor: Floats, power: float) -> OwnedSystem:

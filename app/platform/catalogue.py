@@ -37,7 +37,7 @@ from app.platform.catalogue_model import (
     System,
 )
 from app.platform.listing import Page, stretch
-from app.profiles.model import ModelProfile, Publication
+from app.profiles.model import ModelProfile
 from app.profiles.presets import presets
 
 NINETIETH = NormalDist().inv_cdf(0.9)
@@ -180,24 +180,16 @@ def model(profile: ModelProfile, catalog: Catalog) -> Model:
         name=profile.name,
         family=profile.family,
         parameters=Quantity.exact(profile.parameters, "1"),
-        published=published_parameters(published),
+        published=None if published.parameters is None else filled(PublishedParameters, published),
         forward_flop_per_sample=Quantity.exact(profile.forward_flop_per_sample, "FLOP"),
         seq_len=profile.default_seq_len,
         image_size=profile.default_image_size,
         hugging_face=list(profile.hugging_face),
         source=source and ModelSource(title=source.title, url=source.url, published=source.date),
-        training=published_training(published, catalog),
+        training=filled(PublishedTraining, published, figures=figures_of(catalog, published.training)),
         status="accepted",
         assumptions=[str(assumption) for assumption in profile.assumptions],
     )
-
-
-def published_training(published: Publication, catalog: Catalog) -> PublishedTraining:
-    return filled(PublishedTraining, published, figures=figures_of(catalog, published.training))
-
-
-def published_parameters(published: Publication) -> PublishedParameters | None:
-    return None if published.parameters is None else filled(PublishedParameters, published)
 
 
 def operators(profile: ModelProfile) -> list[OperatorSummary]:
