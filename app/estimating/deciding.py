@@ -314,7 +314,7 @@ def _is_flat(scenario: Scenario, choice: PlanChoice) -> bool:
 def run_totals(scenario: Scenario, training: Training, hardware: Hardware, context: SizingContext) -> Totals:
     """Return the times of whole runs at usual failures, as a request's assumptions change no plan."""
     assumed = reliability(context.catalog.reliability_defaults(hardware.entry.chip_kind), AssumptionsInput())
-    machine = hardware.devices_per_machine
+    machine = hardware.entry.devices_per_machine
     return run_figures(scenario, training, assumed, input_rate=None, devices_per_machine=machine).totals
 
 

@@ -138,19 +138,15 @@ class Hardware:
     """Those used, where they are fewer than the machines hold."""
 
     @property
-    def devices_per_machine(self) -> int:
-        return self.entry.devices_per_machine
-
-    @property
     def devices_nearby(self) -> int:
         """Devices joined by fast links, across machines too."""
         if isinstance(self.engine, IpuChip):
-            return self.devices_per_machine
+            return self.entry.devices_per_machine
         return min(self.engine.machine.devices, self.devices)
 
     def machines_used(self, plans: Plans) -> Floats:
         """Return the machines that the devices of each plan fill."""
-        return np.ceil(plans.devices / self.devices_per_machine)
+        return np.ceil(plans.devices / self.entry.devices_per_machine)
 
     @property
     def machines(self) -> int:
@@ -158,11 +154,11 @@ class Hardware:
 
     @property
     def devices(self) -> int:
-        return self.accelerators or self.machines * self.devices_per_machine
+        return self.accelerators or self.machines * self.entry.devices_per_machine
 
     def using(self, accelerators: int | None) -> Hardware:
         """Return the system with so many accelerators in use; refuse more than there are, or none."""
-        held = self.machines * self.devices_per_machine
+        held = self.machines * self.entry.devices_per_machine
         if accelerators is None:
             return self
         if not held - self.entry.devices < accelerators <= held:

@@ -258,10 +258,6 @@ class BatchCurve:
     defaults: Sequence[Default]
 
     @property
-    def replica(self) -> Replica:
-        return self.central.replica
-
-    @property
     def batch(self) -> int:
         """Sequences of one replica."""
         return self.central.batches[self.chosen]

@@ -134,7 +134,7 @@ class SystemServing:
             warnings,
         )
         served = serve(self.profile, self.shape, hardware, precision, self.request, self.margin, context)
-        serving, replica = (None, served) if isinstance(served, Replica) else (served, served.replica)
+        serving, replica = (None, served) if isinstance(served, Replica) else (served, served.central.replica)
         if serving is None:
             warnings.append(unfit(replica, hardware, self.request))
         else:
@@ -171,7 +171,7 @@ class SystemServing:
         dollar_prices: DollarPrices | None,
         context: SizingContext,
     ) -> ServingFigures:
-        replica, index, central = served.replica, served.chosen, served.central
+        replica, index, central = served.central.replica, served.chosen, served.central
         steps = central.token.total
         usual = cost_defaults_of(hardware, self.assumptions, context.catalog).pue.si
         power = system_power(
@@ -220,7 +220,7 @@ class SystemServing:
 
     def _trace(self, served: BatchCurve, hardware: Hardware) -> list[TraceStep]:
         """Return the formulas of the chosen batch, with what went into them."""
-        replica, index = served.replica, served.chosen
+        replica, index = served.central.replica, served.chosen
         chip, batch = replica.generation.system.chip, served.batch
         prompt, step = float(served.central.prompt.total[0]), float(served.central.token.total[index])
         per_token = float(served.central.per_token()[index])
@@ -301,7 +301,7 @@ class _Point:
     def __init__(self, served: BatchCurve, index: int, hardware: Hardware, charges: Charges | None) -> None:
         self.batch = served.central.batches[index]
         seconds, drawn = float(served.central.per_token()[index]), served.per_token[index]
-        sequences = served.replica.count * self.batch
+        sequences = served.central.replica.count * self.batch
         self.rate, self.rates = sequences / seconds, sequences / drawn
         self.per_token = quantity(seconds, drawn, "s")
         devices = hardware.devices
