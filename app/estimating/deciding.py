@@ -155,10 +155,15 @@ def question_of(
             benchmark=training.target is not None,
         ),
     )
-    margin = request.assumptions.memory_margin
+    return ResolvedRequest(request, profile, training, scenario, margin_of(request.assumptions))
+
+
+def margin_of(assumptions: AssumptionsInput) -> float | None:
+    """Return the share of the memory to leave free; None where nothing is asked."""
+    margin = assumptions.memory_margin
     if margin is not None and not 0 <= margin < 1:
         raise BadInput.at("assumptions.memory_margin", "{value} is not between 0 and 1", value=margin)
-    return ResolvedRequest(request, profile, training, scenario, margin)
+    return margin
 
 
 def choose(
@@ -309,7 +314,7 @@ def _is_flat(scenario: Scenario, choice: PlanChoice) -> bool:
 def run_totals(scenario: Scenario, training: Training, hardware: Hardware, context: SizingContext) -> Totals:
     """Return the times of whole runs at usual failures, as a request's assumptions change no plan."""
     assumed = reliability(context.catalog.reliability_defaults(hardware.entry.chip_kind), AssumptionsInput())
-    machine = hardware.devices_per_machine
+    machine = hardware.entry.devices_per_machine
     return run_figures(scenario, training, assumed, input_rate=None, devices_per_machine=machine).totals
 
 

@@ -123,14 +123,6 @@ def seconds_to_train(
     return float(np.quantile(timed.run.total_samples, share, method="higher")) + startup
 
 
-def hardware_of(request: EstimateRequest, context: SizingContext) -> Hardware:
-    system = request.system
-    hardware = context.hardware.system(
-        system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
-    )
-    return hardware.using(system.accelerators)
-
-
 def reliability_of(request: EstimateRequest, hardware: Hardware, context: SizingContext) -> Reliability:
     interruptions = spot_interruptions(hardware, request.assumptions, context.catalog)
     defaults = context.catalog.reliability_defaults(hardware.entry.chip_kind)
@@ -503,7 +495,7 @@ class Answer:
 
     @cached_property
     def hardware(self) -> Hardware:
-        return hardware_of(self.request, self.context)
+        return self.context.hardware.asked(self.request.system)
 
     @cached_property
     def plan(self) -> PlanDecision:

@@ -267,14 +267,8 @@ class SystemSearch:
         if software is not None:
             profile = self.context.software_profile(software)
             software = software if profile.kind == hardware.entry.chip_kind.value else None
-        estimate_request = EstimateRequest(
-            model=self.request.model,
-            workload=self.request.workload,
-            system=SystemInput(id=hardware.entry.id, count=hardware.count),
-            software=software,
-            assumptions=assumptions,
-            currency=self.request.currency,
-        )
+        system = SystemInput(id=hardware.entry.id, count=hardware.count)
+        estimate_request = EstimateRequest(**{**self.request.asked, "software": software}, system=system)
         group = Group(hardware, question_of(estimate_request, self.profile, hardware, self.context), assumed)
         self._groups.append(group)
         return group
@@ -334,7 +328,7 @@ class SystemSearch:
         hourly = capex = None
         if charges is not None:
             hourly = quantity(charges.hourly, charges.hourly_samples, currency)
-            capex = quantity(*charges.capital, currency) if charges.owned else None
+            capex = quantity(*charges.capital, currency) if charges.found.terms.owned else None
         time = None if run is None else (run.total, run.total_samples)
         alternative = sized_alternative(
             self.request,
@@ -392,7 +386,7 @@ class SystemSearch:
         if not timed.fits:
             return ["does_not_fit", *(warning.code for warning in found)]
         charges = candidate.charges
-        term = None if charges is None or not charges.owned else charges.found.lifetime * YEAR
+        term = None if charges is None or not charges.found.terms.owned else charges.found.lifetime * YEAR
         long = time_checks(timed.run.total, candidate.hardware, term, lambda: None)
         return [warning.code for warning in (*found, *candidate.warnings, *long)]
 
@@ -523,7 +517,10 @@ def _alike(hardware: Hardware, other: Hardware) -> bool:
 
     Host memory matters because an offloaded optimizer must fit, and take equally long, on both.
     """
-    if hardware.entry.chip != other.entry.chip or hardware.devices_per_machine != other.devices_per_machine:
+    if (
+        hardware.entry.chip != other.entry.chip
+        or hardware.entry.devices_per_machine != other.entry.devices_per_machine
+    ):
         return False
     mine, theirs = hardware.engine, other.engine
     if isinstance(mine, IpuChip) or isinstance(theirs, IpuChip):
