@@ -74,8 +74,8 @@ def test_the_narrower_row_wins_and_then_the_newer(context: SizingContext) -> Non
     newer = replace(narrow, since="2024-01-01", profile="gpu-flash")
     rows = tuple(sorted((wide, narrow, newer), key=lambda row: row.rank, reverse=True))
     known = replace(context.software, defaults=rows)
-    assert known.default("gpt", "", "gpu", "h100", ()).profile == "gpu-flash"
-    assert known.default("dlrm", "", "gpu", "h100", ()).profile == "gpu-tuned"
+    assert known.default("gpt", "", "", "gpu", "h100", ()).profile == "gpu-flash"
+    assert known.default("dlrm", "", "", "gpu", "h100", ()).profile == "gpu-tuned"
 
 
 @pytest.mark.parametrize(
@@ -210,6 +210,7 @@ def test_software_is_not_keyed_by_who_measured(context: SizingContext) -> None:
         "kind",
         "families",
         "network",
+        "target",
         "chips",
         "format",
         "since",
