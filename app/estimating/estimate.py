@@ -131,6 +131,13 @@ def hardware_of(request: EstimateRequest, context: SizingContext) -> Hardware:
     return hardware.using(system.accelerators)
 
 
+def charged_hardware(request: EstimateRequest, estimate: Estimate | None, context: SizingContext) -> Hardware:
+    """Return the system of an estimate with the machines that its plan leaves idle."""
+    plan = None if estimate is None else estimate.plan
+    hardware = hardware_of(request, context)
+    return hardware if plan is None else replace(hardware, idle_machines=plan.idle_machines)
+
+
 def reliability_of(request: EstimateRequest, hardware: Hardware, context: SizingContext) -> Reliability:
     interruptions = spot_interruptions(hardware, request.assumptions, context.catalog)
     defaults = context.catalog.reliability_defaults(hardware.entry.chip_kind)
@@ -540,7 +547,7 @@ class Answer:
     def _priced(self) -> tuple[RunExpense, list[CheckWarning]]:
         run, warnings = self.timed.run, list[CheckWarning]()
         expense = run_expense(
-            self.request, self.hardware, run.total, run.total_samples, self.context, warnings,
+            self.request, self.plan.charged, run.total, run.total_samples, self.context, warnings,
             self.profile.family,
         )  # fmt: skip
         return expense, warnings
