@@ -104,6 +104,11 @@ class PlanDecision:
     def machines_used(self) -> int:
         return int(self.hardware.machines_used(self.choice.plans)[0])
 
+    @property
+    def charged(self) -> Hardware:
+        """The system with the machines that the plan leaves idle, for which a run is not charged."""
+        return replace(self.hardware, idle_machines=self.hardware.machines - self.machines_used)
+
 
 def decide(
     request: EstimateRequest,

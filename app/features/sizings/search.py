@@ -316,8 +316,9 @@ class SystemSearch:
 
     def _option(self, candidate: Candidate, timed: TimedPlan) -> SampledOption:
         """Return an option with its limit-dependent fields as they are without limits."""
-        group, hardware, charges = candidate.group, candidate.hardware, candidate.charges
-        decision, catalog = timed.plan, self.context.catalog
+        group, decision, catalog = candidate.group, timed.plan, self.context.catalog
+        hardware = replace(candidate.hardware, idle_machines=decision.charged.idle_machines)
+        charges = candidate.charges and candidate.charges.of(hardware)
         run = timed.run if timed.fits else None
         entry, choice, currency = hardware.entry, decision.choice, self.request.currency
         plan = plan_input(decision)
@@ -350,7 +351,7 @@ class SystemSearch:
             name=entry.name,
             count=hardware.count,
             machines=hardware.machines,
-            idle_machines=hardware.machines - decision.machines_used,
+            idle_machines=hardware.idle_machines,
             accelerators=hardware.devices,
             chip=entry.chip,
             fits=run is not None,
@@ -444,7 +445,7 @@ def sampled_options(
     for option in options:
         if option.system not in smallest:
             smallest[option.system] = context.hardware.system(option.system, 1)
-        hardware = replace(smallest[option.system], count=option.count)
+        hardware = replace(smallest[option.system], count=option.count, idle_machines=option.idle_machines)
         charges = charges_of(hardware, request, context.catalog, [], family or None)
         time = None
         if option.time_to_train is not None and option.id in samples:
