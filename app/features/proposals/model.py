@@ -293,6 +293,40 @@ class ShareRequest(Schema):
     """Passphrase required to open the link."""
 
 
+MOST_SAID = 2_000
+"""Longest question, reason or reply on a link. [characters]"""
+
+Words = Annotated[str, Field(max_length=MOST_SAID)]
+
+
+class CustomerAct(Schema):
+    """What the customer does on a link."""
+
+    act: Literal["accept", "decline", "ask"]
+    name: Annotated[Name, Field(max_length=200)] | None = None
+    """Name typed as a signature; required to accept."""
+    option: str | None = Field(None, max_length=200)
+    """Label of the option accepted; required where several are offered."""
+    text: Words | None = None
+    """Reason for declining, or the question."""
+    sha256: str | None = Field(None, max_length=64)
+    """Hash of the content that was read."""
+
+
+class ReplyRequest(Schema):
+    """A reply to the customer's questions."""
+
+    text: Words = Field(min_length=1, examples=["Delivery takes eight weeks from the order."])
+    """Text that the customer reads on the link."""
+
+
+class Reply(Document):
+    """A reply as kept."""
+
+    text: str = Field(description="Text that the customer reads on the link.")
+    at: datetime = Field(description="Time of the reply.")
+
+
 def is_empty(value: object) -> bool:
     """Return whether a field is left out, so that proposals frozen before it existed keep their hash."""
     return not value
@@ -650,6 +684,8 @@ EventKind = Literal[
     "opened",
     "accepted",
     "declined",
+    "asked",
+    "replied",
     "expired",
     "replayed",
     "erased",  # Only in the history of proposals that version 0.1.0 took a name from.
