@@ -27,7 +27,8 @@ OPEN = {
     "/static", "/api/v1/openapi.json", "/sign-in", "/sign-in/code", "/sign-in/oidc",
     "/sign-in/oidc/callback", "/sign-out", "/forgotten",
     "/password/{token}", "/invitations/{token}", "/invitations/{token}/join",
-    "/s/{token}", "/s/{token}/answer", "/s/{token}.json", "/s/{token}.pdf", "/s/{token}.xlsx", "/s/{token}.csv",
+    "/s/{token}", "/s/{token}/answer",
+    "/s/{token}.json", "/s/{token}.pdf", "/s/{token}.xlsx", "/s/{token}.csv",
 }  # fmt: skip
 """What is open to nobody known: whether the server serves, its styles, its API's description, where sessions
 begin, and links that are secrets themselves."""
