@@ -50,7 +50,7 @@ class PriceBookRequest(Schema):
     name: Name = Field(
         min_length=1,
         max_length=200,
-        description="Name; proposals show it to the customer as the source of the prices.",
+        description="Name; customers do not see it in proposals.",
         examples=["Spring offers"],
     )
     rows: list[BookRowInput] = Field(
