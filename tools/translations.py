@@ -80,6 +80,7 @@ PROPOSED = (
             "model",
             "naming",
             "pdf",
+            "public",
             "review",
             "sheets",
         )

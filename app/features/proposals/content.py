@@ -51,6 +51,7 @@ from app.features.proposals.model import (
     TermLine,
 )
 from app.features.proposals.naming import in_words, names_of
+from app.features.proposals.outlays import outlay_formulas
 from app.features.proposals.public import public
 from app.features.proposals.texts import reason_in, sections_of
 from app.features.studies.common_basis import BasisRequest
@@ -144,6 +145,7 @@ def build_content(
         ],
         converted=converted,
         by_demand=side.by_demand(question),
+        outlays=outlay_formulas(side, decision),
         names=names_of(rows, catalog),
     )
 

@@ -28,6 +28,7 @@ from app.estimating.schema import Document, Quantity, SourceRef
 from app.features.bills.model import BillInputs
 from app.features.comparisons.model import Comparison
 from app.features.networks.model import FabricChoiceRequest
+from app.features.proposals.outlays import OutlayFormula
 from app.features.studies.options import DemandAnswer
 
 
@@ -556,6 +557,8 @@ class ProposalContent(Document):
     by_demand: list[DemandAnswer] = Field([], exclude_if=is_empty)
     """What is recommended for one run, for ten a year, and for systems that are always busy; as in the study.
     """
+    outlays: list[OutlayFormula] = Field([], exclude_if=is_empty)
+    """Outlay of each option as a formula of its inputs, which the workbook computes."""
     names: dict[str, str] = Field({}, exclude_if=is_empty)
     """Names of the systems that measured runs and figures refer to."""
 
