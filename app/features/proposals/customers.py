@@ -22,6 +22,9 @@ MOST_QUESTIONS = 50
 SEEN = ("accepted", "declined", "asked", "replied")
 """Events that the customer sees: the own ones and the author's replies."""
 
+SIGNED = SEEN[:2]
+"""The acceptance or the refusal, of which there is one at most."""
+
 OPEN = ("approved", "sent")
 """States of review in which the customer may answer."""
 

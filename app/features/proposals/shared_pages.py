@@ -121,7 +121,8 @@ def render_shared(
 ) -> Response:
     """Show the answer first, what the customer can do, and then the document, all in its language."""
     events = seen_by_customer(shared.workspace, proposal.id)
-    page = shared_page(token, proposal, shared.expires_at, events, form or Form(), error and error.message)
+    message = None if error is None else error.message
+    page = shared_page(token, proposal, shared.expires_at, events, form or Form(), message)
     status, language = error.status if error else 200, proposal.content.locale
     return private(render(request, "proposals/shared.html", page, status=status, language=language))
 

@@ -129,7 +129,6 @@ def sheet(book: Workbook, title: str, pages: int) -> Worksheet:
     page.page_setup.fitToWidth, page.page_setup.fitToHeight = 1, pages
     page.sheet_properties.pageSetUpPr = PageSetupProperties(fitToPage=True)
     page.freeze_panes, page.print_title_rows = "A2", "1:1"
-    page.oddFooter.center.text = "&A · &P / &N"
     return page
 
 

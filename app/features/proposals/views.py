@@ -12,11 +12,10 @@ from pydantic import JsonValue
 from app.errors import Message
 from app.features.proposals import service as proposals
 from app.features.proposals.charts import proposal_figures
-from app.features.proposals.customers import OPEN, choices_of
+from app.features.proposals.customers import OPEN, SIGNED, choices_of
 from app.features.proposals.model import Proposal, ProposalEvent, Replay, ReplayChange
 from app.features.proposals.writing.blocks import ChartBlock, View
 from app.features.proposals.writing.proposal import line_name, value_written, write_proposal
-from app.platform.store.proposal_queries import ANSWERED
 from app.platform.web.auth import get_identity
 from app.platform.web.contexts import Choice, FigureView, Form, view
 from app.platform.web.deps import workspace_of
@@ -184,7 +183,7 @@ def shared_page(
         choices=[choice(label) for label in choices_of(content)],
         form=form,
         message=message,
-        answer=next((event for event in events if event.kind in ANSWERED), None),
+        answer=next((event for event in events if event.kind in SIGNED), None),
         answerable=proposal.status == "frozen" and proposal.review in OPEN,
     )
 
