@@ -505,7 +505,7 @@ def space_of(
         ipu=scenario.is_ipu,
         allowed=allowed,
         experts=scenario.table.experts,
-        contexts=_contexts(scenario, allowed),
+        contexts=contexts_of(scenario, allowed),
         fused_attention=not scenario.is_ipu and scenario.gpu_software().fused_attention,
         largest_micro_batch=_largest_micro_batch(scenario),
         spare=spare,
@@ -529,7 +529,7 @@ LEAST_TOKENS = 4096
 """Tokens of a rank below which sharing those of a sample is not tried unless asked."""
 
 
-def _contexts(scenario: Scenario, allowed: Mapping[str, Sequence[float]]) -> tuple[int, ...]:
+def contexts_of(scenario: Scenario, allowed: Mapping[str, Sequence[float]]) -> tuple[int, ...]:
     """Return the numbers of ranks that may share the tokens of each sample: as given, else powers of two."""
     if "context" in allowed:
         return tuple(map(int, allowed["context"]))

@@ -190,7 +190,10 @@ class LeftOut(Document):
 
     system: str = Field(description="Identifier of the system.")
     count: int = Field(description="Number of systems.")
-    reason: Literal["no_plan"] = Field(description="no_plan: no legal plan.")
+    reason: Literal["no_plan", "beaten"]
+    """no_plan: no legal plan. beaten: even at the least time and price it can have, it is slower than another
+    option and costs more, or too few of it hold the model; its plan was not searched.
+    """
 
 
 class ScalingPoint(Document):

@@ -1,0 +1,112 @@
+"""Candidates that no search can bring to the front: beaten even at the least time and money they can take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.engine.plans import Plans
+from app.engine.records import Floats
+from app.estimating.context import SizingContext
+from app.estimating.deciding import ResolvedRequest, run_totals
+from app.estimating.decision import Alternative
+from app.estimating.hardware import Hardware
+from app.estimating.plan_search import contexts_of
+from app.estimating.workload import largest_batch
+
+SIZES = tuple(sorted(float(base << power) for base in (1, 3) for power in range(11)))
+"""Micro-batches of which the fastest bounds a time."""
+TENSOR = tuple(float(1 << power) for power in range(7))
+BULK = 0.95
+"""Share of the price and power of one system that each of many costs and draws at least."""
+LINEAR = 1.1
+"""Factor by which more machines may be faster than in proportion, where they need not save memory."""
+MONOTONE = 0.99
+"""Share of a time that fewer machines take at least: a choice on more is slower by little at most."""
+
+Flags = NDArray[np.bool_]
+
+
+def least_times(
+    question: ResolvedRequest, hardware: Hardware, devices: Sequence[int], context: SizingContext
+) -> Floats:
+    """Return the time to train below which no plan on numbers of devices gets. [s]
+
+    The computation of one micro-batch a step, the fastest of several, whether it fits into the memory or not:
+    no exchange but that of tensor ranks, no bubble, no update, nothing computed twice.
+    """
+    scenario, training = question.scenario.of_stated_plan, question.training
+    table = scenario.table
+    if scenario.is_ipu:
+        ranks, size = np.ones(len(SIZES)), np.array(SIZES)
+        once = size * table.training_flop / scenario.peak * scenario.time_factor()
+    else:
+        heads = int(table.attention_heads)
+        degrees = [degree for degree in TENSOR if degree == 1.0 or (heads and heads % degree == 0)]
+        shares = [1.0 / ranks for ranks in contexts_of(scenario, {}) if ranks > 1]
+        axes = degrees, [*shares, *SIZES], [0.0, 1.0], [1.0, 2.0]
+        tensor, size, split, rounds = (values.ravel() for values in np.meshgrid(*axes, indexing="ij"))
+        sharers = 1.0 / np.minimum(size, 1.0)
+        plans = Plans.of(
+            tensor=tensor, data=sharers, micro_batch=size, accumulation=rounds, context=sharers,
+            sequence_parallel=split,
+        )  # fmt: skip
+        parts = scenario.step(plans).parts
+        once = sum(parts[name][::2] for name in ("gemm", "attention", "memory_bound", "tensor_comm"))
+        # What is fixed of each micro-batch, without what is fixed of a step.
+        once = once + parts["fixed"][1::2] - parts["fixed"][::2]
+        tensor, size, sharers = tensor[::2], size[::2], sharers[::2]
+        ranks, size = tensor * sharers, size * sharers
+    most = float(training.global_batch or largest_batch(training, context))
+    copies = np.minimum(np.array(devices, dtype=float)[:, np.newaxis] / ranks, most / size)
+    spread = [np.broadcast_to(values, copies.shape).ravel() for values in (copies, size, once)]
+    plans = Plans.of(data=spread[0], micro_batch=spread[1])
+    totals = run_totals(scenario, training, hardware, context)(plans, np.ascontiguousarray(spread[2]))
+    return np.asarray(MONOTONE * totals.reshape(copies.shape).min(axis=1))
+
+
+class Rival(NamedTuple):
+    """What an option has, or a candidate has at least."""
+
+    kind: float
+    """Rented, own GPUs or own IPUs: what a filter of systems tells apart."""
+    seconds: float
+    money: float
+    """Purchase, or cost of the run, or an hour of a commitment; infinite where unknown. [currency]"""
+    power: float
+    accelerators: float
+    for_sale: float
+    """Whether it may be recommended."""
+
+
+KIND, SECONDS, MONEY, POWER, ACCELERATORS, FOR_SALE = range(len(Rival._fields))
+
+
+def rival_of(alternative: Alternative, accelerators: int, *, ipu: bool) -> Rival:
+    """Return an option as one that may beat others."""
+    outlay, owned = alternative.outlay, alternative.owned
+    amount = alternative.purchase if owned else alternative.run
+    if outlay is not None and outlay.commitment:
+        amount = outlay.committed
+    return Rival(
+        kind=float((2 if ipu else 1) if owned else 0),
+        seconds=np.inf if alternative.time is None else alternative.time[0],
+        money=np.inf if amount is None or outlay is None else amount[0],
+        power=0.0 if alternative.power is None else alternative.power[0],
+        accelerators=float(accelerators),
+        for_sale=float(alternative.on_sale and outlay is not None),
+    )
+
+
+def beaten(candidates: Floats, rivals: Floats) -> Flags:
+    """Return which candidates some rival beats in nothing and one outdoes in something, as rows of :class:`Rival`."""
+    mine, theirs = candidates[:, np.newaxis], rivals[np.newaxis]
+    worse = [theirs[..., column] <= mine[..., column] for column in (SECONDS, MONEY, POWER, ACCELERATORS)]
+    better = [theirs[..., column] < mine[..., column] for column in (SECONDS, MONEY, POWER, ACCELERATORS)]
+    same = theirs[..., KIND] == mine[..., KIND]
+    offered = theirs[..., FOR_SALE] >= mine[..., FOR_SALE]
+    found = same & offered & np.logical_and.reduce(worse) & np.logical_or.reduce(better)
+    return np.asarray(found.any(axis=1))
