@@ -8,13 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.engine.plans import Plans
+from app.engine.plans import Plans, Recompute, Sharding
 from app.engine.records import Floats
+from app.engine.search.evaluate import GpuEvaluator
 from app.estimating.context import SizingContext
 from app.estimating.deciding import ResolvedRequest, run_totals
 from app.estimating.decision import Alternative
 from app.estimating.hardware import Hardware
-from app.estimating.plan_search import contexts_of
+from app.estimating.plan_search import contexts_of, memory_of
 from app.estimating.workload import largest_batch
 
 SIZES = tuple(sorted(float(base << power) for base in (1, 3) for power in range(11)))
@@ -26,6 +27,10 @@ LINEAR = 1.1
 """Factor by which more machines may be faster than in proportion, where they need not save memory."""
 MONOTONE = 0.99
 """Share of a time that fewer machines take at least: a choice on more is slower by little at most."""
+LITTLE = 0.02
+"""Share of its time by which an option that costs more must be faster to be searched."""
+CROWDED = 1.1
+"""Share of the memory beyond which a plan that fills at least so much does not fit."""
 
 Flags = NDArray[np.bool_]
 
@@ -68,6 +73,33 @@ def least_times(
     return np.asarray(MONOTONE * totals.reshape(copies.shape).min(axis=1))
 
 
+def least_memory(question: ResolvedRequest, devices: Sequence[int]) -> Floats:
+    """Return the share of the memory of a device that plans on numbers of GPUs fill at least. [-]
+
+    Everything is sharded as far as it goes, the update done on the host, and the activations of one sample
+    computed again.
+    """
+    scenario = question.scenario
+    table, contexts = scenario.table, contexts_of(scenario, {})
+    powers = [float(1 << power) for power in range(max(devices).bit_length())]
+    heads = [degree for degree in powers if degree <= max(table.attention_heads, 1.0)]
+    layers = [degree for degree in powers if degree <= table.depth] if table.attention_heads else [1.0]
+    axes = np.meshgrid(devices, heads, layers, [0.0, 1.0][: 2 if scenario.memory_elsewhere else 1], indexing="ij")
+    count, tensor, pipeline, offload = (np.asarray(axis, dtype=float).ravel() for axis in axes)
+    legal = tensor * pipeline <= count
+    count, tensor, pipeline, offload = (each[legal] for each in (count, tensor, pipeline, offload))
+    data = np.floor(count / (tensor * pipeline))
+    context = np.minimum(data, float(max(contexts)))
+    plans = Plans.of(
+        tensor=tensor, pipeline=pipeline, data=data, micro_batch=1.0 / context, context=context,
+        recompute=float(Recompute.FULL), sequence_parallel=np.where(tensor > 1.0, 1.0, 0.0), offload=offload,
+        sharding=np.where(pipeline > 1.0, float(Sharding.OPTIMIZER), float(max(Sharding))),
+        expert=np.minimum(data, float(table.experts)),
+    )  # fmt: skip
+    memory = GpuEvaluator(scenario.gpu_case())(plans, 0.0).memory / memory_of(scenario.chip)
+    return np.array([memory[count == number].min() for number in devices])
+
+
 class Rival(NamedTuple):
     """What an option has, or a candidate has at least."""
 
@@ -102,11 +134,12 @@ def rival_of(alternative: Alternative, accelerators: int, *, ipu: bool) -> Rival
 
 
 def beaten(candidates: Floats, rivals: Floats) -> Flags:
-    """Return which candidates some rival beats in nothing and one outdoes in something, as rows of :class:`Rival`."""
-    mine, theirs = candidates[:, np.newaxis], rivals[np.newaxis]
-    worse = [theirs[..., column] <= mine[..., column] for column in (SECONDS, MONEY, POWER, ACCELERATORS)]
+    """Return which candidates some rival outdoes in nothing but a little time, as rows of :class:`Rival`."""
+    mine, theirs = candidates[:, np.newaxis].copy(), rivals[np.newaxis]
     better = [theirs[..., column] < mine[..., column] for column in (SECONDS, MONEY, POWER, ACCELERATORS)]
-    same = theirs[..., KIND] == mine[..., KIND]
+    mine[..., SECONDS] *= 1.0 + LITTLE
+    as_good = [theirs[..., column] <= mine[..., column] for column in (SECONDS, MONEY, POWER, ACCELERATORS)]
+    alike = theirs[..., KIND] == mine[..., KIND]
     offered = theirs[..., FOR_SALE] >= mine[..., FOR_SALE]
-    found = same & offered & np.logical_and.reduce(worse) & np.logical_or.reduce(better)
+    found = alike & offered & np.logical_and.reduce(as_good) & np.logical_or.reduce(better)
     return np.asarray(found.any(axis=1))

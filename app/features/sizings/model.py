@@ -190,9 +190,9 @@ class LeftOut(Document):
 
     system: str = Field(description="Identifier of the system.")
     count: int = Field(description="Number of systems.")
-    reason: Literal["no_plan", "beaten"]
-    """no_plan: no legal plan. beaten: even at the least time and price it can have, it is slower than another
-    option and costs more, or too few of it hold the model; its plan was not searched.
+    reason: Literal["no_plan", "does_not_fit", "beaten"]
+    """no_plan: no legal plan. does_not_fit: too few hold the model. beaten: even at the least time and price it
+    can have, another option is faster, but for 2 %, costs less and has no more accelerators.
     """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -39,12 +40,14 @@ from app.estimating.workload import ADAPTER_PAPERS
 from app.features.sizings.beaten import (
     ACCELERATORS,
     BULK,
+    CROWDED,
     LINEAR,
     MONEY,
     MONOTONE,
     SECONDS,
     Rival,
     beaten,
+    least_memory,
     least_times,
     rival_of,
 )
@@ -90,6 +93,8 @@ class Group:
     place: int
     least_times: Floats
     """Time to train below which no plan gets, on each power of two of devices. [s]"""
+    too_few: float
+    """Devices that cannot hold the model. [-]"""
     findings: dict[int, TimedPlan | None] = field(default_factory=dict)
     """By number of machines; None where no plan is legal."""
     plans: dict[tuple[int, int], PlanChoice] = field(default_factory=dict)
@@ -99,9 +104,9 @@ class Group:
         """Return the least time to train on numbers of devices, given what was found on others. [s]"""
         power = np.floor(np.log2(devices)).astype(int)
         least = np.maximum(
-            self.least_times[power] * 2.0**power / devices,
-            self.least_times[power + 1],
+            self.least_times[power] * 2.0**power / devices, self.least_times[power + 1]
         )
+        least[devices <= self.too_few] = np.inf
         for option in known:
             seconds, plan, own = option.seconds, option.document.plan, option.document.accelerators
             fewer = devices <= own
@@ -222,7 +227,10 @@ class SystemSearch:
         wanted = [(name, count) for name, counts in systems.items() for count in counts]
         if self.request.systems is None and self.request.counts is None:
             self._narrow([(name, count) for name, count in wanted if is_power_of_two(count)])
-            front = set(self._on_front()) if self.options else set()
+            if not self.options:
+                # Where no system holds the model, the largest of each say how much is missing.
+                self._search([(name, counts[-1]) for name, counts in systems.items()])
+            front = set(self._on_front())
             self._narrow(
                 [(name, count) for name, count in wanted if name in front and not is_power_of_two(count)]
             )
@@ -255,8 +263,12 @@ class SystemSearch:
             least = self._least(still)
             hopeless = np.isinf(least[:, SECONDS]) | beaten(least, known)
             self.left_out += [
-                LeftOut(system=offer.hardware.entry.id, count=count, reason="beaten")
-                for offer, count in itertools.compress(still, hopeless)
+                LeftOut(
+                    system=offer.hardware.entry.id,
+                    count=count,
+                    reason="does_not_fit" if math.isinf(seconds) else "beaten",
+                )
+                for (offer, count), seconds in itertools.compress(zip(still, least[:, SECONDS], strict=True), hopeless)
             ]
             still, least = list(itertools.compress(still, ~hopeless)), least[~hopeless]
             leading = itertools.compress(still, ~beaten(least, least))
@@ -393,10 +405,11 @@ class SystemSearch:
         )
         question = question_of(estimate_request, self.profile, hardware, self.context)
         powers = [1 << power for power in range(LARGEST_ACCELERATORS.bit_length() + 1)]
-        group = Group(
-            hardware, question, assumed, len(self._groups),
-            least_times(question, hardware, powers, self.context),
-        )  # fmt: skip
+        times, shares = least_times(question, hardware, powers, self.context), np.zeros(1)
+        if not question.scenario.is_ipu:
+            shares = least_memory(question, powers)
+        too_few = max(itertools.compress(powers, shares > CROWDED), default=0)
+        group = Group(hardware, question, assumed, len(self._groups), times, too_few)
         self._groups.append(group)
         return group
 
