@@ -134,12 +134,16 @@ def rival_of(alternative: Alternative, accelerators: int, *, ipu: bool) -> Rival
 
 
 def beaten(candidates: Floats, rivals: Floats) -> Flags:
-    """Return which candidates some rival outdoes in nothing but a little time, as rows of :class:`Rival`."""
+    """Return which candidates some rival outdoes in nothing but a little time, as rows of :class:`Rival`.
+
+    What has no price is beaten by anything for sale that is faster with no more accelerators.
+    """
     mine, theirs = candidates[:, np.newaxis].copy(), rivals[np.newaxis]
-    better = [theirs[..., column] < mine[..., column] for column in (SECONDS, MONEY, POWER, ACCELERATORS)]
+    measures = SECONDS, MONEY, POWER, ACCELERATORS
+    better = np.logical_or.reduce([theirs[..., column] < mine[..., column] for column in measures])
     mine[..., SECONDS] *= 1.0 + LITTLE
-    as_good = [theirs[..., column] <= mine[..., column] for column in (SECONDS, MONEY, POWER, ACCELERATORS)]
-    alike = theirs[..., KIND] == mine[..., KIND]
-    offered = theirs[..., FOR_SALE] >= mine[..., FOR_SALE]
-    found = alike & offered & np.logical_and.reduce(as_good) & np.logical_or.reduce(better)
-    return np.asarray(found.any(axis=1))
+    as_good = [theirs[..., column] <= mine[..., column] for column in measures]
+    alike = (theirs[..., KIND] == mine[..., KIND]) & (theirs[..., FOR_SALE] >= mine[..., FOR_SALE])
+    instead = np.isinf(mine[..., MONEY]) & (theirs[..., FOR_SALE] > 0)
+    instead &= as_good[measures.index(SECONDS)] & as_good[measures.index(ACCELERATORS)]
+    return np.asarray(((alike & better & np.logical_and.reduce(as_good)) | instead).any(axis=1))

@@ -100,6 +100,10 @@ class Group:
     plans: dict[tuple[int, int], PlanChoice] = field(default_factory=dict)
     """Found by devices and batch."""
 
+    def least_on(self, devices: int) -> float:
+        """Return the least time to train on a number of devices. [s]"""
+        return float(self.least(np.array([float(devices)]), ())[0])
+
     def least(self, devices: Floats, known: Sequence[SampledOption]) -> Floats:
         """Return the least time to train on numbers of devices, given what was found on others. [s]"""
         power = np.floor(np.log2(devices)).astype(int)
@@ -416,7 +420,9 @@ class SystemSearch:
     def _decide(self, group: Group, hardware: Hardware) -> PlanDecision | None:
         try:
             evaluator, known = group.evaluator, group.plans
-            return choose(group.question, hardware, self.context, evaluator=evaluator, known=known)
+            return choose(
+                group.question, hardware, self.context, evaluator=evaluator, known=known, least=group.least_on
+            )
         except AppError as error:
             # An error of one count alone: no plan divides it. Others concern the whole request.
             names = {entry.field for entry in error.errors}
