@@ -283,6 +283,21 @@ def time_checks(
         )
 
 
+def rental_checks(hardware: Hardware) -> Iterator[CheckWarning]:
+    """Yield the warning of a count that cannot be ordered on demand at once."""
+    most = hardware.entry.most_rented
+    if most is not None and hardware.count > most:
+        yield caution(
+            "beyond_one_order",
+            "system.count",
+            "one order of {system} on demand holds at most {most}; agree on capacity and price for {count} "
+            "with the provider before relying on them",
+            system=hardware.entry.name,
+            most=most,
+            count=hardware.count,
+        )
+
+
 def validation_checks(
     status: str,
     family_error: float | None,

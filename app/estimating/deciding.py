@@ -135,6 +135,7 @@ def question_of(
         hardware.entry.chip_kind,
         context,
         training.defaults,
+        request.workload.target or "",
     )
     scenario = Scenario(
         table=table,

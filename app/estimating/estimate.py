@@ -21,6 +21,7 @@ from app.estimating.checks import (
     does_not_fit,
     model_checks,
     plan_checks,
+    rental_checks,
     run_checks,
     time_checks,
     validation_checks,
@@ -374,6 +375,7 @@ class TimedPlan:
         if not self.fits:
             return [*warnings, *data_sheet_checks(hardware, own, self.regimes, time)]
         warnings += run_checks(self.run, self.assumed, plan.training)
+        warnings += rental_checks(hardware)
         if not stated:
             warnings += bolder_plan(choice)
         warnings += self._batch_checks()

@@ -632,9 +632,10 @@ def lattice(entry: SystemEntry, most: int) -> list[int]:
     """Return the counts of a system to consider, in ascending order.
 
     IPU systems are sold and partitioned by powers of two; nodes by powers of two and in units of twenty.
-    For pods of several nodes, powers of two of pods are included too.
+    For pods of several nodes, powers of two of pods are included too. One order on demand limits what is
+    rented.
     """
-    counts = range(1, most // entry.devices + 1)
+    counts = range(1, min(most // entry.devices, entry.most_rented or most) + 1)
     if entry.chip_kind is ChipKind.IPU:
         return [count for count in counts if is_power_of_two(count)]
     return [
