@@ -23,8 +23,9 @@ SIZES = tuple(sorted(float(base << power) for base in (1, 3) for power in range(
 TENSOR = tuple(float(1 << power) for power in range(7))
 BULK = 0.95
 """Share of the price and power of one system that each of many costs and draws at least."""
-LINEAR = 1.1
-"""Factor by which more machines may be faster than in proportion, where they need not save memory."""
+LINEAR, RELIEVED = 1.05, 1.6
+"""Factors by which more machines may be faster than in proportion: with room for larger micro-batches, and
+where they also need not compute activations again or keep the optimizer on the host."""
 MONOTONE = 0.99
 """Share of a time that fewer machines take at least: a choice on more is slower by little at most."""
 LITTLE = 0.02
@@ -84,7 +85,9 @@ def least_memory(question: ResolvedRequest, devices: Sequence[int]) -> Floats:
     powers = [float(1 << power) for power in range(max(devices).bit_length())]
     heads = [degree for degree in powers if degree <= max(table.attention_heads, 1.0)]
     layers = [degree for degree in powers if degree <= table.depth] if table.attention_heads else [1.0]
-    axes = np.meshgrid(devices, heads, layers, [0.0, 1.0][: 2 if scenario.memory_elsewhere else 1], indexing="ij")
+    axes = np.meshgrid(
+        devices, heads, layers, [0.0, 1.0][: 2 if scenario.memory_elsewhere else 1], indexing="ij"
+    )
     count, tensor, pipeline, offload = (np.asarray(axis, dtype=float).ravel() for axis in axes)
     legal = tensor * pipeline <= count
     count, tensor, pipeline, offload = (each[legal] for each in (count, tensor, pipeline, offload))

@@ -44,6 +44,7 @@ from app.features.sizings.beaten import (
     LINEAR,
     MONEY,
     MONOTONE,
+    RELIEVED,
     SECONDS,
     Rival,
     beaten,
@@ -107,16 +108,15 @@ class Group:
     def least(self, devices: Floats, known: Sequence[SampledOption]) -> Floats:
         """Return the least time to train on numbers of devices, given what was found on others. [s]"""
         power = np.floor(np.log2(devices)).astype(int)
-        least = np.maximum(
-            self.least_times[power] * 2.0**power / devices, self.least_times[power + 1]
-        )
+        least = np.maximum(self.least_times[power] * 2.0**power / devices, self.least_times[power + 1])
         least[devices <= self.too_few] = np.inf
         for option in known:
             seconds, plan, own = option.seconds, option.document.plan, option.document.accelerators
             fewer = devices <= own
             least[fewer] = np.maximum(least[fewer], MONOTONE * seconds)
-            if option.document.fits and plan.recompute == "none" and not plan.offload:
-                in_proportion = seconds * own / devices / LINEAR
+            if option.document.fits:
+                frugal = plan.recompute != "none" or plan.offload
+                in_proportion = seconds * own / devices / (RELIEVED if frugal else LINEAR)
                 least[~fewer] = np.maximum(least, in_proportion)[~fewer]
         return least
 
@@ -229,7 +229,8 @@ class SystemSearch:
         """
         systems = self.systems()
         wanted = [(name, count) for name, counts in systems.items() for count in counts]
-        if self.request.systems is None and self.request.counts is None:
+        coarse = self.request.systems is None and self.request.counts is None
+        if coarse:
             self._narrow([(name, count) for name, count in wanted if is_power_of_two(count)])
             if not self.options:
                 # Where no system holds the model, the largest of each say how much is missing.
@@ -242,6 +243,15 @@ class SystemSearch:
             self._search(wanted)
         if refine:
             self.refine(systems)
+        if coarse and self.options:
+            # The scaling curve of what is recommended, or comes first, is whole.
+            weighing = weighing_of(self.options, self.request, self.term)
+            best = int(np.argmin(weighing.outlay)) if weighing.recommended is None else weighing.recommended
+            name = self.options[best].document.system
+            known = by_count(self.options, name)
+            self._search(
+                [(name, count) for count in systems[name] if is_power_of_two(count) and count not in known]
+            )
         if not self.options:
             raise self.refusal or BadInput.at(
                 "workload.global_batch", "no batch size divides evenly over the devices"
@@ -272,7 +282,9 @@ class SystemSearch:
                     count=count,
                     reason="does_not_fit" if math.isinf(seconds) else "beaten",
                 )
-                for (offer, count), seconds in itertools.compress(zip(still, least[:, SECONDS], strict=True), hopeless)
+                for (offer, count), seconds in itertools.compress(
+                    zip(still, least[:, SECONDS], strict=True), hopeless
+                )
             ]
             still, least = list(itertools.compress(still, ~hopeless)), least[~hopeless]
             leading = itertools.compress(still, ~beaten(least, least))
@@ -335,6 +347,8 @@ class SystemSearch:
 
     def _search(self, wanted: Iterable[tuple[str, int]]) -> None:
         """Append an option for each system and count, or an entry of what was left out."""
+        wanted = list(wanted)
+        self.left_out = [each for each in self.left_out if (each.system, each.count) not in wanted]
         candidates = [self.candidate(system, count) for system, count in wanted]
         fresh: dict[Group, dict[int, Hardware]] = {}
         for candidate in candidates:
