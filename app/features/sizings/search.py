@@ -484,7 +484,7 @@ class SystemSearch:
         if charges is not None:
             hourly = quantity(charges.hourly, charges.hourly_samples, currency)
             capex = quantity(*charges.capital, currency) if charges.found.terms.owned else None
-        time = None if run is None else (run.total, run.total_samples)
+        time = None if run is None else (run.time.total, run.total_samples)
         alternative = sized_alternative(
             self.request,
             hardware,
@@ -542,7 +542,7 @@ class SystemSearch:
             return ["does_not_fit", *(warning.code for warning in found)]
         charges = candidate.charges
         term = None if charges is None or not charges.found.terms.owned else charges.found.lifetime * YEAR
-        long = time_checks(timed.run.total, candidate.hardware, term, lambda: None)
+        long = time_checks(timed.run.time.total, candidate.hardware, term, lambda: None)
         return [warning.code for warning in (*found, *candidate.warnings, *long)]
 
 
