@@ -45,7 +45,7 @@ def plan_checks(
             "the plan needs {share} % of device memory: within the memory model's error, but it may not run",
             share=round(100.0 * filled),
         )
-    elif choice.fits and (choice.borderline or 1.0 - filled < THIN):
+    elif choice.fits and (choice.found.borderline or 1.0 - filled < THIN):
         share, longer = round(100.0 * filled), choice.found.roomier
         if longer is None:
             yield caution(

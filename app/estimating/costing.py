@@ -71,13 +71,13 @@ def cost_trace(
             name="cost_per_hour",
             formula="sum of: capital P (f − s (f − r)) / (8,766 h · u), f = r / (1 − (1 + r)^−n); "
             "support, power, space and staff of a year / (8,766 h · u)"
-            if rates.owned
+            if rates.terms.owned
             else "(instances × price + storage + egress + support + staff) / u; on demand and spot "
             "instances × price",
             inputs=stated | {line.item: line.hourly for line in cost.lines},
             value=cost.hourly.value,
             unit=cost.hourly.unit,
-            reference=f"{BLANK}; {BARROSO}" if rates.owned else BARROSO,
+            reference=f"{BLANK}; {BARROSO}" if rates.terms.owned else BARROSO,
             source=_sources(figures),
         ),
         *_rental(rates, run, assumed),
@@ -110,7 +110,7 @@ def cost_trace(
 def _rental(rates: DollarPrices, run: Run | None, assumed: Reliability | None) -> Iterator[TraceStep]:
     """Yield what interruptions add to a spot price, or the use from which a reservation pays."""
     terms, price, demand = rates.terms, rates.hourly, rates.on_demand
-    if rates.owned or price is None:
+    if rates.terms.owned or price is None:
         return
     if terms.spot and run is not None and assumed is not None:
         useful = run.total - run.checkpoint - run.failures
@@ -165,7 +165,7 @@ class RunExpense:
     def written_off(self) -> float | None:
         """Time over which the system is written off; None where it is rented. [s]"""
         rates = self.prices
-        return rates.lifetime * YEAR if rates is not None and rates.owned else None
+        return rates.lifetime * YEAR if rates is not None and rates.terms.owned else None
 
 
 def run_expense(
@@ -238,7 +238,7 @@ def cost_of(
     return Cost(
         run=quantity(float(run_cost(hourly, seconds)), runs, currency),
         run_samples=stated_samples(np.ravel(runs)),
-        capex=quantity(*charges.capital, currency) if rates.owned else None,
+        capex=quantity(*charges.capital, currency) if rates.terms.owned else None,
         hourly=quantity(hourly, hourly_samples, currency),
         per_accelerator_hour=quantity(
             float(accelerator_hour_cost(hourly, devices)),
@@ -289,10 +289,6 @@ class Charges:
         )
         bought = self.found.purchase
         return (central if bought is None else bought.amount(self._rate)), samples
-
-    @property
-    def owned(self) -> bool:
-        return self.found.owned
 
     @property
     def lines(self) -> dict[str, float]:
@@ -372,7 +368,10 @@ class Charges:
 
 def _lines(hardware: Hardware, rates: DollarPrices, factor: Floats) -> dict[str, Floats]:
     """Return the cost of an hour by line, each in the shape of the factor on prices."""
-    lines = _owned(hardware, rates, factor) if rates.owned else _rented(hardware, rates, factor)
+    if rates.terms.owned:
+        lines = included(owned_hourly_cost(owned_system(hardware, rates, factor, rates.power)), rates)
+    else:
+        lines = _rented(hardware, rates, factor)
     return {
         name: np.broadcast_to(np.asarray(value, dtype=float), factor.shape) for name, value in lines.items()
     }
@@ -405,10 +404,6 @@ SERVICES = ("install", "licences")
 """Lines of the purchase that cannot be sold again."""
 SUPPORTED = ("machines", "hosts", "management", "fabric", "storage")
 """Lines of the purchase whose price the yearly support is a share of."""
-
-
-def _owned(hardware: Hardware, rates: DollarPrices, factor: Floats) -> dict[str, Floats]:
-    return included(owned_hourly_cost(owned_system(hardware, rates, factor, rates.power)), rates)
 
 
 def owned_system(hardware: Hardware, rates: DollarPrices, factor: Floats, power: float) -> OwnedSystem:
@@ -447,7 +442,7 @@ def included(lines: Mapping[str, Floats], rates: DollarPrices) -> dict[str, Floa
     return {
         name: value
         for name, value in lines.items()
-        if name not in OPTIONAL or OPTIONAL[name] in rates.include
+        if name not in OPTIONAL or OPTIONAL[name] in rates.terms.include
     }
 
 
@@ -455,7 +450,7 @@ def basis_of(rates: DollarPrices, currency: str, catalog: Catalog) -> dict[str, 
     """Return what two costs must share to be compared, and the rates they were computed with."""
     terms, book = rates.terms, catalog.book
     basis: dict[str, JsonValue] = {
-        "acquisition": "own" if rates.owned else "rent",
+        "acquisition": "own" if rates.terms.owned else "rent",
         "utilisation": rates.utilisation,
         "include": _counted(rates),
         "currency": currency,
@@ -466,7 +461,7 @@ def basis_of(rates: DollarPrices, currency: str, catalog: Catalog) -> dict[str, 
         "discount_rate": rates.discount_rate,
         "region": terms.region,
     }
-    if rates.owned:
+    if rates.terms.owned:
         basis |= {
             "amortisation_years": rates.lifetime,
             "residual_share": rates.residual,
@@ -495,8 +490,8 @@ def basis_of(rates: DollarPrices, currency: str, catalog: Catalog) -> dict[str, 
 
 
 def _counted(rates: DollarPrices) -> list[JsonValue]:
-    if rates.owned:
-        return list(rates.include)
+    if rates.terms.owned:
+        return list(rates.terms.include)
     amounts = {
         STORAGE: rates.stored,
         "egress": rates.egress,

@@ -160,10 +160,15 @@ def question_of(
             benchmark=training.target is not None,
         ),
     )
-    margin = request.assumptions.memory_margin
+    return ResolvedRequest(request, profile, training, scenario, margin_of(request.assumptions))
+
+
+def margin_of(assumptions: AssumptionsInput) -> float | None:
+    """Return the share of the memory to leave free; None where nothing is asked."""
+    margin = assumptions.memory_margin
     if margin is not None and not 0 <= margin < 1:
         raise BadInput.at("assumptions.memory_margin", "{value} is not between 0 and 1", value=margin)
-    return ResolvedRequest(request, profile, training, scenario, margin)
+    return margin
 
 
 def choose(
@@ -176,8 +181,12 @@ def choose(
     lean: bool = True,
     evaluator: GpuEvaluator | None = None,
     known: dict[tuple[int, int], PlanChoice] | None = None,
+    least: Callable[[int], float] = lambda devices: 0.0,
 ) -> PlanDecision:
-    """Return the best plan; ``known`` keeps what was found, by devices of the same kind and batch."""
+    """Return the best plan; ``known`` keeps what was found, by devices of the same kind and batch.
+
+    ``least`` gives the time below which no run on a number of devices gets, so that some need no search. [s]
+    """
     training, scenario = question.training, question.scenario
     if allowed is None:
         allowed = {name: (value,) for name, value in given_fields(question.request.plan).items()}
@@ -224,7 +233,7 @@ def choose(
 
     choice = found_on(hardware)
     if lean and choice.fits and "data" not in allowed:
-        choice = best_of_fewer(scenario, hardware, choice, found_on)
+        choice = best_of_fewer(scenario, hardware, choice, found_on, least)
     return PlanDecision(
         request=question.request,
         profile=question.profile,
@@ -249,7 +258,11 @@ MISSES = 3
 
 
 def best_of_fewer(
-    scenario: Scenario, hardware: Hardware, choice: PlanChoice, found_on: Callable[[Hardware], PlanChoice]
+    scenario: Scenario,
+    hardware: Hardware,
+    choice: PlanChoice,
+    found_on: Callable[[Hardware], PlanChoice],
+    least: Callable[[int], float],
 ) -> PlanChoice:
     """Return the choice, or a faster one that leaves systems idle, so that more are never slower.
 
@@ -261,7 +274,10 @@ def best_of_fewer(
 
     def improved(count: int) -> bool:
         nonlocal best
-        found = found_on(replace(hardware, count=count, accelerators=None))
+        fewer = replace(hardware, count=count, accelerators=None)
+        if least(fewer.devices) >= best.seconds:
+            return False
+        found = found_on(fewer)
         faster = found.fits and found.seconds < best.seconds
         best = found if faster else best
         return faster
@@ -314,7 +330,7 @@ def _is_flat(scenario: Scenario, choice: PlanChoice) -> bool:
 def run_totals(scenario: Scenario, training: Training, hardware: Hardware, context: SizingContext) -> Totals:
     """Return the times of whole runs at usual failures, as a request's assumptions change no plan."""
     assumed = reliability(context.catalog.reliability_defaults(hardware.entry.chip_kind), AssumptionsInput())
-    machine = hardware.devices_per_machine
+    machine = hardware.entry.devices_per_machine
     return run_figures(scenario, training, assumed, input_rate=None, devices_per_machine=machine).totals
 
 

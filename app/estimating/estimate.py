@@ -123,18 +123,10 @@ def seconds_to_train(
     return float(np.quantile(timed.run.total_samples, share, method="higher")) + startup
 
 
-def hardware_of(request: EstimateRequest, context: SizingContext) -> Hardware:
-    system = request.system
-    hardware = context.hardware.system(
-        system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
-    )
-    return hardware.using(system.accelerators)
-
-
 def charged_hardware(request: EstimateRequest, estimate: Estimate | None, context: SizingContext) -> Hardware:
     """Return the system of an estimate with the machines that its plan leaves idle."""
     plan = None if estimate is None else estimate.plan
-    hardware = hardware_of(request, context)
+    hardware = context.hardware.asked(request.system)
     return hardware if plan is None else replace(hardware, idle_machines=plan.idle_machines)
 
 
@@ -510,7 +502,7 @@ class Answer:
 
     @cached_property
     def hardware(self) -> Hardware:
-        return hardware_of(self.request, self.context)
+        return self.context.hardware.asked(self.request.system)
 
     @cached_property
     def plan(self) -> PlanDecision:

@@ -68,9 +68,9 @@ def outlay_of(hardware: Hardware, charges: Charges, catalog: Catalog, family: st
     if commitment:
         instances = np.array([0.0, hardware.occupied * (rates.hourly or 0.0)])
         committed = charges.sampled({"instances": instances})
-    priced = outlay_lines(hardware, rates, float(not rates.owned), ends, catalog, family)
+    priced = outlay_lines(hardware, rates, float(not rates.terms.owned), ends, catalog, family)
     return Outlay(
-        owned=rates.owned,
+        owned=rates.terms.owned,
         term=rates.lifetime * YEAR,
         fixed=fixed,
         hourly=hourly,
@@ -92,7 +92,7 @@ def outlay_lines(
 
     Of rented systems under a commitment without the instances, whose hours are paid in whole commitments.
     """
-    if rates.owned:
+    if rates.terms.owned:
         training = training_power(hardware, catalog, family).value + rates.beside
         idle = idle_power(hardware, catalog, family) + rates.beside
         system = owned_system(hardware, rates, factor, idle)

@@ -21,7 +21,7 @@ from app.estimating.hardware import Hardware
 from app.estimating.ranges import significant
 from app.estimating.runtime import Run
 from app.estimating.scenario import Scenario
-from app.estimating.schema import SourceRef
+from app.estimating.schema import SourceRef, filled
 from app.estimating.workload import Training
 
 NARAYANAN = "Narayanan et al., SC 2021, section 2.2 and appendix"
@@ -44,14 +44,7 @@ SHOWN_PARAMETERS = (
 
 @lru_cache(maxsize=4096)
 def source_ref(source: Source) -> SourceRef:
-    return SourceRef(
-        id=source.id,
-        kind=source.kind.value,
-        title=source.title,
-        publisher=source.publisher,
-        published=source.published,
-        url=source.url,
-    )
+    return filled(SourceRef, source, kind=source.kind.value)
 
 
 def source_refs(figures: Iterable[Figure]) -> list[SourceRef]:
@@ -160,13 +153,14 @@ def _software(scenario: Scenario, catalog: Catalog) -> TraceStep:
     inputs: dict[str, JsonValue] = {
         name: profile.figures[name].value for name in SHOWN_PARAMETERS if name in profile.figures
     }
-    reference = "data/software.csv, fitted on data/validation/measured.csv"
+    title, reference = profile.title, "data/software.csv, fitted on data/validation/measured.csv"
     if profile.calibration is not None:
         inputs["time_factor"] = float(profile.time_factor())
+        title = "fitted to measured runs"
         reference = f"measured runs of the workspace, starting from {profile.calibration.prior}"
     return _step(
         "software",
-        f"profile {profile.id}: {profile.title} ({profile.as_of})",
+        f"profile {profile.id}: {title} ({profile.as_of})",
         inputs,
         float(sum(figure.status == "fitted" for figure in profile.figures.values())),
         "fitted figures",
@@ -183,13 +177,9 @@ def measured_effects(scenario: Scenario, catalog: Catalog) -> list[MeasuredEffec
         template = EFFECTS[effect.kind, effect.factor > 1.0].template
         percent = significant(100.0 * abs(effect.factor - 1.0), 2)
         rows.append(
-            MeasuredEffect(
-                kind=effect.kind,
-                name=effect.name,
-                factor=effect.factor,
-                deviation=effect.deviation,
-                runs=effect.runs,
-                groups=effect.groups,
+            filled(
+                MeasuredEffect,
+                effect,
                 text=Text.of(Message(template, {"percent": percent, "runs": effect.runs})),
                 source=fitted,
             )

@@ -20,7 +20,7 @@ from app.estimating.money import Currency, ExchangeRate, exact
 from app.estimating.network_parts import DOLLAR, BillPart, NetworkBill, network_bill
 from app.estimating.purchase import WHOLE, Order, Purchase, printed_price, purchase_of
 from app.estimating.ranges import scaled
-from app.estimating.schema import Quantity
+from app.estimating.schema import Quantity, filled
 from app.estimating.trace import source_ref
 from app.features.bills.fabric import fabric_plan
 from app.features.bills.model import (
@@ -187,11 +187,9 @@ def _line(part: BillPart, rate: ExchangeRate) -> BillLine:
     """Return a line in the currency of the bill, its total rounded as it is printed."""
     figure, printed = part.price, printed_price(part, rate)
     powered = part.group != "spares"
-    return BillLine(
-        item=part.item,
-        name=part.name,
-        group=part.group,
-        use=part.use,
+    return filled(
+        BillLine,
+        part,
         quantity=part.count,
         rule=Text.of(part.rule),
         unit_price=None if printed is None else printed[0],

@@ -284,7 +284,7 @@ def change_webhook(request: Request, form: FormDep, identifier: str) -> Response
 @router.post("/webhooks/{identifier}/switch")
 @requires(Right.MANAGE)
 def switch_webhook(request: Request, form: FormDep, identifier: str) -> Response:
-    patch = WebhookPatch(active=form.get("active") == "true")
+    patch = WebhookPatch.model_validate({"active": form.get("active") == "true"})
     return answered(request, identifier, partial(webhooks.change_webhook, patch=patch))
 
 

@@ -128,7 +128,7 @@ def _charges(
     dollar_prices = prices(hardware, request.assumptions, request.currency, catalog, warnings, family)
     if dollar_prices is None:
         return None
-    if dollar_prices.owned and dollars is not None and "fabric" in dollar_prices.include:
+    if dollar_prices.terms.owned and dollars is not None and "fabric" in dollar_prices.terms.include:
         dollar_prices = at_network_price(dollar_prices, dollars)
     return Charges(hardware, dollar_prices, normals=cluster.normals, currency=request.currency)
 

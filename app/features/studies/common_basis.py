@@ -202,7 +202,7 @@ def _way(
         value, low, high = (float(run_cost(end, duration)) for end in (hourly.value, hourly.low, hourly.high))
         return Quantity(value=value, low=low, high=high, unit=currency)
 
-    purchase = charges.capital if charges.owned else None
+    purchase = charges.capital if charges.found.terms.owned else None
     cost = BasisCost(
         acquisition="rent" if rental is not None else "own",
         rental=rental,

@@ -389,7 +389,7 @@ def figure_patch(content: StudyContent, values: Mapping[str, str]) -> StudyPatch
     option = {"label": values.get("figure.label") or None, "figure": figure}
     tree = tree_of(content)
     changed = StudyContent.model_validate({**tree, "options": [*tree["options"], option]})
-    return StudyPatch(options=changed.options)
+    return StudyPatch.model_validate({"options": changed.options})
 
 
 @router.get("/studies/{identifier}/delete", response_class=HTMLResponse)

@@ -13,7 +13,7 @@ from app.errors import AppError, Conflict, FieldError, Message, NotFound, Versio
 from app.estimating.documents import Estimate
 from app.estimating.names import STORED
 from app.estimating.request import EstimateRequest
-from app.estimating.schema import Document
+from app.estimating.schema import Document, filled
 from app.estimating.version import engine_version
 from app.features.estimates.service import make_estimate
 from app.features.studies.answering import Outcomes, Requests
@@ -32,7 +32,7 @@ from app.features.studies.model import (
 )
 from app.features.studies.options import PublishedFigure
 from app.platform.idempotency import IdempotentCall, Save, keep
-from app.platform.listing import Page, filled, read_cursor, write_cursor
+from app.platform.listing import Page, read_cursor, write_cursor
 from app.platform.references import hold_named, no_such
 from app.platform.store.document_queries import StudyFilter
 from app.platform.store.queries import EVERYTHING, After, ListFilter, new_id, now
