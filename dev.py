@@ -6,6 +6,7 @@ python3 dev.py test               run every check and print a summary
 python3 dev.py test [arguments]   run pytest only, from the project directory
 python3 dev.py audit              look up known vulnerabilities of the locked packages
 python3 dev.py sbom FILE          write what the runtime lock installs as CycloneDX JSON
+python3 dev.py moved [--pin]      print what a change moved in famous runs and 2,000 pinned answers
 python3 dev.py census             count lines of app/ by kind and folder, and trace request paths
 
 Packages are installed from the lock files into `.venv` next to this file.
@@ -366,6 +367,10 @@ def test(environment: Environment, arguments: Sequence[str]) -> int:
     return test_everything(environment)
 
 
+MEASURES = {"census": ["tools.census"], "moved": ["tools", "moved"]}
+"""Tasks that only read: the module behind each."""
+
+
 def main(arguments: Sequence[str]) -> int:
     # The one file that an older Python may be given: it says so instead of failing somewhere inside.
     if sys.version_info < (3, 11):  # noqa: UP036
@@ -379,9 +384,9 @@ def main(arguments: Sequence[str]) -> int:
         return audit(Environment(ROOT))
     if task == "sbom" and len(rest) == 1:
         return write_bill(Path(rest[0]))
-    if task == "census":
+    if task in MEASURES:
         Environment(ROOT).install(DEV_LOCK)
-        return call([Environment(ROOT).command("python"), "-m", "tools.census"])
+        return call([Environment(ROOT).command("python"), "-m", *MEASURES[task], *rest])
     say((__doc__ or "").strip())
     return 0 if task in {"-h", "--help"} else 2
 

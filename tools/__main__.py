@@ -1,4 +1,4 @@
-"""``python -m tools documents`` and ``python -m tools fit``."""
+"""``python -m tools``: generated documents, pictures, the fit, and what a change moved."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from tools.fitting.refit import (
     software_text,
 )
 from tools.fitting.teams import fit_teams, misses_of, public_runs, team_cells, teams_text
+from tools.moved import PINNED, answers, drawn, famous_told, moves, pinned, pinned_text, told
 from tools.pictures import take
 
 DATA = ROOT / "data"
@@ -49,6 +50,23 @@ def documents(check: Check = False) -> None:
 def pictures(browser: str = "/usr/bin/chromium") -> None:
     """Take the pictures of the README files from the product."""
     take(browser)
+
+
+Pin = Annotated[bool, typer.Option("--pin", help="Pin the answers as they are.")]
+
+
+@cli.command()
+def moved(pin: Pin = False) -> None:
+    """Print what a change moved in the famous runs and in the pinned answers."""
+    context, path = load_context(DATA), ROOT / PINNED
+    if pin:
+        path.write_text(pinned_text(answers(context, drawn(context))), encoding="utf-8")
+        return
+    before = pinned(path)
+    typer.echo("famous runs, errors before and after:")
+    typer.echo("\n".join(famous_told(context, DATA)) or "  none moved")
+    after = dict(answers(context, list(before)))
+    typer.echo("\n".join(told(moves(before, after), len(before))))
 
 
 @cli.command()

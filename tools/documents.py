@@ -7,7 +7,8 @@ from pathlib import Path
 
 from app.estimating.context import load_context
 from app.estimating.nearest import NAMED, PRESUMED
-from app.features.accuracy.predictions import PREDICTIONS
+from app.features.accuracy.famous import famous_of
+from app.features.accuracy.predictions import FAMOUS_PREDICTIONS, PREDICTIONS
 from app.features.operation.api import DESCRIPTION
 from app.main import create_app
 from app.platform.workspace import LOCAL_WORKSPACE
@@ -19,6 +20,7 @@ from tools.command_line import with_printed
 from tools.description import description, document
 from tools.error_tables import errors_table, left_out_table
 from tools.evidence import collect
+from tools.famous import famous_document, famous_predictions
 from tools.markdown import filled
 from tools.methodology import read_constants, refreshed
 from tools.network_bills import network_document
@@ -38,6 +40,7 @@ def generated_documents() -> dict[str, str]:
     data = ROOT / "data"
     context = load_context(data)
     evidence = collect(context, data)
+    famous = famous_predictions(context, data)
     constants = read_constants(data)
     documents = {page: with_answers(written(page), context, evidence, page) for page in HEADLINES}
     for page in methodology():
@@ -54,11 +57,13 @@ def generated_documents() -> dict[str, str]:
     stated, presumed = (evidence.headline, evidence.newer), (evidence.defaults, evidence.newer_defaults)
     return documents | {
         "docs/accuracy.md": accuracy_document(evidence),
+        "docs/famous-runs.md": famous_document(famous_of(famous)),
         "docs/sizings.md": sizings_document(context),
         "docs/networks-by-count.md": network_document(context),
         "data/validation/errors.csv": errors_table({NAMED: stated, PRESUMED: presumed}, evidence.predictions),
         "data/validation/left_out.csv": left_out_table(evidence.predictions, context.measured),
         f"data/{PREDICTIONS}": predictions_text(evidence.predictions),
+        f"data/{FAMOUS_PREDICTIONS}": predictions_text(famous),
         client.MODULE: client.client_documents(),
     }
 

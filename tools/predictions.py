@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from app.estimating.validation.cases import number
+from app.estimating.validation.cases import number, read_table
 from app.estimating.validation.run import SLOWER_IS_MORE, RowResult
 from app.features.accuracy.predictions import (
     COLUMNS,
@@ -43,11 +43,10 @@ PLAN = (
 def predictions_of(
     results: Iterable[tuple[str, RowResult]],
     configurations: Mapping[str, Mapping[str, str]],
-    held_out: Path,
+    held_out: Path | None,
     reasons: Sequence[Pattern],
 ) -> tuple[Prediction, ...]:
-    with held_out.open(encoding="utf-8", newline="") as handle:
-        slower = {row["id"]: row for row in csv.DictReader(handle)}
+    slower = {row["id"]: row for row in read_table(held_out)} if held_out else {}
     predictions = [
         _prediction(scope, row, configurations[row.id], slower.get(row.id, {}), reasons)
         for scope, row in results

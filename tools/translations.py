@@ -80,8 +80,10 @@ PROPOSED = (
             "model",
             "naming",
             "pdf",
+            "public",
             "review",
             "sheets",
+            "texts",
         )
     ),
     *("features/calibration/fitting", "features/calibration/gain"),
@@ -97,11 +99,12 @@ DRAWN = {
 }
 """What it says in charts of estimates, which on pages have more to say."""
 
-LINKS = ("features/proposals/sharing", "platform/rates")
+LINKS = ("features/proposals/customers", "features/proposals/sharing", "platform/rates")
 """Where a link may be refused."""
 
 PROPOSAL_TEMPLATES = (
     "_fragments.html",
+    "proposals/_answer.html",
     "proposals/_proposal.html",
     "proposals/shared.html",
     "proposals/shared_locked.html",

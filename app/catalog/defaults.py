@@ -150,6 +150,7 @@ REGIONS = ("korea", "us", "eu", "japan")
 """Regions with tariffs, salaries, space and grid in the catalogue."""
 
 
+@lru_cache(maxsize=64)
 def tariffs(lookup: Lookup, region: str) -> tuple[str, ...]:
     """Return the tiers of a region's electricity tariff, the usual one first."""
     return tuple(

@@ -62,15 +62,15 @@ class FabricEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class SystemPart:
-    """Parts of one kind inside one system; unpublished figures are None."""
+    """A number of one item; unpublished figures are None."""
 
     item: str
     name: str
     count: int
-    price: Figure | None
-    power_typical: Figure | None
-    power_max: Figure | None
-    rack_units: Figure | None
+    price: Figure | None = None
+    power_typical: Figure | None = None
+    power_max: Figure | None = None
+    rack_units: Figure | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,6 +95,8 @@ class SystemEntry(Entry):
     """Price of a system of several parts, where a price book states one. [USD]"""
     price_hour: Figure | None
     """Newest rent on demand of a rented system. [USD/h]"""
+    most_rented: int | None
+    """Systems that one order on demand holds at most; None where it is owned or no limit is known."""
     power_typical: Spread
     """Under a training load. [W]"""
     power_max: Spread
@@ -154,6 +156,7 @@ def system_entry(lookup: Lookup, name: str) -> SystemEntry:
     bill = _bill(lookup, name, machine.id, count("machines"), count("hosts"))
     acquisition = Acquisition(text("acquisition"))
     owned = acquisition is Acquisition.OWN
+    most = lookup.find(name, "most_rented")
     whole = lookup.find(name, "price") if owned and name != machine.id else None
     priced = [(line.count, line.price) for line in bill] if whole is None else [(1, whole)]
     return SystemEntry(
@@ -173,6 +176,7 @@ def system_entry(lookup: Lookup, name: str) -> SystemEntry:
         price=total(priced, "USD") if owned and all(price for _, price in priced) else None,
         whole_price=whole,
         price_hour=None if owned else lookup.find(name, "price_hour"),
+        most_rented=None if owned or most is None else round(most.si),
         power_typical=total(((line.count, line.power_typical) for line in bill), "W"),
         power_max=total(((line.count, line.power_max or line.power_typical) for line in bill), "W"),
         rack_units=total(((line.count, line.rack_units) for line in bill), "U").value,

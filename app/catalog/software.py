@@ -233,6 +233,8 @@ class DefaultSoftware:
     """Families of models; empty for all."""
     network: str
     """Kind of network, as ``convolutional``; empty for all."""
+    target: str
+    """Beginning of the name of the target that is trained to, as ``mlperf``; empty for all."""
     chips: frozenset[str]
     """Chips; empty for all."""
     format: str
@@ -243,20 +245,22 @@ class DefaultSoftware:
     models: str
     """Name of such models."""
 
-    def holds_for(self, family: str, network: str, chip: str, formats: Collection[str]) -> bool:
+    def holds_for(self, family: str, network: str, target: str, chip: str, formats: Collection[str]) -> bool:
         """Return whether a row applies to a model on a chip."""
         return (
             (not self.families or family in self.families)
+            and target.startswith(self.target)
             and self.network in ("", network)
             and (not self.chips or chip in self.chips)
             and (not self.format or self.format in formats)
         )
 
     @property
-    def rank(self) -> tuple[bool, bool, bool, bool, str]:
+    def rank(self) -> tuple[bool, bool, bool, bool, bool, str]:
         """Order of rows that apply to the same case: the narrower wins, then the newer."""
-        narrow = (bool(self.chips), bool(self.families), bool(self.network), bool(self.format))
-        return (*narrow, self.since)
+        narrow = (self.target, self.chips, self.families, self.network, self.format)
+        target, chips, families, network, format_ = map(bool, narrow)
+        return target, chips, families, network, format_, self.since
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -272,10 +276,12 @@ class SoftwareCatalog:
     """Usual software where none is named, the narrowest and newest first."""
 
     def default(
-        self, family: str, network: str, kind: str, chip: str, formats: Collection[str]
+        self, family: str, network: str, target: str, kind: str, chip: str, formats: Collection[str]
     ) -> DefaultSoftware:
         return next(
-            row for row in self.defaults if row.kind == kind and row.holds_for(family, network, chip, formats)
+            row
+            for row in self.defaults
+            if row.kind == kind and row.holds_for(family, network, target, chip, formats)
         )
 
     def profile(self, name: str, field: str = "software") -> SoftwareProfile:

@@ -266,13 +266,19 @@ def usual_software(catalog: Catalog, software: SoftwareCatalog, family: str, chi
 
 
 def default_software(
-    family: str, convolutional: bool, chip: str, kind: ChipKind, catalog: Catalog, software: SoftwareCatalog
+    family: str,
+    convolutional: bool,
+    chip: str,
+    kind: ChipKind,
+    catalog: Catalog,
+    software: SoftwareCatalog,
+    target: str = "",
 ) -> DefaultSoftware:
     formats = (
         [] if kind is ChipKind.IPU else [precision.value for precision in catalog.gpu_chip(chip).matrix_peak]
     )
     network = "convolutional" if convolutional else ""
-    return software.default(family, network, kind.value, chip, formats)
+    return software.default(family, network, target, kind.value, chip, formats)
 
 
 RECOMMENDERS = frozenset({"dlrm", "ncf"})
@@ -314,8 +320,9 @@ def choose_software(
     kind: ChipKind,
     context: SizingContext,
     defaults: list[Default],
+    target: str = "",
 ) -> SoftwareProfile:
-    """Return the requested software profile, or the default of the chip and the model."""
+    """Return the requested software profile, that of the target, or the default of chip and model."""
     if requested is not None:
         profile = context.software_profile(requested)
         if profile.kind != kind.value:
@@ -328,17 +335,18 @@ def choose_software(
             )
         _check_made_for(profile, family, convolutional, chip, context)
         return profile
-    usual = default_software(family, convolutional, chip, kind, context.catalog, context.software)
+    usual = default_software(family, convolutional, chip, kind, context.catalog, context.software, target)
     profile = context.software.profile(usual.profile)
-    defaults.append(
-        Default.of(
-            "software",
-            usual.profile,
-            Message(
-                "usual for {models} on this chip since {since}; choose your own software for a "
-                "narrower range",
-                {"models": Message(usual.models), "since": usual.since[:4]},
-            ),
+    why = (
+        Message(
+            "the software of the submissions to {target}; choose your own software if it differs",
+            {"target": context.catalog.items[target].name},
+        )
+        if usual.target
+        else Message(
+            "usual for {models} on this chip since {since}; choose your own software for a narrower range",
+            {"models": Message(usual.models), "since": usual.since[:4]},
         )
     )
-    return replace(profile, presumed=True)
+    defaults.append(Default.of("software", usual.profile, why))
+    return replace(profile, presumed=not usual.target)

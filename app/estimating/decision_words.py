@@ -14,6 +14,14 @@ from app.estimating.ranges import TIMES, chance, duration, money, significant
 MUCH_FASTER = 0.5
 """Share of the recommended option's time from which a faster option is named with its price."""
 MOSTLY_IDLE = 0.5
+MUCH_LESS = 0.05
+"""Share by which a tied option is cheaper before it is said to be."""
+LATER = 1.25
+"""Factor on the deadline within which a cheaper answer is named."""
+WORTH_WAITING = 0.1
+"""Share of the outlay that a later deadline must save to be named."""
+MOST_TIED = 2
+"""Systems that come to about the same and are named."""
 DOUBTS: Mapping[str, str] = {
     "longer_than_a_year": "A run on {option} takes longer than a year.",
     "longer_than_amortisation": "A run on {option} takes longer than the term it is written off over.",
@@ -53,6 +61,7 @@ class _Writing:
         yield from self._tied(chosen)
         yield from self._next(chosen)
         yield from self._faster(chosen)
+        yield from self._later(chosen)
         yield from self._doubted(chosen)
         if chosen.idle_share is not None and chosen.idle_share > MOSTLY_IDLE:
             yield Message(
@@ -99,10 +108,13 @@ class _Writing:
         )
 
     def _tied(self, chosen: DecisionOption) -> Iterator[Message]:
-        for identifier in self.decision.tied[:2]:
-            other = self.options[identifier]
+        for other in self._tied_systems(chosen)[:MOST_TIED]:
             values = {**self._values(other), "chosen": self._name(chosen.id)}
-            if _at_start(chosen) < _at_start(other):
+            if _money(other) < (1.0 - MUCH_LESS) * _money(chosen):
+                yield Message(
+                    "{option} may cost less ({outlay}) and takes {time}; the difference is not sure.", values
+                )
+            elif _at_start(chosen) < _at_start(other):
                 yield Message(
                     "{option} comes to about the same ({outlay}); {chosen} is preferred, because less is "
                     "paid at the start.",
@@ -110,10 +122,27 @@ class _Writing:
                 )
             else:
                 yield Message(
-                    "{option} comes to about the same ({outlay}); {chosen} is preferred, because it is done "
-                    "sooner.",
+                    "{option} comes to about the same ({outlay}) in {time}; {chosen} is preferred, because "
+                    "it is done sooner.",
                     values,
                 )
+
+    def _tied_systems(self, chosen: DecisionOption) -> list[DecisionOption]:
+        """Return tied options, one of each system, the one of least outlay first.
+
+        Of the recommended system it is the slowest, which takes the fewest machines.
+        """
+        by_system: dict[object, DecisionOption] = {}
+        for identifier in self.decision.tied:
+            price, other = self.alternatives[identifier].price, self.options[identifier]
+            system = identifier if price is None else price.item
+            known = by_system.setdefault(system, other)
+            mine = self.alternatives[chosen.id].price
+            if mine is not None and system == mine.item:
+                by_system[system] = max(known, other, key=_seconds)
+        least = min((self.options[name] for name in self.decision.tied), key=_money, default=chosen)
+        others = [other for other in by_system.values() if other is not least]
+        return [least, *others] if _money(least) < _money(chosen) else list(by_system.values())
 
     def _next(self, chosen: DecisionOption) -> Iterator[Message]:
         margin = self.decision.margin
@@ -122,8 +151,8 @@ class _Writing:
         values = self._values(self.options[margin.over])
         if margin.share.value < 1.0:
             yield Message(
-                "The next best, {option}, costs {share} % more ({outlay}); it does so with a probability of "
-                "{chance}.",
+                "The next best, {option}, costs {share} % more ({outlay}); it is dearer with a probability "
+                "of {chance}.",
                 values
                 | {
                     "share": significant(100.0 * margin.share.value, 2),
@@ -159,6 +188,24 @@ class _Writing:
             },
         )
 
+    def _later(self, chosen: DecisionOption) -> Iterator[Message]:
+        """Yield what a deadline that is a little later would save."""
+        deadline = self.decision.question.deadline_s
+        for entry in self.decision.overturned_by:
+            if entry.input != "deadline_s" or entry.at is None or entry.then is None or deadline is None:
+                continue
+            other = self.options[entry.then]
+            saved = _money(chosen) - _money(other)
+            if deadline < entry.at.value <= LATER * deadline and saved >= WORTH_WAITING * _money(chosen):
+                yield Message(
+                    "With a deadline of {time}, {option} would do for {less} less.",
+                    {
+                        "time": _enough_time(entry.at.value),
+                        "option": self._name(other.id),
+                        "less": money(saved, self.currency),
+                    },
+                )
+
     def _doubted(self, chosen: DecisionOption) -> Iterator[Message]:
         alternative = self.alternatives[chosen.id]
         values = {"option": alternative.name}
@@ -189,16 +236,16 @@ class _Writing:
         values = {"runs": round(entry.at.value), "option": self._name(entry.then)}
         if entry.at.value < self.decision.runs:
             yield Message(
-                "Up to {runs} runs in the term, renting {option} is the better choice."
+                "Up to {runs} runs in the term, renting {option} is recommended instead."
                 if owned
-                else "Up to {runs} runs in the term, buying {option} is the better choice.",
+                else "Up to {runs} runs in the term, buying {option} is recommended instead.",
                 values,
             )
         else:
             yield Message(
-                "From {runs} runs in the term on, renting {option} is the better choice."
+                "From {runs} runs in the term on, renting {option} is recommended instead."
                 if owned
-                else "From {runs} runs in the term on, buying {option} is the better choice.",
+                else "From {runs} runs in the term on, buying {option} is recommended instead.",
                 values,
             )
 
@@ -236,6 +283,14 @@ class _Writing:
         helps = nearest.date or nearest.money or nearest.work
         if helps is None and self.decision.question.limited:
             yield Message("No other deadline, budget or number of runs alone would change that.")
+
+
+def _money(option: DecisionOption) -> float:
+    return math.inf if option.outlay is None else option.outlay.value
+
+
+def _seconds(option: DecisionOption) -> float:
+    return math.inf if option.time is None else option.time.value
 
 
 def _at_start(option: DecisionOption) -> float:

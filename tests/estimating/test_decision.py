@@ -547,3 +547,34 @@ def test_a_decision_over_many_options_is_quick() -> None:
         decision_of(alternatives, asked, TERM)
         seconds.append(time.perf_counter() - start)
     assert min(seconds) < 0.3
+
+
+def rented(name: str, days: float, money: float, item: str = "") -> Option:
+    """Return an option that is rented for so much money without anything uncertain."""
+    hourly = money / (days * 24)
+    return Option(
+        name, False, (days * DAY, [days * DAY] * SAMPLES), hourly=(hourly, [hourly] * SAMPLES), item=item
+    )
+
+
+def named(found: Decision) -> list[tuple[str, object]]:
+    """Return the sentences on other options, by the option that they name."""
+    return [(text.message, text.values["option"]) for text in found.sentences if "option" in text.values][1:]
+
+
+def test_of_tied_counts_of_one_system_the_slowest_is_named_and_of_others_one_each() -> None:
+    options = [rented(f"a-x{count}", 40 / count, 100.0, "a") for count in (4, 3, 2, 1)]
+    options += [rented("b-x2", 21, 101.0, "b"), rented("b-x1", 41, 101.0, "b")]
+    found = answer(options, Asked(deadline=60 * DAY))
+    assert (found.recommended, found.tied[0]) == ("a-x4", "a-x3")
+    assert [option for _, option in named(found)] == ["a-x1", "b-x2"]
+
+
+def test_a_little_later_is_named_where_it_saves_much() -> None:
+    options = [rented("fast", 10, 200.0), rented("slow", 11, 100.0)]
+    later = [text for text in answer(options, Asked(deadline=10 * DAY)).sentences if "less" in text.values]
+    assert [text.values["option"] for text in later] == ["slow"]
+    for deadline, money in ((8 * DAY, 100.0), (10 * DAY, 195.0)):
+        options = [rented("fast", deadline / DAY, 200.0), rented("slow", 11, money)]
+        found = answer(options, Asked(deadline=deadline))
+        assert not [text for text in found.sentences if "less" in text.values]

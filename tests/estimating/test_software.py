@@ -69,13 +69,13 @@ def test_every_preset_has_a_default_that_runs_on_every_kind_of_chip(context: Siz
 
 
 def test_the_narrower_row_wins_and_then_the_newer(context: SizingContext) -> None:
-    wide = DefaultSoftware("gpu", frozenset(), "", frozenset(), "", "2026-01-01", "gpu-tuned", "")
+    wide = DefaultSoftware("gpu", frozenset(), "", "", frozenset(), "", "2026-01-01", "gpu-tuned", "")
     narrow = replace(wide, families=frozenset({"gpt"}), since="2020-01-01", profile="gpu-fused")
     newer = replace(narrow, since="2024-01-01", profile="gpu-flash")
     rows = tuple(sorted((wide, narrow, newer), key=lambda row: row.rank, reverse=True))
     known = replace(context.software, defaults=rows)
-    assert known.default("gpt", "", "gpu", "h100", ()).profile == "gpu-flash"
-    assert known.default("dlrm", "", "gpu", "h100", ()).profile == "gpu-tuned"
+    assert known.default("gpt", "", "", "gpu", "h100", ()).profile == "gpu-flash"
+    assert known.default("dlrm", "", "", "gpu", "h100", ()).profile == "gpu-tuned"
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_the_narrower_row_wins_and_then_the_newer(context: SizingContext) -> Non
         (",hugectr,", ",framework-tf1,", "no profile of gpu software"),
         (",hugectr,", ",poplar-3-popart,", "no profile of gpu software"),
         ("2022-04-30,hugectr", "lately,hugectr", "since must be a date"),
-        ("gpu,,,,,2020-07-31", "gpu,bert,,,,2020-07-31", "no row holds for every model on gpu"),
+        ("gpu,,,,,,2020-07-31", "gpu,bert,,,,,2020-07-31", "no row holds for every model on gpu"),
     ],
 )
 def test_a_default_that_cannot_run_is_refused(tmp_path: Path, before: str, after: str, words: str) -> None:
@@ -106,10 +106,10 @@ def test_dlrm_reaches_its_target_as_fast_as_measured() -> None:
     assert stated.time_to_train is not None
     assert MEASURED_DLRM[0] <= stated.time_to_train.value / 60.0 <= MEASURED_DLRM[1]
     assert stated.time_to_train.low / 60.0 <= 1.6971 <= 1.9604 <= stated.time_to_train.high / 60.0
-    assert stated.software == "hugectr" and stated.validation.software_presumed
+    assert stated.software == "hugectr" and not stated.validation.software_presumed
     by_field = {one.field: one for one in stated.defaults}
     assert by_field["workload.optimizer"].value == "sgd"
-    assert "recommendation models" in by_field["software"].why
+    assert "MLPerf DLRM" in by_field["software"].why
 
 
 def test_dlrm_with_all_defaults_is_as_fast_as_measured() -> None:
@@ -197,11 +197,30 @@ def test_ordinary_runs_raise_no_warning() -> None:
 
 
 def test_a_presumed_stack_is_known_no_better_than_its_class() -> None:
-    usual = answer(**{**DLRM, "workload": {**DLRM["workload"], "global_batch": 55296}})
-    named = answer(**{**DLRM, "workload": {**DLRM["workload"], "global_batch": 55296}}, software="hugectr")
+    work = {"samples": 1e9, "global_batch": 55296, "target": None, "seq_len": None}
+    usual, named = (answer(**{**DLRM, "workload": work}, software=name) for name in (None, "hugectr"))
     assert usual.step_time is not None and named.step_time is not None
-    assert usual.step_time.value == pytest.approx(named.step_time.value)
+    assert usual.step_time.value < named.step_time.high and usual.validation.software_presumed
     assert usual.step_time.high / usual.step_time.low > named.step_time.high / named.step_time.low
+
+
+@pytest.mark.parametrize(
+    ("model", "target", "system", "software"),
+    [
+        ("bert-large", "mlperf-bert", "dgx-a100-640gb", "mlperf-bert"),
+        ("bert-large", "mlperf-bert", "dgx-h100", "mlperf-bert-2023"),
+        ("resnet50", "mlperf-resnet50", "dgx-a100-640gb", "mlperf-cnn"),
+        ("bert-large", "mlperf-bert", "bow-pod16", "poplar-3-popart"),
+    ],
+)
+def test_a_target_of_mlperf_brings_its_software(model: str, target: str, system: str, software: str) -> None:
+    work = {"model": {"preset": model}, "system": {"id": system}}
+    brought = answer(**work, workload={"target": target, "samples": None, "seq_len": None})
+    assert brought.software == software and "software_unnamed" not in codes(brought)
+    named = answer(**work, workload={"target": target, "samples": None, "seq_len": None}, software=software)
+    assert brought.time_to_train is not None and named.time_to_train is not None
+    assert brought.time_to_train.value == pytest.approx(named.time_to_train.value)
+    assert brought.expectation is not None and brought.expectation.headline == "tuned"
 
 
 def test_software_is_not_keyed_by_who_measured(context: SizingContext) -> None:
@@ -210,6 +229,7 @@ def test_software_is_not_keyed_by_who_measured(context: SizingContext) -> None:
         "kind",
         "families",
         "network",
+        "target",
         "chips",
         "format",
         "since",

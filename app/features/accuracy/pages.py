@@ -13,13 +13,14 @@ from fastapi.responses import HTMLResponse, Response
 from app.estimating.validation.run import UNITS
 from app.features.accuracy.agreement import SETS, Chain, RunChoice, counted, scaled
 from app.features.accuracy.charts import ChainDrawing, Mark, curve, families, ratios, throughputs
+from app.features.accuracy.famous import FamousRun, FamousRuns, famous_runs
 from app.features.accuracy.fitted import FittedFigure
 from app.features.accuracy.predictions import IN_SAMPLE, Prediction
 from app.features.accuracy.service import AccuracyFindings, allowed, choice_of, findings_of
 from app.platform.catalogue import Catalogue
 from app.platform.listing import start_of
 from app.platform.web.contexts import Choice, FigureView
-from app.platform.web.deps import CursorQuery, WorkspaceDep
+from app.platform.web.deps import CursorQuery, WorkspaceDep, workspace_of
 from app.platform.web.documents import WrittenDocument, document_page, written
 from app.platform.web.locale import voice_of
 from app.platform.web.rendering import render
@@ -96,6 +97,8 @@ class AccuracyPage:
     """What was chosen, as the query of an address."""
     families: dict[str, str]
     """What families are called, by code."""
+    chips: dict[str, str]
+    """Names of chips by identifier."""
     report_url: str
     """The same at length, as a document."""
 
@@ -152,6 +155,7 @@ def accuracy_page(
         fitted=by_file(data.fitted),
         runs=list(views.values()),
         families=NAMES,
+        chips={name: chip.name for name, chip in catalogue.chips.documents.items()},
         run_count=len(views),
         choice_query=urlencode(asdict(choice)),
         report_url=REPORT,
@@ -333,6 +337,41 @@ def show_accuracy(request: Request, workspace: WorkspaceDep, query: QueryDep) ->
         later=cursor_behind(start, len(whole.runs)),
     )
     return render(request, "accuracy/accuracy.html", page, lasting=workspace.installation.pages)
+
+
+@dataclass(frozen=True, slots=True)
+class FamousRunView:
+    """A famous run as its row shows it."""
+
+    one: FamousRun
+    view: RunView
+    chip: str
+    """Name of the chip."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamousPage:
+    found: FamousRuns
+    rows: Sequence[FamousRunView]
+
+
+def famous_page(request: Request, found: FamousRuns) -> FamousPage:
+    voice, chips = voice_of(request), workspace_of(request).catalogue.chips.documents
+    rows = [
+        FamousRunView(
+            one,
+            run_view(one.run, IN_SAMPLE, {}, voice),
+            chips[one.run.chip].name if one.run.chip in chips else one.run.chip,
+        )
+        for one in found.runs
+    ]
+    return FamousPage(found=found, rows=rows)
+
+
+@resource(router, f"{ADDRESS}/famous-runs", "accuracy/famous.html", famous_page)
+def show_famous_runs() -> FamousRuns:
+    """Show published runs with the plans of their authors beside their predictions."""
+    return famous_runs()
 
 
 @resource(router, REPORT, "document.html", lambda *_: document_page("accuracy"))

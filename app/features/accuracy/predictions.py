@@ -58,6 +58,11 @@ def reason_texts(directory: Path) -> dict[str, str]:
 
 
 PREDICTIONS = "validation/predictions.csv"
+FAMOUS_RUNS = "validation/famous-runs.csv"
+"""Published runs with the plans of their authors; nothing is fitted to them."""
+FAMOUS_PREDICTIONS = "validation/famous-predictions.csv"
+UNCOUNTED = "validation/famous-uncounted.csv"
+"""Software of famous runs that are shown and not counted, and why."""
 
 IN_SAMPLE, GROUP_LEFT_OUT = "in_sample", "group_left_out"
 
@@ -182,9 +187,9 @@ LOGARITHMS = ("log_error", *LEFT_OUT, *HALF_WIDTHS)
 NUMBERS = ("batch", "measured", "predicted", "low", "high", *LOGARITHMS)
 
 
-def read_predictions(directory: Path) -> tuple[Prediction, ...]:
-    """Return every measured run as last predicted; empty before that."""
-    path = directory / PREDICTIONS
+def read_predictions(directory: Path, name: str = PREDICTIONS) -> tuple[Prediction, ...]:
+    """Return every run of a file as last predicted; empty before that."""
+    path = directory / name
     if not path.is_file():
         return ()
     with path.open(encoding="utf-8", newline="") as handle:

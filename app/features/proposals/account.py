@@ -18,7 +18,8 @@ from app.errors import NotFound
 from app.estimating.capital import cost_figures
 from app.estimating.context import SizingContext
 from app.estimating.decision import Decision, DecisionOption
-from app.estimating.estimate import hardware_of
+from app.estimating.documents import Estimate
+from app.estimating.estimate import charged_hardware
 from app.estimating.hardware import Hardware
 from app.estimating.money import CostFigure, exact, rounded
 from app.estimating.outlay import COMMITMENTS, outlay_lines
@@ -220,11 +221,14 @@ MOST_COUNTED = 1e5
 class PricedOption:
     """An option with its prices, and the lines of its outlay by hours of work."""
 
-    def __init__(self, request: EstimateRequest, context: SizingContext, years: float, family: str | None):
-        self.catalog = context.at_prices(request.assumptions).catalog
+    def __init__(
+        self, request: EstimateRequest, estimate: Estimate | None, context: SizingContext, years: float
+    ):
+        priced = context.at_prices(request.assumptions)
+        self.catalog = priced.catalog
         self.currency = request.currency
-        self.family = family
-        self.hardware: Hardware = hardware_of(request, context.at_prices(request.assumptions))
+        self.family = estimate.model.family or None if estimate is not None else None
+        self.hardware: Hardware = charged_hardware(request, estimate, priced)
         self.prices = self._prices(request.assumptions)
         if self.prices is not None and self.prices.lifetime != years:
             # Every option is paid over one term, whatever the term of its own estimate.
@@ -269,9 +273,8 @@ def priced_options(
             continue
         if decision.runs * decided.time.value > years * YEAR:
             continue
-        family = option.estimate.model.family or None if option.estimate is not None else None
         try:
-            priced = PricedOption(option.request, context, years, family)
+            priced = PricedOption(option.request, option.estimate, context, years)
         except NotFound:  # A price book or an upload has been deleted.
             continue
         if priced.prices is not None:
@@ -291,7 +294,7 @@ def outlay_account(
     reserved = float(paid_hours(hours, priced.commitment)) * priced.committed
     upfront = sum(busy[name] for name in rates.capital if name in busy)
     lines: dict[str, Decimal] = {}
-    if rates.owned:
+    if rates.terms.owned:
         same = bill is not None and abs(bill - upfront) <= SAME_MONEY * upfront + len(rates.capital)
         bought = bill if bill is not None else upfront
         lines["purchase"] = rounded(bought, currency)
@@ -324,7 +327,7 @@ def outlay_account(
     one_more = sum(next_run[name] - busy[name] for name in busy)
     return OptionOutlay(
         option=decided.id,
-        owned=rates.owned,
+        owned=rates.terms.owned,
         lines=[OutlayLine(item=name, amount=float(amount)) for name, amount in lines.items()],
         total=float(total),
         years=by_year,
@@ -469,7 +472,7 @@ def weighty_assumptions(
             if key not in found and (figure.item, figure.name, figure.unit) not in known:
                 priced_figure = figure.name.startswith("price")
                 old = priced_figure and is_old(figure.as_of, today)
-                found[key] = WeightyAssumption(item=item, share=share, figure=public_figure(figure), old=old)
+                found[key] = WeightyAssumption(item=item, share=share, figure=figure, old=old)
 
     by_weight = sorted(amounts, key=lambda name: -abs(amounts[name]))
     for name in by_weight:
@@ -493,12 +496,6 @@ def irrelevant(figure: CostFigure, rates: DollarPrices) -> bool:
     if figure.name == "exchange_rate":
         return rates.exchange.currency not in figure.unit
     return figure.name == "utilisation"
-
-
-def public_figure(figure: CostFigure) -> CostFigure:
-    """Return a figure without what a price book or a customer's purchase says of it."""
-    private = figure.status == "book" or (figure.source is not None and figure.source.kind == "customer")
-    return figure.model_copy(update={"source": None, "note": ""}) if private else figure
 
 
 def is_old(as_of: str, today: date) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ from app.estimating.ranges import quantity
 from app.estimating.version import engine_version
 from app.estimating.workload import resolve_model, summarise
 from app.features.sizings.model import (
+    LARGEST_ACCELERATORS,
     LeftOut,
     ScalingCurve,
     ScalingPoint,
@@ -79,7 +80,25 @@ def with_curve(document: Sizing, options: Sequence[SampledOption]) -> Sizing:
     # Options that meet come first.
     system = document.options[0].system
     curve = _curve(options, document.left_out, system, document.request.workload.global_batch)
-    return document.model_copy(update={"scaling": curve, "warnings": [] if curve is None else curve.warnings})
+    warnings = [*_size_limit(document), *([] if curve is None else curve.warnings)]
+    return document.model_copy(update={"scaling": curve, "warnings": warnings})
+
+
+def _size_limit(document: Sizing) -> Iterator[CheckWarning]:
+    """Warn that larger systems, which were not considered, may meet the deadline that nothing meets."""
+    most = document.request.most_accelerators
+    late = any(option.why_not == "too_late" for option in document.decision.options)
+    if document.decision.recommended is None and late and most < LARGEST_ACCELERATORS:
+        yield CheckWarning.of(
+            "larger_not_considered",
+            "caution",
+            Message(
+                "systems of more than {most} accelerators were not considered and may be fast enough: raise "
+                "the largest number of accelerators",
+                {"most": most},
+            ),
+            "most_accelerators",
+        )
 
 
 def judged(
@@ -89,7 +108,7 @@ def judged(
     context = context.at_prices(request.assumptions)
     search = SystemSearch(request, resolve_model(request.model, context), context)
     search.options = list(options)
-    search.refine(search.systems())
+    search.refine()
     document = document.model_copy(update=decided(search.options, request, search.term))
     return with_curve(document, search.options)
 
@@ -117,7 +136,10 @@ def _explored(
 
 LATTICE = Message("powers of two and multiples of 20 nodes; powers of two for pods")
 
-COARSE = Message("powers of two; also multiples of 20 nodes for systems that no other beats")
+COARSE = Message(
+    "powers of two, and multiples of 20 nodes for systems that no other beats; what another option beats in "
+    "time and cost is not searched"
+)
 """Used when every system is tried."""
 
 
@@ -153,7 +175,7 @@ def _curve(
     points = [_point(option, fitting[0]) for option in fitting]
     name = fitting[0].document.name
     # From this count on the global batch divides over no count of the lattice.
-    without = {entry.count for entry in left_out if entry.system == system}
+    without = {entry.count for entry in left_out if entry.system == system and entry.reason == "no_plan"}
     without |= {
         count
         for count, option in options.items()

@@ -70,24 +70,13 @@ def study_answer(
 ) -> StudyAnswer:
     """Return the answer that follows from the estimates of all options of a study."""
     study, content, catalog = state.study, state.content, context.catalog
-    keys = [option.key for option in content.options]
-    check_options(pair or (), keys, "pair")
-    labels = labels_of(content, catalog)
-    estimates = {key: outcome for key, outcome in outcomes.items() if isinstance(outcome, Estimate)}
-    side = SideBySide(
-        options={key: OptionEntry(requests[key], estimates.get(key)) for key in keys},
-        labels=labels,
-        context=context,
-        currency=content.base.currency,
-        scaling_efficiency=content.base.scaling_efficiency,
-        field="options.{}",
-        figure="options.{}.figure",
-    )
-    question = DecisionQuestion.of(content.limits, demand_of(content), content.base.currency)
+    check_options(pair or (), [option.key for option in content.options], "pair")
+    side = side_of(content, requests, outcomes, context)
+    question = question_of(content)
     options = [
         StudyOptionAnswer(
             key=key,
-            label=labels[key],
+            label=side.labels[key],
             kind=entry.kind,
             system=entry.system,
             time=_quantity(side.amounts["time"][key]),
@@ -134,6 +123,30 @@ def study_answer(
             *_uncounted_extras(content),
         ],
     )
+
+
+def side_of(
+    content: StudyContent, requests: Requests, outcomes: Outcomes, context: SizingContext
+) -> SideBySide:
+    """Return the options of a study beside each other."""
+    entries = {}
+    for option in content.options:
+        outcome = outcomes[option.key]
+        estimate = outcome if isinstance(outcome, Estimate) else None
+        entries[option.key] = OptionEntry(requests[option.key], estimate)
+    return SideBySide(
+        options=entries,
+        labels=labels_of(content, context.catalog),
+        context=context,
+        currency=content.base.currency,
+        scaling_efficiency=content.base.scaling_efficiency,
+        field="options.{}",
+        figure="options.{}.figure",
+    )
+
+
+def question_of(content: StudyContent) -> DecisionQuestion:
+    return DecisionQuestion.of(content.limits, demand_of(content), content.base.currency)
 
 
 BILL_EXTRAS = ("storage_tb", "spare")

@@ -39,6 +39,13 @@ Body = TypeVar("Body", bound=BaseModel)
 
 Result = TypeVar("Result")
 
+EVIDENCE = (
+    ("/accuracy", Message("Accuracy")),
+    ("/accuracy/famous-runs", Message("Famous runs")),
+    ("/claims", Message("Vendor claims")),
+)
+"""Pages that hold for every study, beside its own evidence."""
+
 FRAME_PARAMS = (*DISPLAY_PARAMS, "state", "option", "previous")
 """Query parameters of the frame rather than of a view."""
 
@@ -181,12 +188,18 @@ def frame_of(
             for _, inside in GROUPS
             if view in inside and len(inside) > 1
             for path in inside
-        ],
+        ]
+        + [Tab(voice.say(name), path, False) for path, name in beyond(view)],
         options=[
             Tab(labels[other], view_address(study.id, view, [*query, ("option", other)]), other == key)
             for other in suited
         ],
     )
+
+
+def beyond(view: str) -> Sequence[tuple[str, Message]]:
+    """Return the pages outside of a study that belong to the group of a view."""
+    return EVIDENCE if any(view in inside and "assumptions" in inside for _, inside in GROUPS) else ()
 
 
 def question_words(workspace: Workspace, content: StudyContent, voice: Voice) -> list[str]:
@@ -433,7 +446,7 @@ def led(
         except NotFound:
             study = None
     if study is None:
-        study = unsaved_study(workspace, "unsaved", checked(StudyContent, body), strict=strict).id
+        study = unsaved_study(workspace, "unsaved", checked(StudyContent, body), strict=strict)
     query = [*fields.items(), *displayed(request)]
     return RedirectResponse(address(study, query, f"/{view}{ending}" if view else ending), 303)
 

@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from app.errors import FieldError, Message, NotFound
-from app.features.studies.answering import State, assumption_rows, study_answer
+from app.estimating.decision import Decision
+from app.features.studies.answering import State, assumption_rows, question_of, side_of, study_answer
 from app.features.studies.knobs import StudyVariant, apply_knobs
 from app.features.studies.model import (
     DuplicateRequest,
@@ -97,8 +98,26 @@ def answer_state(
     workspace: Workspace, state: State, pair: Sequence[str] | None = None, *, strict: bool = True
 ) -> StudyAnswer:
     """Answer a state; unless ``strict``, an option that cannot be estimated gets the reason instead."""
-    requests, outcomes = estimates_of(workspace, state.content, state.variant.knobs, strict=strict)
-    return study_answer(state, requests, outcomes, workspace.context(), pair)
+
+    def make() -> StudyAnswer:
+        requests, outcomes = estimates_of(workspace, state.content, state.variant.knobs, strict=strict)
+        return study_answer(state, requests, outcomes, workspace.context(), pair)
+
+    asked = state.content.model_dump_json(exclude_unset=True)
+    if not strict or "price_book_id" in asked:
+        # Books change, and so does what stands in the way of an estimate.
+        return make()
+    study = state.study.model_dump_json(exclude_unset=True)
+    key = workspace.id, workspace.own_state, study, asked, *state.variant.knobs.items(), *(pair or ())
+    answer: StudyAnswer = workspace.installation.answers.get(key, make)
+    return answer
+
+
+def decision_before(workspace: Workspace, state: State) -> Decision:
+    """Return the decision of the version whose knobs were turned."""
+    content = state.study.content
+    requests, outcomes = estimates_of(workspace, content, {}, strict=False)
+    return side_of(content, requests, outcomes, workspace.context()).decision(question_of(content))
 
 
 def assumptions_of(workspace: Workspace, state: State) -> StudyAssumptions:

@@ -267,7 +267,7 @@ def study_page(
         ],
         cards=answer_cards(answer.decision),
         map=_map(answer, voice),
-        before=before_changes(workspace, shown.state) if answer.changes else None,
+        before=states.decision_before(workspace, shown.state) if answer.changes else None,
         terms=cost_terms(answer, voice),
         shared=shared,
         rows=[
@@ -292,13 +292,6 @@ def study_page(
         cost_lines=list(dict.fromkeys(name for column in columns for name in column.lines)),
         warnings=grouped(warnings),
     )
-
-
-def before_changes(workspace: Workspace, state: State) -> Decision:
-    """Return the decision of the version whose knobs were turned."""
-    study = state.study
-    version = states.state_of(workspace, study.id, {}, study.version)
-    return states.answer_state(workspace, version, strict=False).decision
 
 
 def _map(answer: StudyAnswer, voice: Voice) -> FigureView | None:

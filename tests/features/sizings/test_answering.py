@@ -281,3 +281,20 @@ def test_a_long_layer_table_is_sent_to_the_profiles() -> None:
         size(request, sizing_context())
     assert [entry.field for entry in refused.value.errors] == ["model.layers"]
     assert "profile_id" in str(refused.value)
+
+
+def test_no_more_is_rented_than_one_order_holds_unless_the_count_is_stated() -> None:
+    found = sized(systems=["tpu-v6e"], workload={"samples": 1e8, "global_batch": 4096})
+    assert max(option.count for option in found.options) == 32
+    assert not any("beyond_one_order" in option.warnings for option in found.options)
+    stated = sized(systems=["tpu-v6e"], workload={"samples": 1e8, "global_batch": 4096}, counts=[32, 64])
+    beyond = {option.count: "beyond_one_order" in option.warnings for option in stated.options}
+    assert beyond == {32: False, 64: True}
+
+
+def test_where_nothing_is_fast_enough_larger_systems_are_named() -> None:
+    late = sized(systems=["dgx-a100-640gb"], deadline_s=1.0, most_accelerators=64)
+    assert late.recommended is None
+    assert [warning.code for warning in late.warnings if warning.code == "larger_not_considered"]
+    enough = sized(systems=["dgx-a100-640gb"], deadline_s=1e9, most_accelerators=64)
+    assert not [warning.code for warning in enough.warnings if warning.code == "larger_not_considered"]

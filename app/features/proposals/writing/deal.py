@@ -12,6 +12,7 @@ from app.features.comparisons.model import ComparisonRow
 from app.features.proposals.account import WeightyAssumption
 from app.features.proposals.conditions import Conditions
 from app.features.proposals.model import ProposalContent, ProposalWarning, Sender
+from app.features.proposals.naming import source_title
 from app.features.proposals.texts import CONTRADICTION
 from app.features.proposals.writing.blocks import Block, Cell, Head, Paragraph, chart, table
 from app.features.proposals.writing.options import scale_of_times
@@ -404,9 +405,9 @@ def weighty(content: ProposalContent, voice: Voice) -> list[Block]:
     def source(one: WeightyAssumption) -> Cell:
         figure = one.figure
         said = statuses.get(figure.status) or (
-            f"{figure.source.publisher or figure.source.title}"
-            if figure.source is not None
-            else voice.gettext("a purchase, not published")
+            MISSING
+            if figure.source is None
+            else figure.source.publisher or source_title(figure.source, voice)
         )
         old = voice.gettext("older than a year") if one.old else ""
         return Cell(said, old)
