@@ -137,7 +137,7 @@ def test_the_bill_of_a_proposal_is_that_of_its_study(reader: Reader) -> None:
     offered = content["advice"]["recommended"]
     assert "storage_not_counted" not in [one["code"] for one in content["warnings"]]
     page, said = reader.page(made), document_text(reader.get(f"{made}.pdf").content)
-    for bill, found in zip(wanted, content["bills"], strict=False):
+    for found in content["bills"][:2]:
         total = voice("ko").exact(found["total"]["value"], "KRW")
         assert total in text_of(page) and total in said, found["label"]
     assert offered is None or offered in said
@@ -320,9 +320,8 @@ def test_every_section_of_the_document_is_on_the_page(reader: Reader, modelled: 
     links = {one["href"] for one in page.select(".proposal-contents a")}
     assert links == {f"#{one}" for one in sections}
     assert {one["id"] for one in page.select("section [data-figure]")} >= {
-        "figure-time",
-        "figure-cost",
-        "figure-term",
+        "figure-map",
+        "figure-breakdown",
     }
 
 
