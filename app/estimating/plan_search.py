@@ -466,10 +466,6 @@ class PlanChoice:
         return float(self.found.totals[self.found.best])
 
     @property
-    def borderline(self) -> bool:
-        return self.found.borderline
-
-    @property
     def searched(self) -> tuple[str, ...]:
         """Fields that were not given."""
         space = self.space

@@ -23,11 +23,12 @@ from app.estimating.decision import Decision, DecisionOption
 from app.estimating.documents import Text
 from app.estimating.money import Currency
 from app.estimating.names import Name
-from app.estimating.request import BudgetKind, Limits, Number, Schema
+from app.estimating.request import BudgetKind, Limits, Number, Schema, patch_of
 from app.estimating.schema import Document, Quantity, SourceRef
 from app.features.bills.model import BillInputs
 from app.features.comparisons.model import Comparison
 from app.features.networks.model import FabricChoiceRequest
+from app.features.proposals.outlays import OutlayFormula
 from app.features.studies.options import DemandAnswer
 
 
@@ -122,15 +123,7 @@ MAX_LOGO_TEXT = 700_000
 ProposalLocale = Literal["ko", "en", "zh"]
 
 
-Customer = Annotated[Name, Field(min_length=1, max_length=200)]
-
-Reason = Annotated[str, Field(max_length=4_000)]
-
 Options = Annotated[list[Annotated[str, Field(max_length=200)]], Field(min_length=1, max_length=8)]
-
-Years = Annotated[Number, Field(gt=0, le=20)]
-
-Efficiency = Annotated[Number, Field(gt=0, le=1)]
 
 
 class LogoInput(Schema):
@@ -200,11 +193,8 @@ class Sender(Schema):
     phone: str | None = Field(None, max_length=60, description="Telephone number of the contact.")
 
 
-Sections = Annotated[list[SectionInput], Field(max_length=len(SECTIONS))]
-
-
-class ProposalFields(Limits):
-    """What a proposal is made of, apart from what each must have.
+class ProposalRequest(Limits):
+    """A proposal to create from a study or a comparison.
 
     A proposal of a study keeps the limits of the study that it does not state, in its own currency.
     """
@@ -215,14 +205,16 @@ class ProposalFields(Limits):
     """Identifier of the study from which it is created, in place of a comparison; its options are kept as a
     comparison.
     """
-    reason: Reason | None = Field(None, description="Reason for the choice, in the author's words.")
+    reason: str | None = Field(
+        None, max_length=4_000, description="Reason for the choice, in the author's words."
+    )
     valid_until: date | None = Field(None, description="Last day of validity.", examples=["2099-12-31"])
     title: Name | None = Field(None, max_length=200)
     """Title; if omitted, the title of the comparison."""
     options: Options | None = Field(None, description="Labels of the rows to show; if omitted, all rows.")
     recommended: str | None = Field(None, max_length=200)
     """Label of the row to recommend; if omitted, chosen by rule."""
-    term_years: Years | None = None
+    term_years: Number | None = Field(None, gt=0, le=20)
     """Term over which costs are added up; if omitted, the catalogue's. [a]"""
     price_book_id: str | None = Field(None, max_length=100)
     """Identifier of a price book of the workspace."""
@@ -237,33 +229,22 @@ class ProposalFields(Limits):
     bill: BillInputs | None = None
     """What the bills of materials include; if omitted, what the Bill view of the study keeps."""
     sender: Sender | None = Field(None, description="Who makes the proposal.")
-
-
-class ProposalRequest(ProposalFields):
-    """A proposal to create from a study or a comparison."""
-
-    customer: Customer = Field(description="Name of the customer.", examples=["하이퍼커넥트"])
+    customer: Name = Field(
+        min_length=1, max_length=200, description="Name of the customer.", examples=["하이퍼커넥트"]
+    )
     locale: ProposalLocale = Field("ko", description="Language of the document.")
     currency: Currency = Field("KRW", description="Currency of all prices in the proposal.")
-    scaling_efficiency: Efficiency = 1.0
+    scaling_efficiency: Number = Field(1.0, gt=0, le=1)
     """Scaling efficiency of linear rows, as a share of linear scaling."""
     confidential: bool = Field(True, description="Whether every page is marked confidential.")
     branding: BrandingInput = Field(BrandingInput(), description="Appearance of the document.")
-    sections: Sections = Field([])
+    sections: list[SectionInput] = Field([], max_length=len(SECTIONS))
     """Sections in their order; those left out follow in the usual order and are shown."""
 
 
-class ProposalPatch(ProposalFields):
+@patch_of
+class ProposalPatch(ProposalRequest):
     """Fields of a draft to change. Omitted fields are unchanged; null removes a limit, date or choice."""
-
-    customer: Customer | None = Field(None, description="Name of the customer.")
-    locale: ProposalLocale | None = Field(None, description="Language of the document.")
-    currency: Currency | None = Field(None, description="Currency of all prices in the proposal.")
-    scaling_efficiency: Efficiency | None = None
-    """Scaling efficiency of linear rows, as a share of linear scaling."""
-    confidential: bool | None = Field(None, description="Whether every page is marked confidential.")
-    branding: BrandingInput | None = Field(None, description="Appearance of the document.")
-    sections: Sections | None = Field(None, description="All sections in their order.")
 
 
 REQUIRED = frozenset(
@@ -291,6 +272,40 @@ class ShareRequest(Schema):
     expires_in_days: int = Field(30, ge=1, le=365, description="Number of days for which the link works.")
     passphrase: str | None = Field(None, min_length=8, max_length=200)
     """Passphrase required to open the link."""
+
+
+MOST_SAID = 2_000
+"""Longest question, reason or reply on a link. [characters]"""
+
+Words = Annotated[str, Field(max_length=MOST_SAID)]
+
+
+class CustomerAct(Schema):
+    """What the customer does on a link."""
+
+    act: Literal["accept", "decline", "ask"]
+    name: Annotated[Name, Field(max_length=200)] | None = None
+    """Name typed as a signature; required to accept."""
+    option: str | None = Field(None, max_length=200)
+    """Label of the option accepted; required where several are offered."""
+    text: Words | None = None
+    """Reason for declining, or the question."""
+    sha256: str | None = Field(None, max_length=64)
+    """Hash of the content that was read."""
+
+
+class ReplyRequest(Schema):
+    """A reply to the customer's questions."""
+
+    text: Words = Field(min_length=1, examples=["Delivery takes eight weeks from the order."])
+    """Text that the customer reads on the link."""
+
+
+class Reply(Document):
+    """A reply as kept."""
+
+    text: str = Field(description="Text that the customer reads on the link.")
+    at: datetime = Field(description="Time of the reply.")
 
 
 def is_empty(value: object) -> bool:
@@ -522,6 +537,8 @@ class ProposalContent(Document):
     by_demand: list[DemandAnswer] = Field([], exclude_if=is_empty)
     """What is recommended for one run, for ten a year, and for systems that are always busy; as in the study.
     """
+    outlays: list[OutlayFormula] = Field([], exclude_if=is_empty)
+    """Outlay of each option as a formula of its inputs, which the workbook computes."""
     names: dict[str, str] = Field({}, exclude_if=is_empty)
     """Names of the systems that measured runs and figures refer to."""
 
@@ -650,6 +667,8 @@ EventKind = Literal[
     "opened",
     "accepted",
     "declined",
+    "asked",
+    "replied",
     "expired",
     "replayed",
     "erased",  # Only in the history of proposals that version 0.1.0 took a name from.

@@ -424,14 +424,8 @@ class SystemSearch:
         if software is not None:
             profile = self.context.software_profile(software)
             software = software if profile.kind == hardware.entry.chip_kind.value else None
-        estimate_request = EstimateRequest(
-            model=self.request.model,
-            workload=self.request.workload,
-            system=SystemInput(id=hardware.entry.id, count=hardware.count),
-            software=software,
-            assumptions=assumptions,
-            currency=self.request.currency,
-        )
+        system = SystemInput(id=hardware.entry.id, count=hardware.count)
+        estimate_request = EstimateRequest(**{**self.request.asked, "software": software}, system=system)
         question = question_of(estimate_request, self.profile, hardware, self.context)
         group = Group(hardware, question, assumed, len(self._groups), self.context)
         self._groups.append(group)
@@ -482,8 +476,9 @@ class SystemSearch:
 
     def _option(self, candidate: Candidate, timed: TimedPlan) -> SampledOption:
         """Return an option with its limit-dependent fields as they are without limits."""
-        group, hardware, charges = candidate.group, candidate.hardware, candidate.charges
-        decision, catalog = timed.plan, self.context.catalog
+        group, decision, catalog = candidate.group, timed.plan, self.context.catalog
+        hardware = replace(candidate.hardware, idle_machines=decision.charged.idle_machines)
+        charges = candidate.charges and candidate.charges.of(hardware)
         run = timed.run if timed.fits else None
         entry, choice, currency = hardware.entry, decision.choice, self.request.currency
         plan = plan_input(decision)
@@ -494,8 +489,8 @@ class SystemSearch:
         hourly = capex = None
         if charges is not None:
             hourly = quantity(charges.hourly, charges.hourly_samples, currency)
-            capex = quantity(*charges.capital, currency) if charges.owned else None
-        time = None if run is None else (run.total, run.total_samples)
+            capex = quantity(*charges.capital, currency) if charges.found.terms.owned else None
+        time = None if run is None else (run.time.total, run.total_samples)
         alternative = sized_alternative(
             self.request,
             hardware,
@@ -516,7 +511,7 @@ class SystemSearch:
             name=entry.name,
             count=hardware.count,
             machines=hardware.machines,
-            idle_machines=hardware.machines - decision.machines_used,
+            idle_machines=hardware.idle_machines,
             accelerators=hardware.devices,
             chip=entry.chip,
             fits=run is not None,
@@ -552,8 +547,8 @@ class SystemSearch:
         if not timed.fits:
             return ["does_not_fit", *(warning.code for warning in found)]
         charges = candidate.charges
-        term = None if charges is None or not charges.owned else charges.found.lifetime * YEAR
-        long = time_checks(timed.run.total, candidate.hardware, term, lambda: None)
+        term = None if charges is None or not charges.found.terms.owned else charges.found.lifetime * YEAR
+        long = time_checks(timed.run.time.total, candidate.hardware, term, lambda: None)
         return [warning.code for warning in (*found, *candidate.warnings, *long)]
 
 
@@ -610,7 +605,7 @@ def sampled_options(
     for option in options:
         if option.system not in smallest:
             smallest[option.system] = context.hardware.system(option.system, 1)
-        hardware = replace(smallest[option.system], count=option.count)
+        hardware = replace(smallest[option.system], count=option.count, idle_machines=option.idle_machines)
         charges = charges_of(hardware, request, context.catalog, [], family or None)
         time = None
         if option.time_to_train is not None and option.id in samples:
@@ -683,7 +678,10 @@ def _alike(hardware: Hardware, other: Hardware) -> bool:
 
     Host memory matters because an offloaded optimizer must fit, and take equally long, on both.
     """
-    if hardware.entry.chip != other.entry.chip or hardware.devices_per_machine != other.devices_per_machine:
+    if (
+        hardware.entry.chip != other.entry.chip
+        or hardware.entry.devices_per_machine != other.entry.devices_per_machine
+    ):
         return False
     mine, theirs = hardware.engine, other.engine
     if isinstance(mine, IpuChip) or isinstance(theirs, IpuChip):
