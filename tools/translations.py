@@ -80,6 +80,7 @@ PROPOSED = (
             "model",
             "naming",
             "pdf",
+            "public",
             "review",
             "sheets",
         )
@@ -94,11 +95,12 @@ PROPOSED = (
 DRAWN = {"Share of training time", "less time", "more time"}
 """What it says in charts of estimates, which on pages have more to say."""
 
-LINKS = ("features/proposals/sharing", "platform/rates")
+LINKS = ("features/proposals/customers", "features/proposals/sharing", "platform/rates")
 """Where a link may be refused."""
 
 PROPOSAL_TEMPLATES = (
     "_fragments.html",
+    "proposals/_answer.html",
     "proposals/_proposal.html",
     "proposals/shared.html",
     "proposals/shared_locked.html",

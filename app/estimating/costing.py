@@ -219,6 +219,7 @@ def cost_of(
 ) -> Cost:
     charges = Charges(hardware, rates, normals=normals, currency=currency)
     hourly, hourly_samples = charges.hourly, charges.hourly_samples
+    devices = hardware.devices * hardware.occupied / hardware.count
     yearly = rates.utilisation * HOURS_PER_YEAR
     worth = float(present_worth_factor(rates.discount_rate, rates.lifetime))
 
@@ -242,8 +243,8 @@ def cost_of(
         capex=quantity(*charges.capital, currency) if rates.terms.owned else None,
         hourly=quantity(hourly, hourly_samples, currency),
         per_accelerator_hour=quantity(
-            float(accelerator_hour_cost(hourly, hardware.devices)),
-            accelerator_hour_cost(hourly_samples, hardware.devices),
+            float(accelerator_hour_cost(hourly, devices)),
+            accelerator_hour_cost(hourly_samples, devices),
             currency,
         ),
         per_month=amount(yearly / MONTHS),
@@ -271,9 +272,16 @@ class Charges:
         self._factor = np.exp(rates.deviation * normals["price"])
         self._rate = rates.exchange
         # A line is linear in the factor on prices: its ends give every sample of it.
-        self._lines = _lines(hardware, rates, np.array([0.0, 1.0]))
+        share = hardware.occupied / hardware.count
+        self._lines = {
+            name: share * ends for name, ends in _lines(hardware, rates, np.array([0.0, 1.0])).items()
+        }
         self.hourly, self.hourly_samples = self.sampled(self._lines)
-        """Of a useful hour. [currency/h]"""
+        """Of a useful hour of the systems that have work. [currency/h]"""
+
+    def of(self, hardware: Hardware) -> Charges:
+        """Return the charges of the same system where a plan leaves machines idle."""
+        return Charges(hardware, self.found, normals=self._normals, currency=self.currency)
 
     @cached_property
     def capital(self) -> tuple[float, Floats]:

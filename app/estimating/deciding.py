@@ -99,6 +99,11 @@ class PlanDecision(ResolvedRequest):
     def machines_used(self) -> int:
         return int(self.hardware.machines_used(self.choice.plans)[0])
 
+    @property
+    def charged(self) -> Hardware:
+        """The system with the machines that the plan leaves idle, for which a run is not charged."""
+        return replace(self.hardware, idle_machines=self.hardware.machines - self.machines_used)
+
 
 def decide(
     request: EstimateRequest,
@@ -171,8 +176,12 @@ def choose(
     lean: bool = True,
     evaluator: GpuEvaluator | None = None,
     known: dict[tuple[int, int], PlanChoice] | None = None,
+    least: Callable[[int], float] = lambda devices: 0.0,
 ) -> PlanDecision:
-    """Return the best plan; ``known`` keeps what was found, by devices of the same kind and batch."""
+    """Return the best plan; ``known`` keeps what was found, by devices of the same kind and batch.
+
+    ``least`` gives the time below which no run on a number of devices gets, so that some need no search. [s]
+    """
     training, scenario = question.training, question.scenario
     if allowed is None:
         allowed = {name: (value,) for name, value in given_fields(question.request.plan).items()}
@@ -219,7 +228,7 @@ def choose(
 
     choice = found_on(hardware)
     if lean and choice.fits and "data" not in allowed:
-        choice = best_of_fewer(scenario, hardware, choice, found_on)
+        choice = best_of_fewer(scenario, hardware, choice, found_on, least)
     asked: dict[str, Any] = {entry.name: getattr(question, entry.name) for entry in fields(question)}
     return PlanDecision(**asked, hardware=hardware, choice=choice, batch_searched=searched, warnings=warnings)
 
@@ -235,7 +244,11 @@ MISSES = 3
 
 
 def best_of_fewer(
-    scenario: Scenario, hardware: Hardware, choice: PlanChoice, found_on: Callable[[Hardware], PlanChoice]
+    scenario: Scenario,
+    hardware: Hardware,
+    choice: PlanChoice,
+    found_on: Callable[[Hardware], PlanChoice],
+    least: Callable[[int], float],
 ) -> PlanChoice:
     """Return the choice, or a faster one that leaves systems idle, so that more are never slower.
 
@@ -247,7 +260,10 @@ def best_of_fewer(
 
     def improved(count: int) -> bool:
         nonlocal best
-        found = found_on(replace(hardware, count=count, accelerators=None))
+        fewer = replace(hardware, count=count, accelerators=None)
+        if least(fewer.devices) >= best.seconds:
+            return False
+        found = found_on(fewer)
         faster = found.fits and found.seconds < best.seconds
         best = found if faster else best
         return faster

@@ -123,6 +123,13 @@ def seconds_to_train(
     return float(np.quantile(timed.run.total_samples, share, method="higher")) + startup
 
 
+def charged_hardware(request: EstimateRequest, estimate: Estimate | None, context: SizingContext) -> Hardware:
+    """Return the system of an estimate with the machines that its plan leaves idle."""
+    plan = None if estimate is None else estimate.plan
+    hardware = context.hardware.asked(request.system)
+    return hardware if plan is None else replace(hardware, idle_machines=plan.idle_machines)
+
+
 def reliability_of(request: EstimateRequest, hardware: Hardware, context: SizingContext) -> Reliability:
     interruptions = spot_interruptions(hardware, request.assumptions, context.catalog)
     defaults = context.catalog.reliability_defaults(hardware.entry.chip_kind)
@@ -532,7 +539,7 @@ class Answer:
     def _priced(self) -> tuple[RunExpense, list[CheckWarning]]:
         run, warnings = self.timed.run, list[CheckWarning]()
         expense = run_expense(
-            self.request, self.hardware, run.time.total, run.total_samples, self.context, warnings,
+            self.request, self.plan.charged, run.time.total, run.total_samples, self.context, warnings,
             self.profile.family,
         )  # fmt: skip
         return expense, warnings

@@ -136,6 +136,13 @@ class Hardware:
     ports_per_node: int
     accelerators: int | None = None
     """Those used, where they are fewer than the machines hold."""
+    idle_machines: int = 0
+    """Machines that the plan leaves idle: a run is charged for what it occupies."""
+
+    @property
+    def occupied(self) -> int:
+        """Systems of which a machine at least has work."""
+        return -(-(self.machines - self.idle_machines) // self.entry.machines)
 
     @property
     def devices_nearby(self) -> int:

@@ -23,11 +23,12 @@ Group = Literal[
     "management_network",
     "cables",
     "storage",
-    "racks",
     "spares",
+    "racks",
     "software",
     "installation",
 ]
+"""Groups in the order they are listed."""
 
 DOLLAR = "USD"
 
@@ -89,6 +90,11 @@ class NetworkBill:
     def price(self) -> Spread:
         """Sum of the prices that are known. [USD]"""
         return total(((line.count, line.price) for line in self.lines), DOLLAR)
+
+    @property
+    def per_port(self) -> float:
+        """Price for each port of a machine. [USD]"""
+        return self.price.value / int(self.tree.endpoints)
 
     @property
     def power(self) -> Spread:

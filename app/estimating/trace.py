@@ -153,13 +153,14 @@ def _software(scenario: Scenario, catalog: Catalog) -> TraceStep:
     inputs: dict[str, JsonValue] = {
         name: profile.figures[name].value for name in SHOWN_PARAMETERS if name in profile.figures
     }
-    reference = "data/software.csv, fitted on data/validation/measured.csv"
+    title, reference = profile.title, "data/software.csv, fitted on data/validation/measured.csv"
     if profile.calibration is not None:
         inputs["time_factor"] = float(profile.time_factor())
+        title = "fitted to measured runs"
         reference = f"measured runs of the workspace, starting from {profile.calibration.prior}"
     return _step(
         "software",
-        f"profile {profile.id}: {profile.title} ({profile.as_of})",
+        f"profile {profile.id}: {title} ({profile.as_of})",
         inputs,
         float(sum(figure.status == "fitted" for figure in profile.figures.values())),
         "fitted figures",

@@ -111,6 +111,11 @@ def get_comparison(
     return ComparisonVersion(compared(workspace, options, record, scaling_efficiency, basis), record.version)
 
 
+def version_of(workspace: Workspace, identifier: str) -> int:
+    with workspace.transaction() as repository:
+        return existing(repository, identifier).version
+
+
 def labels_in(workspace: Workspace, identifier: str) -> list[str]:
     with workspace.transaction() as repository:
         return row_labels(stored(repository, identifier))

@@ -18,7 +18,7 @@ EventName = Literal[
     "*",
     "proposal.created", "proposal.changed", "proposal.submitted", "proposal.returned", "proposal.frozen",
     "proposal.shared", "proposal.unshared", "proposal.sent", "proposal.accepted", "proposal.declined",
-    "proposal.opened", "proposal.replayed", "proposal.expired",
+    "proposal.asked", "proposal.replied", "proposal.opened", "proposal.replayed", "proposal.expired",
     "study.created", "study.saved", "study.changed", "study.archived", "study.restored", "study.deleted",
     "sizing.created",
     "sweep.created", "sweep.done", "sweep.failed", "sweep.cancelled", "sweep.deleted",

@@ -37,7 +37,7 @@ class PriceBookRequest(Schema):
     """A price book, or a full replacement of its rows."""
 
     name: Name = Field(min_length=1, max_length=200, examples=["Spring offers"])
-    """Name; proposals show it to the customer as the source of the prices."""
+    """Name; customers do not see it in proposals."""
     rows: list[BookRowInput] = Field(max_length=MOST_ROWS)
     """Prices, rates and discounts; each at most once."""
     comment: str = Field("", max_length=300, description="Reason for the price book or the change.")

@@ -8,6 +8,7 @@ from fastapi import Body, Path, Query, Request, Response
 
 from app.features.proposals import service as proposals
 from app.features.proposals import sharing
+from app.features.proposals.customers import reply_to
 from app.features.proposals.files import file_of
 from app.features.proposals.model import (
     FreezeRecord,
@@ -18,6 +19,8 @@ from app.features.proposals.model import (
     ProposalRequest,
     ProposalSummary,
     Replay,
+    Reply,
+    ReplyRequest,
     Review,
     ReviewRequest,
     Share,
@@ -42,7 +45,7 @@ from app.platform.web.api import (
 )
 from app.platform.web.auth import IdentityDep, PrincipalDep, located_at
 from app.platform.web.deps import ID, CustomerQuery, KeyHeader, ListDep, WorkspaceDep
-from app.platform.web.examples import PROPOSAL, PROPOSAL_CHANGED, REVIEW, SHARE
+from app.platform.web.examples import PROPOSAL, PROPOSAL_CHANGED, REPLY, REVIEW, SHARE
 from app.platform.web.locale import CSV, PDF, XLSX
 from app.platform.web.requirements import LARGE_BODY, Right, requires
 
@@ -208,8 +211,24 @@ def replay_proposal(workspace: WorkspaceDep, identifier: ProposalId, key: KeyHea
 
 @router.get("/{id}/events", summary="List events of a proposal", responses=READ)
 def list_events(workspace: WorkspaceDep, identifier: ProposalId) -> ProposalEvents:
-    """List events in the order they happened, each with who caused it: created, submitted, frozen, sent …"""
+    """List events in the order they happened, each with who caused it: created, submitted, frozen, sent …
+
+    What the customer did on the link has “name” (the signature), “option”, “sha256” and “note” (the question
+    or the reason) in its detail.
+    """
     return proposals.list_events(workspace, identifier)
+
+
+@router.post("/{id}/replies", status_code=201, summary="Reply to the customer", responses=ASK)
+@requires(Right.PROPOSE)
+def reply_to_customer(
+    workspace: WorkspaceDep,
+    identifier: ProposalId,
+    body: Annotated[ReplyRequest, Body(examples=[REPLY])],
+    key: KeyHeader = None,
+) -> Reply:
+    """Reply to the questions that the customer asked on the link; 409 if none waits for a reply."""
+    return reply_to(workspace, identifier, body, key)
 
 
 @router.post("/{id}/share", status_code=201, summary="Share a frozen proposal", responses=ASK)

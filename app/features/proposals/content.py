@@ -14,7 +14,7 @@ from app.engine.units import HOUR
 from app.errors import AppError, Message, NotFound
 from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning, Estimate, Text
-from app.estimating.money import CostFigure, ExchangeRate
+from app.estimating.money import ExchangeRate
 from app.estimating.prices import rent_of
 from app.estimating.ranges import scaled
 from app.estimating.request import AssumptionsInput, EstimateRequest
@@ -51,6 +51,8 @@ from app.features.proposals.model import (
     TermLine,
 )
 from app.features.proposals.naming import in_words, names_of
+from app.features.proposals.outlays import outlay_formulas
+from app.features.proposals.public import public
 from app.features.proposals.texts import reason_in, sections_of
 from app.features.studies.common_basis import BasisRequest
 from app.features.studies.options import PublishedFigure
@@ -91,12 +93,12 @@ def build_content(
     question = question_of(side, request, "{}")
     comparison = comparison_of(side, None, title=request.title or title, locale=request.locale)
     decision = side.decision(question)
-    comparison = comparison.model_copy(update={"rows": list(map(public_row, comparison.rows))})
+    comparison = public(comparison.model_copy(update={"rows": list(map(public_row, comparison.rows))}))
     rows = comparison.rows
     requests = {label: option.request for label, option in zip(labels, options, strict=True)}
     stated = StatedPrices(request.study_id or request.comparison_id or "", title, 1, today.isoformat(), ())
     bills, bill_warnings = option_bills(rows, requests, context, request, stated)
-    evidence = evidence_of(answers, context)
+    bills, evidence = public(bills), public(evidence_of(answers, context))
     owned = {each.id: each.owned for each in side.candidates}
     powers = {each.id: each.power[0] for each in side.candidates if each.power is not None}
     by_figures = advise(decision, rows, powers, request.recommended)
@@ -143,6 +145,7 @@ def build_content(
         ],
         converted=converted,
         by_demand=side.by_demand(question),
+        outlays=outlay_formulas(side, decision),
         names=names_of(rows, catalog),
     )
 
@@ -190,19 +193,10 @@ def chosen_labels(wanted: Sequence[str] | None, labels: Sequence[str]) -> list[s
 
 
 def public_row(row: ComparisonRow) -> ComparisonRow:
-    """Return a row without samples and the notes of price books, which reveal contracts and discounts."""
+    """Return a row without samples."""
     if row.estimate is None:
         return row
-    cost = row.estimate.cost
-    if cost is not None:
-        lines = [line.model_copy(update={"figures": without_notes(line.figures)}) for line in cost.lines]
-        cost = cost.model_copy(update={"lines": lines, "figures": without_notes(cost.figures)})
-    estimate = row.estimate.model_copy(update={"time_samples": None, "cost": cost})
-    return row.model_copy(update={"estimate": estimate})
-
-
-def without_notes(figures: Sequence[CostFigure]) -> list[CostFigure]:
-    return [f.model_copy(update={"note": ""}) if f.status == "book" else f for f in figures]
+    return row.model_copy(update={"estimate": row.estimate.model_copy(update={"time_samples": None})})
 
 
 def needed_requests(

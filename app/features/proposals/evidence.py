@@ -51,7 +51,7 @@ def evidence_of(answers: NamedAnswers, context: SizingContext) -> Evidence | Non
     elif answers.calibration is not None:
         fit = fit_found(answers.calibration)
     if answers.networks is not None and answers.networks.advice is not None:
-        gains.append(gain_of_networks(answers.networks, answers.networks.advice))
+        gains.append(gain_of_networks(answers.networks, answers.networks.advice, context))
     return Evidence(gains=gains, fit=fit) if gains or fit is not None else None
 
 
@@ -66,7 +66,7 @@ def gain_of_runs(answer: GainAnswer, context: SizingContext) -> GainFound:
     return gain_found(
         **dict(answer) | {"options": [weighed_option(**dict(option)) for option in answer.options]},
         basis="runs",
-        label=answer.name,
+        label=context.catalog.system(answer.system).name,
         calibration_id=answer.id,
         taken=taken,
         against=against,
@@ -76,7 +76,7 @@ def gain_of_runs(answer: GainAnswer, context: SizingContext) -> GainFound:
     )
 
 
-def gain_of_networks(choice: FabricChoice, advice: NetworkAdvice) -> GainFound:
+def gain_of_networks(choice: FabricChoice, advice: NetworkAdvice, context: SizingContext) -> GainFound:
     options = {option.id: option for option in choice.options}
     gains = {gain.option: gain.gain.value for gain in choice.gains}
     taken, against = options.get(advice.recommendation or ""), options.get(advice.against or "")
@@ -90,7 +90,7 @@ def gain_of_networks(choice: FabricChoice, advice: NetworkAdvice) -> GainFound:
     return gain_found(
         **saved,
         basis="networks",
-        label=choice.label,
+        label=context.catalog.system(choice.system.id).name,
         system=choice.system.id,
         reference="" if reference is None else reference.label,
         taken="" if taken is None else taken.label,
@@ -123,11 +123,14 @@ def weighed_option(**known: Any) -> WeighedOption:
 
 
 def fit_found(answer: CalibrationAnswer) -> FitFound:
+    """Return a fit, named by its system: names and notes of calibrations are the workspace's."""
     runs = [
-        FittedRun.model_validate({**dict(run), "label": f"{number}. {run.count} × {run.system_name}"})
+        FittedRun.model_validate(
+            {**dict(run), "label": f"{number}. {run.count} × {run.system_name}", "note": None}
+        )
         for number, run in enumerate(answer.runs, start=1)
     ]
-    own = {"label": answer.name, "calibration_id": answer.id, "runs": runs}
+    own = {"label": answer.runs[0].system_name, "calibration_id": answer.id, "runs": runs}
     return FitFound.model_validate({**dict(answer), **own})
 
 
@@ -161,11 +164,14 @@ def advises_against(gain: GainFound, row: ComparisonRow | None) -> bool:
 
 def evidence_warnings(
     answers: NamedAnswers, evidence: Evidence | None, recommended: ComparisonRow | None
-) -> list[tuple[str, CheckWarning]]:
+) -> list[tuple[str | None, CheckWarning]]:
     """Return the warnings of the named answers, each with the label of its subject."""
-    fit, networks = answers.calibration, answers.networks
-    warnings = [] if fit is None else [(fit.name, warning) for warning in fit.warnings]
-    warnings += [] if networks is None else [(networks.label, warning) for warning in networks.warnings]
+    measured, networks = answers.calibration, answers.networks
+    labels = {} if evidence is None else {gain.basis: gain.label for gain in evidence.gains}
+    runs = evidence.fit.label if evidence is not None and evidence.fit is not None else labels.get("runs")
+    warnings: list[tuple[str | None, CheckWarning]] = []
+    warnings += [] if measured is None else [(runs, warning) for warning in measured.warnings]
+    warnings += [] if networks is None else [(labels.get("networks"), one) for one in networks.warnings]
     for gain in () if evidence is None else evidence.gains:
         if recommended is not None and advises_against(gain, recommended):
             message = Message(

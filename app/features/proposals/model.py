@@ -28,6 +28,7 @@ from app.estimating.schema import Document, Quantity, SourceRef
 from app.features.bills.model import BillInputs
 from app.features.comparisons.model import Comparison
 from app.features.networks.model import FabricChoiceRequest
+from app.features.proposals.outlays import OutlayFormula
 from app.features.studies.options import DemandAnswer
 
 
@@ -273,6 +274,40 @@ class ShareRequest(Schema):
     """Passphrase required to open the link."""
 
 
+MOST_SAID = 2_000
+"""Longest question, reason or reply on a link. [characters]"""
+
+Words = Annotated[str, Field(max_length=MOST_SAID)]
+
+
+class CustomerAct(Schema):
+    """What the customer does on a link."""
+
+    act: Literal["accept", "decline", "ask"]
+    name: Annotated[Name, Field(max_length=200)] | None = None
+    """Name typed as a signature; required to accept."""
+    option: str | None = Field(None, max_length=200)
+    """Label of the option accepted; required where several are offered."""
+    text: Words | None = None
+    """Reason for declining, or the question."""
+    sha256: str | None = Field(None, max_length=64)
+    """Hash of the content that was read."""
+
+
+class ReplyRequest(Schema):
+    """A reply to the customer's questions."""
+
+    text: Words = Field(min_length=1, examples=["Delivery takes eight weeks from the order."])
+    """Text that the customer reads on the link."""
+
+
+class Reply(Document):
+    """A reply as kept."""
+
+    text: str = Field(description="Text that the customer reads on the link.")
+    at: datetime = Field(description="Time of the reply.")
+
+
 def is_empty(value: object) -> bool:
     """Return whether a field is left out, so that proposals frozen before it existed keep their hash."""
     return not value
@@ -502,6 +537,8 @@ class ProposalContent(Document):
     by_demand: list[DemandAnswer] = Field([], exclude_if=is_empty)
     """What is recommended for one run, for ten a year, and for systems that are always busy; as in the study.
     """
+    outlays: list[OutlayFormula] = Field([], exclude_if=is_empty)
+    """Outlay of each option as a formula of its inputs, which the workbook computes."""
     names: dict[str, str] = Field({}, exclude_if=is_empty)
     """Names of the systems that measured runs and figures refer to."""
 
@@ -630,6 +667,8 @@ EventKind = Literal[
     "opened",
     "accepted",
     "declined",
+    "asked",
+    "replied",
     "expired",
     "replayed",
     "erased",  # Only in the history of proposals that version 0.1.0 took a name from.

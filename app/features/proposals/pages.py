@@ -17,6 +17,7 @@ from app.features.comparisons.service import labels_in
 from app.features.price_books.service import list_books
 from app.features.proposals import service as proposals
 from app.features.proposals import sharing
+from app.features.proposals.customers import reply_to
 from app.features.proposals.files import FILE_KINDS, FileKind, file_of
 from app.features.proposals.forms import (
     edited_sections,
@@ -32,6 +33,7 @@ from app.features.proposals.model import (
     ProposalPatch,
     ProposalSummary,
     Replay,
+    ReplyRequest,
     Review,
     ReviewRequest,
     ShareRequest,
@@ -127,7 +129,7 @@ def render_form(
 def show_form(workspace: WorkspaceDep, comparison: str = "", study: str = "") -> Response:
     """Go to the proposal view of a study, or of the study made from a comparison."""
     if comparison:
-        study = unsaved_of(workspace, comparison).id
+        study = unsaved_of(workspace, comparison)
     path = f"/studies/{get_study(workspace, study).id}/proposal" if study else "/proposals"
     return RedirectResponse(path, 303)
 
@@ -217,6 +219,18 @@ def review(
     except REFUSED as error:
         return render_again(request, proposals.get_proposal(workspace, identifier), values, error)
     return RedirectResponse(f"/proposals/{identifier}", 303)
+
+
+@router.post("/proposals/{identifier}/reply", response_class=HTMLResponse)
+@requires(Right.PROPOSE)
+def reply(request: Request, workspace: WorkspaceDep, form: FormDep, identifier: str) -> Response:
+    """Reply to the customer's questions."""
+    values = typed(form)
+    try:
+        reply_to(workspace, identifier, ReplyRequest.model_validate({"text": values.get("text", [""])[0]}))
+    except REFUSED as error:
+        return render_again(request, proposals.get_proposal(workspace, identifier), values, error)
+    return RedirectResponse(f"/proposals/{identifier}#questions", 303)
 
 
 @router.post("/proposals/{identifier}/share", response_class=HTMLResponse)

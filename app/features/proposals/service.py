@@ -51,6 +51,7 @@ from app.features.proposals.model import (
     Step,
 )
 from app.features.proposals.pdf import proposal_pdf
+from app.features.proposals.public import without_identifiers
 from app.features.proposals.texts import reason_in, sections_of, without_hidden_texts
 from app.features.studies.answering import State
 from app.features.studies.frame import question_of
@@ -72,7 +73,7 @@ from app.telemetry import RENDERINGS
 
 Standing = Literal["draft", "frozen", "expired"]
 
-PDF = "pdf"
+PDF, ASKED = "pdf", "requests"
 
 MOST_LOOKED_AT = 20
 """Newest proposals that are searched for a sender."""
@@ -537,8 +538,9 @@ def freeze_proposal(workspace: Workspace, identifier: str, note: str | None = No
         moment = now().replace(microsecond=0)
         draft = answered(record)
         # Whoever has the link or the PDF can read the whole content.
-        content = without_hidden_texts(draft.content)
-        stored = content.model_dump(mode="json")
+        said = without_hidden_texts(draft.content).model_dump(mode="json")
+        stored = without_identifiers(said)
+        content = ProposalContent.read(stored, frozen=True)
         sha256 = content_hash(stored)
         frozen = {"status": "frozen", "sha256": sha256, "frozen_at": moment, "content": content}
         pdf = proposal_pdf(draft.model_copy(update=frozen))
@@ -548,6 +550,8 @@ def freeze_proposal(workspace: Workspace, identifier: str, note: str | None = No
             "frozen_at": moment,
             "review": "approved",
             "content": stored,
+            # A replay asks for what the customer does not see.
+            "request": {**record.request, ASKED: said["requests"]},
         }
         with workspace.transaction() as repository:
             queries = repository.of_proposal(identifier)
@@ -615,7 +619,7 @@ def make_replay(workspace: Workspace, identifier: str) -> Replay:
     context = workspace.context().priced(request.price_book_id)
     options: list[OptionEntry] = []
     refused: list[FreezeRefusal] = []
-    for entry in then.requests:
+    for entry in record.request.get(ASKED, then.requests):
         try:
             row = ROW.validate_python(entry, extra="ignore")
             options += make_options(workspace, [row], then.currency)
@@ -640,7 +644,8 @@ def make_replay(workspace: Workspace, identifier: str) -> Replay:
             answers=answers,
             converted=then.converted,
         )
-        compared, changes = changes_between(then, today)
+        stored_today = without_identifiers(today.model_dump(mode="json"))
+        compared, changes = changes_between(then, ProposalContent.read(stored_today))
     return Replay(
         id=record.id,
         sha256=record.sha256,

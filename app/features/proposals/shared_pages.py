@@ -6,24 +6,28 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from pydantic import ValidationError
 from starlette.datastructures import FormData
 
+from app.errors import AppError
 from app.features.proposals import sharing
+from app.features.proposals.customers import act_on_link, seen_by_customer
 from app.features.proposals.files import FILE_KINDS, FileKind, file_of
-from app.features.proposals.model import Proposal
+from app.features.proposals.model import CustomerAct, Proposal
 from app.features.proposals.sharing import SharedProposal, WrongPassphrase
-from app.features.proposals.views import LockedPage, SharedPage, paper_of
+from app.features.proposals.views import LockedPage, shared_page
 from app.platform.identity import token_hash
 from app.platform.web.auth import reach_of
+from app.platform.web.contexts import Form
 from app.platform.web.deps import InstallationDep
-from app.platform.web.forms import read_fields, typed
+from app.platform.web.forms import read_fields, refusal, refused, typed
 from app.platform.web.locale import language_of
 from app.platform.web.problems import Forbidden
 from app.platform.web.rendering import render
 from app.platform.web.requirements import count_reading
 from app.platform.web.rights import with_link
-from app.platform.wording.voice import LANGUAGES, WRITTEN
+from app.platform.wording.voice import WRITTEN
 from app.platform.workspace import Installation, Workspace
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(with_link)])
@@ -72,14 +76,19 @@ def unlocked_proposal(
     return shared.proposal, shared.workspace
 
 
+PRIVATE: dict[str, Any] = {
+    **dict.fromkeys(("comparison_id", "study_id", "share", "first_opened_at", "last_opened_at")),
+    "steps": [],
+    "opened": 0,
+}
+"""What is the author's: where a proposal comes from, the next steps, its link and the use of it."""
+
+
 @router.get("/s/{token}.json")
 def shared_data(request: Request, installation: InstallationDep, token: str) -> Response:
-    proposal, _ = unlocked_proposal(request, installation, token, "json")
-    # The link, its use and the next steps are private to the author.
-    hidden: dict[str, Any] = dict.fromkeys(("share", "first_opened_at", "last_opened_at"))
-    hidden |= {"steps": [], "opened": 0}
-    public = proposal.model_copy(update=hidden)
-    return private(Response(public.model_dump_json(), media_type="application/json"))
+    proposal, workspace = unlocked_proposal(request, installation, token, "json")
+    events = [event.model_dump(mode="json") for event in seen_by_customer(workspace, proposal.id)]
+    return private(JSONResponse(proposal.model_dump(mode="json") | PRIVATE | {"events": events}))
 
 
 def file_route(kind: FileKind) -> Callable[..., Response]:
@@ -99,10 +108,40 @@ def show_shared(request: Request, installation: InstallationDep, token: str) -> 
     shared = open_link(request, installation, token, "page")
     if shared.proposal is None:
         return render_locked(request, LockedPage(token=token, message=None))
-    page = SharedPage(token=token, shared=shared, paper=paper_of(shared.proposal))
-    own = shared.proposal.content.locale
-    # If the proposal is in a language without pages, the words around it are in that language, too.
-    return private(render(request, "proposals/shared.html", page, language=None if own in LANGUAGES else own))
+    return render_shared(request, token, shared, shared.proposal)
+
+
+def render_shared(
+    request: Request,
+    token: str,
+    shared: SharedProposal,
+    proposal: Proposal,
+    form: Form | None = None,
+    error: AppError | None = None,
+) -> Response:
+    """Show the answer first, what the customer can do, and then the document, all in its language."""
+    events = seen_by_customer(shared.workspace, proposal.id)
+    message = None if error is None else error.message
+    page = shared_page(token, proposal, shared.expires_at, events, form or Form(), message)
+    status, language = error.status if error else 200, proposal.content.locale
+    return private(render(request, "proposals/shared.html", page, status=status, language=language))
+
+
+@router.post("/s/{token}/answer", response_class=HTMLResponse)
+def answer(request: Request, installation: InstallationDep, form: FormDep, token: str) -> Response:
+    """Take the customer's acceptance, refusal or question, or show the page with what is wrong."""
+    count(request, installation, token)
+    values, proof = typed(form), request.cookies.get(cookie_of(token))
+    try:
+        act = CustomerAct.model_validate({name: texts[0] for name, texts in values.items()})
+        act_on_link(installation, token, proof, act)
+    except (AppError, ValidationError) as error:
+        shared = sharing.open_share(installation, token, proof, "answer")
+        if shared.proposal is None:
+            raise
+        again = refused(values, error, ())
+        return render_shared(request, token, shared, shared.proposal, again, refusal(error))
+    return private(RedirectResponse(f"/s/{token}#answer", 303))
 
 
 def render_locked(request: Request, page: LockedPage, status: int = 200) -> Response:

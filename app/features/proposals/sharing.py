@@ -126,7 +126,7 @@ def open_share(
         share = queries.share_of(token_hash(token), moment)
         if share is None:
             raise no_link()
-        if share.passphrase_hash is not None and not is_proof(proof, token, share.passphrase_hash):
+        if is_locked(share, token, proof):
             return SharedProposal(None, workspace, share.expires_at)
         if form == "page":
             queries.count_visit(moment)
@@ -217,5 +217,9 @@ def proof_of(token: str, expected: str) -> str:
     return hmac.new(expected.encode(), token.encode(), hashlib.sha256).hexdigest()
 
 
-def is_proof(proof: str | None, token: str, expected: str) -> bool:
-    return proof is not None and hmac.compare_digest(proof.encode(), proof_of(token, expected).encode())
+def is_locked(share: ProposalShare, token: str, proof: str | None) -> bool:
+    """Return whether a link has a passphrase of which this is no proof."""
+    expected = share.passphrase_hash
+    if expected is None:
+        return False
+    return proof is None or not hmac.compare_digest(proof.encode(), proof_of(token, expected).encode())

@@ -6,7 +6,7 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 
@@ -14,11 +14,16 @@ from openpyxl import Workbook
 from openpyxl.cell.cell import Cell
 from openpyxl.styles import Alignment, Font, PatternFill
 from openpyxl.utils import get_column_letter
+from openpyxl.worksheet.properties import PageSetupProperties
 from openpyxl.worksheet.worksheet import Worksheet
 
+from app.engine.cost.outlay import paid_hours
+from app.engine.units import HOURS_PER_YEAR
+from app.estimating.money import rounded
 from app.features.proposals.lines import ProposalLine, lines_of
 from app.features.proposals.model import Assumption, Proposal, ProposalContent
 from app.features.proposals.naming import display_value, source_title
+from app.features.proposals.outlays import OutlayFormula, OutlayTerm
 from app.features.proposals.writing.proposal import line_name, line_value
 from app.platform.tables import legible
 from app.platform.tables import written as cell_text
@@ -86,31 +91,44 @@ def plain(value: object) -> Value:
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
+class CachedWorkbook(Workbook):
+    """A workbook that knows the values of its formulas, for programs that do not compute them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.remove(self.worksheets[0])
+        self.values: dict[tuple[int, str], float] = {}
+        """Number of the sheet, from 1, and cell → value."""
+
+
 def proposal_workbook(proposal: Proposal, language: str | None = None) -> bytes:
-    """Return a proposal as a workbook whose totals are formulas."""
+    """Return a proposal as a workbook that computes its totals and the outlay from their inputs."""
     content = proposal.content
     speaker = voice(language or content.locale)
-    book = Workbook()
-    book.remove(book.worksheets[0])
-    about(sheet(book, speaker.gettext("Proposal")), proposal, speaker)
-    for title, write in (
-        (speaker.gettext("Bill of materials"), bills),
-        (speaker.gettext("Cost over the term"), term),
-        (speaker.gettext("Figures"), figures),
-        (speaker.gettext("Warnings"), warnings),
-        (speaker.gettext("Assumptions"), assumptions),
-        (speaker.gettext("Sources"), sources),
+    book = CachedWorkbook()
+    about(sheet(book, speaker.gettext("Proposal"), 1), proposal, speaker)
+    for title, pages, write in (
+        (speaker.gettext("Bill of materials"), 2, bills),
+        (speaker.gettext("Cost over the term"), 1, outlays if content.outlays else term),
+        (speaker.gettext("Figures"), 3, figures),
+        (speaker.gettext("Warnings"), 1, warnings),
+        (speaker.gettext("Assumptions"), 2, assumptions),
+        (speaker.gettext("Sources"), 1, sources),
     ):
-        write(sheet(book, title), content, speaker)
+        write(sheet(book, title, pages), content, speaker)
     buffer = io.BytesIO()
     book.save(buffer)
-    return timeless(buffer.getvalue(), proposal.frozen_at or proposal.updated_at)
+    return finished(buffer.getvalue(), book.values, proposal.frozen_at or proposal.updated_at)
 
 
-def sheet(book: Workbook, title: str) -> Worksheet:
-    """Return a new sheet with a title that Excel accepts."""
+def sheet(book: Workbook, title: str, pages: int) -> Worksheet:
+    """Return a new sheet with a title that Excel accepts, printed on at most so many landscape pages."""
     page: Worksheet = book.create_sheet(re.sub(r"[\\/*?:\[\]]", " ", title)[:31])
     page.sheet_view.showGridLines = False
+    page.page_setup.orientation, page.page_setup.paperSize = "landscape", "9"
+    page.page_setup.fitToWidth, page.page_setup.fitToHeight = 1, pages
+    page.sheet_properties.pageSetUpPr = PageSetupProperties(fitToPage=True)
+    page.freeze_panes, page.print_title_rows = "A2", "1:1"
     return page
 
 
@@ -137,11 +155,17 @@ def put_row(page: Worksheet, row: int, values: Sequence[Value]) -> None:
         put(page, row, column, value)
 
 
-def formula(page: Worksheet, row: int, column: int, text: str, bold: bool = False) -> None:
+def formula(
+    page: Worksheet, row: int, column: int, text: str, value: float, form: str = MONEY, bold: bool = False
+) -> None:
+    """Write a formula with its value."""
     cell = page.cell(row, column)
     cell.value = text
-    cell.number_format = MONEY
+    cell.number_format = form
     cell.font = Font(bold=bold)
+    book = page.parent
+    assert isinstance(book, CachedWorkbook), "every sheet is in one"
+    book.values[len(book.worksheets), cell.coordinate] = value
 
 
 def head(page: Worksheet, row: int, *columns: tuple[str, int]) -> None:
@@ -185,67 +209,215 @@ def texts_of(content: ProposalContent) -> list[tuple[str, str]]:
 
 
 def bills(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
-    """Write the bill of every option; totals are formulas over the cells."""
+    """Write the bill of every option; totals are formulas over the cells. Rent is by the hour."""
     row = 1
-    decimals = 0 if content.currency in WHOLE else 2
-    columns = [
-        (speaker.gettext("Option"), 30),
-        (speaker.gettext("Component"), 30),
-        (speaker.gettext("Rule"), 44),
-        (speaker.gettext("Quantity"), 12),
-        (speaker.gettext("Unit price"), 18),
-        (speaker.gettext("Total"), 20),
-        (content.currency, 8),
-    ]
+    currency = content.currency
+    decimals = 0 if currency in WHOLE else 2
     for bill in content.bills:
-        head(page, row, *columns)
-        first = row + 1
+        owned = bool(bill.groups)
+        head(
+            page,
+            row,
+            (speaker.gettext("Option"), 30),
+            (speaker.gettext("Component"), 30),
+            (speaker.gettext("Rule"), 44),
+            (speaker.gettext("Quantity"), 12),
+            (speaker.gettext("Unit price") if owned else speaker.gettext("Price per hour"), 18),
+            (speaker.gettext("Total") if owned else speaker.gettext("Total per hour"), 20),
+            (content.currency, 8),
+        )
+        first, whole = row + 1, 0.0
         for line in bill.lines:
             row += 1
             part = f"{speaker.gettext(line.name)} ({speaker.label(line.use, 'bill')})"
             put_row(page, row, (bill.label, part, speaker.say(line.rule), line.quantity))
             if line.unit_price is None:
                 put(page, row, 5, speaker.gettext("price unknown"))
+                continue
+            put(page, row, 5, line.unit_price.value, MONEY if owned else CENTS)
+            if owned:
+                total = float(rounded(line.quantity * line.unit_price.value, currency))
+                formula(page, row, 6, f"=ROUND(D{row}*E{row},{decimals})", total)
             else:
-                put(page, row, 5, line.unit_price.value, MONEY)
-                formula(page, row, 6, f"=ROUND(D{row}*E{row},{decimals})")
-        row += 1
-        whole = speaker.gettext("Total") if bill.complete else speaker.gettext("Total, at least")
-        put(page, row, 1, whole, bold=True)
-        formula(page, row, 6, f"=SUM(F{first}:F{row - 1})", bold=True)
-        if bill.tax_note is not None:
+                total = line.quantity * line.unit_price.value
+                formula(page, row, 6, f"=D{row}*E{row}", total, CENTS)
+            whole += total
+        if bill.lines:
             row += 1
-            put(page, row, 1, speaker.say(bill.tax_note))
+            name = speaker.gettext("Total") if bill.complete else speaker.gettext("Total, at least")
+            put(page, row, 1, name if owned else speaker.gettext("Total per hour"), bold=True)
+            cells = f"=SUM(F{first}:F{row - 1})"
+            formula(page, row, 6, cells, whole, MONEY if owned else CENTS, bold=True)
+        for note in (bill.tax_note, bill.note):
+            if note is not None:
+                row += 1
+                put(page, row, 1, speaker.say(note))
         row += 2
 
 
+YEARS, RUNS, RUN_HOURS, UTILISATION, RATE, PRICE, ELECTRICITY, FREIGHT, TAX, HOURS = range(2, 12)
+"""Rows of the inputs of outlays, and of the hours of work, which follow from them."""
+
+INPUT = PatternFill("solid", start_color="FFF7D6")
+"""Background of cells to be edited."""
+
+EXACT = "0.####"
+
+
+def outlays(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
+    """Write the outlay of every option as formulas of term, work, prices, rate, freight and tax."""
+    options = content.outlays
+    runs = content.decision.runs if content.decision is not None else 1
+    money = content.currency
+    labels = [(option.option, 24) for option in options]
+    head(page, 1, (speaker.gettext("Input"), 46), (speaker.gettext("Unit"), 14), *labels)
+    names = {
+        YEARS: (speaker.gettext("Years"), "a"),
+        RUNS: (speaker.gettext("Runs over the term"), ""),
+        RUN_HOURS: (speaker.gettext("Hours per run"), "h"),
+        UTILISATION: (speaker.gettext("Utilisation, in place of the runs"), "0–1"),
+        RATE: (speaker.gettext("Exchange rate"), f"{money}/USD"),
+        PRICE: (speaker.gettext("Price relative to this proposal"), ""),
+        ELECTRICITY: (speaker.gettext("Electricity price"), f"{money}/kWh"),
+        FREIGHT: (speaker.gettext("Freight and installation, share of the purchase"), "0–1"),
+        TAX: (speaker.gettext("Tax rate"), "0–1"),
+        HOURS: (speaker.gettext("Hours of work over the term"), "h"),
+    }
+    for row, (name, unit) in names.items():
+        put(page, row, 1, name)
+        put(page, row, 2, unit)
+    items = list(dict.fromkeys(term.item for option in options for term in option.terms))
+    items.sort(key=lambda item: item == "residual")
+    first = HOURS + 2
+    sum_row, tax_row, taxed_row, run_row = (first + len(items) + place for place in range(4))
+    put(page, HOURS + 1, 1, speaker.gettext("Outlay over the term"), bold=True)
+    for row, name in enumerate([*(speaker.label(item, "cost") for item in items)], start=first):
+        put(page, row, 1, name)
+        put(page, row, 2, money)
+    for row, name in (
+        (sum_row, speaker.gettext("Total")),
+        (tax_row, speaker.gettext("Tax")),
+        (taxed_row, speaker.gettext("Total with tax")),
+        (run_row, speaker.gettext("Per run")),
+    ):
+        put(page, row, 1, name, bold=True)
+        put(page, row, 2, money)
+    for column, option in enumerate(options, start=3):
+        letter = get_column_letter(column)
+        stated = {
+            YEARS: option.years,
+            RUNS: runs,
+            RUN_HOURS: option.run_hours,
+            UTILISATION: None,
+            RATE: option.exchange_rate,
+            PRICE: 1.0,
+            ELECTRICITY: option.electricity,
+            FREIGHT: option.freight_share,
+            TAX: 0.0,
+        }
+        for row, value in stated.items():
+            shared = row in (YEARS, RUNS, UTILISATION, RATE, TAX) and column > 3
+            if shared and value is not None:
+                formula(page, row, column, f"=$C{row}", value, EXACT)
+            elif row == ELECTRICITY and value and converted(option, "power", money):
+                price = value / option.exchange_rate
+                formula(page, row, column, f"={number(price)}*{letter}{RATE}", value, EXACT)
+            elif not shared:
+                put(page, row, column, value, EXACT)
+                page.cell(row, column).fill = INPUT
+        hours = runs * option.run_hours
+        work = f"$C{UTILISATION}*{letter}{YEARS}*{number(HOURS_PER_YEAR)}"
+        counted = f'=IF($C{UTILISATION}="",{letter}{RUNS}*{letter}{RUN_HOURS},{work})'
+        formula(page, HOURS, column, counted, hours, CENTS)
+        total, by_item = 0.0, {term.item: term for term in option.terms}
+        for row, item in enumerate(items, start=first):
+            if item in by_item:
+                text, amount = line_formula(by_item[item], option, money, letter, hours)
+                formula(page, row, column, text, amount)
+                total += amount
+        cells = f"{letter}{first}:{letter}{sum_row - 1}"
+        formula(page, sum_row, column, f"=SUM({cells})", total, bold=True)
+        formula(page, tax_row, column, f"={letter}{sum_row}*{letter}{TAX}", 0.0)
+        formula(page, taxed_row, column, f"={letter}{sum_row}+{letter}{tax_row}", total, bold=True)
+        per_run = f"={letter}{sum_row}*{letter}{RUN_HOURS}/{letter}{HOURS}"
+        formula(page, run_row, column, per_run, total / runs)
+    page.freeze_panes = "C2"
+
+
+def converted(option: OutlayFormula, item: str, money: str) -> bool:
+    """Return whether a line is paid in another currency, so that it follows the exchange rate."""
+    paid = next((term.currency for term in option.terms if term.item == item), money)
+    return money != "USD" and paid != money
+
+
+def line_formula(
+    term: OutlayTerm, option: OutlayFormula, money: str, letter: str, hours: float
+) -> tuple[str, float]:
+    """Return a line of an outlay as a formula over the inputs of its column, and its value."""
+    foreign = converted(option, term.item, money)
+    rate = option.exchange_rate if foreign else 1.0
+    paid = float(paid_hours(hours, option.commitment_hours))
+    length = number(option.commitment_hours)
+    covering = f"ROUNDUP({letter}${HOURS}/{length}*(1-1E-9),0)*{length}"
+    parts = [
+        (term.once / rate, "", 1.0),
+        (term.per_year / rate, f"*{letter}${YEARS}", option.years),
+        (term.per_hour / rate, f"*{letter}${HOURS}", hours),
+        (term.per_paid_hour / rate, f"*{covering}", paid),
+    ]
+    text = "+".join(f"{number(amount)}{of}" for amount, of, _ in parts if amount)
+    value = rate * sum(amount * units for amount, _, units in parts)
+    share = option.freight_share
+    scale = [
+        f"*{letter}${RATE}" if foreign else "",
+        f"*{letter}${PRICE}" if term.follows_price else "",
+        f"*{letter}${FREIGHT}/{number(share)}" if term.item == "install" and share else "",
+    ]
+    text = f"({text}){''.join(scale)}" if text else ""
+    if term.kwh_per_year or term.kwh_per_hour:
+        energy = f"{number(term.kwh_per_year)}*{letter}${YEARS}+{number(term.kwh_per_hour)}*{letter}${HOURS}"
+        # Idle hours end where the work fills the term.
+        energy = f"MAX({energy},0)*{letter}${ELECTRICITY}"
+        text = f"{text}+{energy}" if text else energy
+        value += (term.kwh_per_year * option.years + term.kwh_per_hour * hours) * option.electricity
+    return f"={text}", value
+
+
+def number(value: float) -> str:
+    """Return a number as a formula takes it.
+
+    >>> number(8766.0), number(-4.5)
+    ('8766', '-4.5')
+    """
+    return f"{value:.15g}"
+
+
 def term(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
-    """Write the cost of every option over the term; years and hours can be edited."""
+    """Write the costs per useful hour of proposals that were frozen before outlays were formulas."""
     if content.term is None:
         put(page, 1, 1, speaker.gettext("cost unknown"))
         return
-    put(page, 1, 1, speaker.gettext("Years"), bold=True)
-    put(page, 1, 2, content.term.years)
-    put(page, 2, 1, speaker.gettext("Useful hours per year"), bold=True)
-    put(page, 2, 2, content.term.useful_hours_per_year)
+    years, hours = content.term.years, content.term.useful_hours_per_year
     head(
         page,
-        4,
+        1,
         (speaker.gettext("Option"), 34),
         (speaker.gettext("Acquisition"), 14),
         (speaker.gettext("Per useful hour"), 18),
-        (speaker.gettext("Per year"), 20),
+        (speaker.gettext("Useful hours per year"), 20),
+        (speaker.gettext("Years"), 10),
         (speaker.gettext("Over the term"), 22),
         (speaker.gettext("Lowest"), 22),
         (speaker.gettext("Highest"), 22),
     )
-    for row, option in enumerate(content.term.options, start=5):
+    for row, option in enumerate(content.term.options, start=2):
         put_row(page, row, (option.label, speaker.label(option.rental or option.acquisition)))
         put(page, row, 3, option.hourly.value, CENTS)
-        formula(page, row, 4, f"=C{row}*$B$2")
-        formula(page, row, 5, f"=D{row}*$B$1")
-        put(page, row, 6, option.over_term.low, MONEY)
-        put(page, row, 7, option.over_term.high, MONEY)
+        put(page, row, 4, hours)
+        put(page, row, 5, years)
+        formula(page, row, 6, f"=C{row}*D{row}*E{row}", option.hourly.value * hours * years)
+        put(page, row, 7, option.over_term.low, MONEY)
+        put(page, row, 8, option.over_term.high, MONEY)
 
 
 SENTENCES = ("avoid", "basis")
@@ -273,7 +445,6 @@ def figures(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
         (speaker.gettext("As printed"), 20, as_printed),
         (speaker.gettext("Path"), 46, lambda line: line.path),
     )
-    page.freeze_panes = "A2"
 
 
 def warnings(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
@@ -318,8 +489,16 @@ def sources(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
     )
 
 
-def timeless(book: bytes, moment: datetime) -> bytes:
-    """Return a workbook dated by the proposal instead of the clock, so that its bytes are reproducible."""
+FORMULA = re.compile(r'(<c r="([A-Z]+\d+)"[^>]*><f>[^<]*</f>)<v\s*(?:/>|></v>)')
+
+SHEET = re.compile(r"xl/worksheets/sheet(\d+)\.xml")
+
+
+def finished(book: bytes, values: Mapping[tuple[int, str], float], moment: datetime) -> bytes:
+    """Return a workbook with the values of its formulas, dated by the proposal instead of the clock.
+
+    Without values, programs that show files do not show totals; with the clock, no two files were the same.
+    """
     stamp = moment.strftime("%Y-%m-%dT%H:%M:%SZ").encode()
     buffer = io.BytesIO()
     with (
@@ -330,5 +509,12 @@ def timeless(book: bytes, moment: datetime) -> bytes:
             data = before.read(name)
             if name == "docProps/core.xml":
                 data = re.sub(rb"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z", stamp, data)
+            elif number_of_sheet := SHEET.fullmatch(name):
+                place = int(number_of_sheet[1])
+                data = with_values(data.decode(), place, values).encode()
             after.writestr(zipfile.ZipInfo(name, FIRST_DAY), data, zipfile.ZIP_DEFLATED)
     return buffer.getvalue()
+
+
+def with_values(sheet_xml: str, place: int, values: Mapping[tuple[int, str], float]) -> str:
+    return FORMULA.sub(lambda cell: f"{cell[1]}<v>{values[place, cell[2]]!r}</v>", sheet_xml)

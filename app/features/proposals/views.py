@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from fastapi import Request
 from pydantic import JsonValue
@@ -11,12 +12,12 @@ from pydantic import JsonValue
 from app.errors import Message
 from app.features.proposals import service as proposals
 from app.features.proposals.charts import proposal_figures
+from app.features.proposals.customers import OPEN, SIGNED, choices_of
 from app.features.proposals.model import Proposal, ProposalEvent, Replay, ReplayChange
-from app.features.proposals.sharing import SharedProposal
 from app.features.proposals.writing.blocks import ChartBlock, View
 from app.features.proposals.writing.proposal import line_name, value_written, write_proposal
 from app.platform.web.auth import get_identity
-from app.platform.web.contexts import FigureView, Form, view
+from app.platform.web.contexts import Choice, FigureView, Form, view
 from app.platform.web.deps import workspace_of
 from app.platform.web.locale import voice_of
 from app.platform.wording.voice import Voice, voice
@@ -56,6 +57,8 @@ class ProposalPage:
     paper: Paper
     events: Sequence[tuple[ProposalEvent, str]]
     """Events, each with a remark."""
+    questions: Sequence[ProposalEvent]
+    """The customer's questions and the replies."""
     link: str
     """URL of a link just created; it is shown only once."""
     form: Form
@@ -78,6 +81,7 @@ def proposal_page(
         proposal=proposal,
         paper=paper_of(proposal),
         events=[(event, detail_of(event, voice_of(request))) for event in events],
+        questions=[event for event in events if event.kind in ("asked", "replied")],
         link=link,
         form=form or Form(),
         message=message,
@@ -96,7 +100,8 @@ def detail_of(event: ProposalEvent, speaker: Voice) -> str:
     if event.kind == "shared":
         day = speaker.date(str(detail.get("expires_at", ""))[:10])
         return speaker.say(Message("until {day}", {"day": day}))
-    return " · ".join(str(detail[name]) for name in ("to", "note") if detail.get(name))
+    said = [str(detail[name]) for name in ("name", "option", "to", "note") if detail.get(name)]
+    return " · ".join([*said, *([str(detail["sha256"])[:12]] if "sha256" in detail else [])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +143,49 @@ def change_row(change: ReplayChange, proposal: Proposal, speaker: Voice) -> Chan
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedPage:
     token: str
-    shared: SharedProposal
+    proposal: Proposal
+    expires_at: datetime
     paper: Paper
+    events: Sequence[ProposalEvent]
+    """What the customer did, and the author's replies."""
+    choices: Sequence[Choice]
+    """Options of which one can be accepted."""
+    form: Form
+    message: Message | None
+    """Why an act was refused."""
+    answer: ProposalEvent | None
+    """The acceptance or refusal signed here."""
+    answerable: bool
+    """Whether the proposal can still be accepted or declined."""
+
+
+def shared_page(
+    token: str,
+    proposal: Proposal,
+    expires_at: datetime,
+    events: Sequence[ProposalEvent],
+    form: Form,
+    message: Message | None,
+) -> SharedPage:
+    content, speaker = proposal.content, voice(proposal.content.locale)
+
+    def choice(label: str) -> Choice:
+        option = content.decided(label)
+        figures = () if option is None else (option.outlay, option.time)
+        return Choice(label, label, " · ".join(speaker.central(one) for one in figures if one is not None))
+
+    return SharedPage(
+        token=token,
+        proposal=proposal,
+        expires_at=expires_at,
+        paper=paper_of(proposal),
+        events=events,
+        choices=[choice(label) for label in choices_of(content)],
+        form=form,
+        message=message,
+        answer=next((event for event in events if event.kind in SIGNED), None),
+        answerable=proposal.status == "frozen" and proposal.review in OPEN,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -182,7 +182,10 @@ class LeftOut(Document):
 
     system: str = Field(description="Identifier of the system.")
     count: int = Field(description="Number of systems.")
-    reason: Literal["no_plan"] = Field(description="no_plan: no legal plan.")
+    reason: Literal["no_plan", "does_not_fit", "beaten"]
+    """no_plan: no legal plan. does_not_fit: too few accelerators for the model. beaten: even at the least time
+    and price it can have, it gains less than 2 % over an option that costs less and is no larger.
+    """
 
 
 class ScalingPoint(Document):

@@ -17,7 +17,7 @@ from app.estimating.capital import BOUNDS, terms_of
 from app.estimating.context import SizingContext
 from app.estimating.costing import Charges
 from app.estimating.documents import Estimate
-from app.estimating.estimate import Timed, time_to_train
+from app.estimating.estimate import Timed, charged_hardware, time_to_train
 from app.estimating.money import CostLine
 from app.estimating.prices import prices
 from app.estimating.ranges import common_normals, quantity, stated_samples
@@ -163,7 +163,7 @@ def _ways(
     """Yield every way to pay for an option that has a price, its own first."""
     assumptions = request.assumptions.model_copy(update=shared)
     priced = context.at_prices(assumptions)
-    hardware = priced.hardware.asked(request.system)
+    hardware = charged_hardware(request, estimate, priced)
     own = terms_of(hardware, assumptions, priced.catalog)
     others = [name for name in RENTALS if name != own.rental]
     # A stated rent is that of the option's own way to rent.

@@ -290,6 +290,8 @@ PROPOSAL_CHANGED: dict[str, Any] = {"customer": "하이퍼커넥트 주식회사
 
 REVIEW: dict[str, Any] = {"step": "submit", "note": "Please check the term."}
 
+REPLY: dict[str, Any] = {"text": "Delivery takes eight weeks from the order."}
+
 SHARE: dict[str, Any] = {"expires_in_days": 14, "passphrase": "correct horse battery"}
 
 ACCELERATOR: dict[str, Any] = {

@@ -27,7 +27,8 @@ OPEN = {
     "/static", "/api/v1/openapi.json", "/sign-in", "/sign-in/code", "/sign-in/oidc",
     "/sign-in/oidc/callback", "/sign-out", "/forgotten",
     "/password/{token}", "/invitations/{token}", "/invitations/{token}/join",
-    "/s/{token}", "/s/{token}.json", "/s/{token}.pdf", "/s/{token}.xlsx", "/s/{token}.csv",
+    "/s/{token}", "/s/{token}/answer",
+    "/s/{token}.json", "/s/{token}.pdf", "/s/{token}.xlsx", "/s/{token}.csv",
 }  # fmt: skip
 """What is open to nobody known: whether the server serves, its styles, its API's description, where sessions
 begin, and links that are secrets themselves."""
@@ -110,7 +111,7 @@ def test_no_file_is_read_for_nobody(server_app: FastAPI) -> None:
             assert read <= 1, path
     read_at_all = {path for path, status in answers.items() if status == 415}
     assert read_at_all == {
-        "/sign-in", "/sign-in/code", "/forgotten", "/password/{token}", "/s/{token}",
+        "/sign-in", "/sign-in/code", "/forgotten", "/password/{token}", "/s/{token}", "/s/{token}/answer",
     }  # fmt: skip
 
 
