@@ -229,15 +229,15 @@ def does_not_fit(scenario: Scenario, choice: PlanChoice, remedy: Message) -> Che
 
 def run_checks(run: Run, assumed: Reliability, training: Training) -> Iterator[CheckWarning]:
     """Yield the warnings of a run: input, failures, batch."""
-    if run.input_wait > INPUT_SHARE * run.step_seconds:
+    if run.time.input_wait > INPUT_SHARE * run.step_seconds:
         yield caution(
             "input_bound",
             "assumptions.input_samples_per_second",
             "each step spends {share} % of its time waiting for input; faster storage or hosts would help, "
             "more accelerators would not",
-            share=round(100.0 * run.input_wait / run.step_seconds),
+            share=round(100.0 * run.time.input_wait / run.step_seconds),
         )
-    if run.mean_time_to_failure < assumed.restart:
+    if run.time.mean_time_to_failure < assumed.restart:
         yield serious(
             "restart_outlasts_failures",
             "assumptions.failures_per_1000_node_days",
@@ -245,7 +245,7 @@ def run_checks(run: Run, assumed: Reliability, training: Training) -> Iterator[C
         )
     if training.target is None:
         return
-    factor = run.samples / float(training.target.samples.min())
+    factor = run.time.samples / float(training.target.samples.min())
     if factor > LARGE_BATCH_COST:
         yield caution(
             "batch_beyond_critical",

@@ -113,16 +113,18 @@ def _rental(rates: DollarPrices, run: Run | None, assumed: Reliability | None) -
     if rates.terms.owned or price is None:
         return
     if terms.spot and run is not None and assumed is not None:
-        useful = run.total - run.checkpoint - run.failures
-        rate = 1.0 / run.mean_time_to_failure
-        effective = spot_hourly_price(price, useful, run.written, run.interval, rate, assumed.restart)
+        useful = run.time.total - run.time.checkpoint - run.time.failures
+        rate = 1.0 / run.time.mean_time_to_failure
+        effective = spot_hourly_price(
+            price, useful, run.time.written, run.time.interval, rate, assumed.restart
+        )
         yield TraceStep(
             name="spot_price_of_progress",
             formula="price × (useful time + checkpoints + work done again + restarts) / useful time",
             inputs={
                 "price": price,
-                "mean_time_to_failure": finite(run.mean_time_to_failure),
-                "checkpoint_interval": finite(run.interval),
+                "mean_time_to_failure": finite(run.time.mean_time_to_failure),
+                "checkpoint_interval": finite(run.time.interval),
                 "restart": assumed.restart,
             },
             value=float(effective),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -80,19 +81,13 @@ class ResolvedRequest:
     """Share of the memory to leave free; the default of the hardware where None."""
 
 
-@dataclass(slots=True)
-class PlanDecision:
+@dataclass(frozen=True, slots=True)
+class PlanDecision(ResolvedRequest):
     """What is decided before the engine computes the final numbers."""
 
-    request: EstimateRequest
-    profile: ModelProfile
     hardware: Hardware
-    training: Training
-    scenario: Scenario
     choice: PlanChoice
     batch_searched: bool
-    margin: float | None
-    """Share of the memory to leave free; the default of the hardware where None."""
     warnings: list[CheckWarning]
 
     @property
@@ -234,17 +229,8 @@ def choose(
     choice = found_on(hardware)
     if lean and choice.fits and "data" not in allowed:
         choice = best_of_fewer(scenario, hardware, choice, found_on, least)
-    return PlanDecision(
-        request=question.request,
-        profile=question.profile,
-        hardware=hardware,
-        training=training,
-        scenario=scenario,
-        choice=choice,
-        batch_searched=searched,
-        margin=question.margin,
-        warnings=warnings,
-    )
+    asked: dict[str, Any] = {entry.name: getattr(question, entry.name) for entry in fields(question)}
+    return PlanDecision(**asked, hardware=hardware, choice=choice, batch_searched=searched, warnings=warnings)
 
 
 FLAT = 0.1

@@ -66,7 +66,7 @@ def assumption_defaults(
         of_job = float(job_failure_rate(rate.si, machines, reliability.failure_growth.si)) / machines
         add("failures_per_1000_node_days", round(of_job * 1000.0 * DAY, 6), rate)
         add("restart_minutes", reliability.restart.si / MINUTE, reliability.restart)
-        interval = run.interval / MINUTE
+        interval = run.time.interval / MINUTE
         optimum = Message("interval with the least loss (Daly)")
         add("checkpoint_minutes", round(interval, 3) if interval < 1e9 else None, None, optimum)
     add("pue", cost.pue.si if prices is None else prices.pue, cost.pue)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.catalog.catalog import Catalog
-from app.catalog.entries import total
+from app.catalog.entries import SystemPart, total
 from app.catalog.figures import Figure, Spread
 from app.catalog.records import known_figure
 from app.engine.fat_tree import FatTree, smallest_fat_tree
@@ -34,21 +34,14 @@ DOLLAR = "USD"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BillPart:
-    """A number of one item; unpublished figures are None."""
+class BillPart(SystemPart):
+    """A line of a bill."""
 
-    item: str
-    name: str
     group: Group
     use: str
     """Purpose: leaf, spine, node cable …"""
-    count: int
     rule: Message
     """How the quantity is computed."""
-    price: Figure | None = None
-    power_typical: Figure | None = None
-    power_max: Figure | None = None
-    rack_units: Figure | None = None
     weight: Figure | None = None
 
     @property

@@ -115,8 +115,12 @@ def breakdown_of(run: Run) -> list[Part]:
     """Return the parts of the time to train; they add up to it."""
     parts = {name: float(np.ravel(value)[0]) * run.steps for name, value in run.step.parts.items()}
     # The step already has the wait for a slow host; that for slow storage is added.
-    parts["input"] = parts.get("input", 0.0) + run.input_wait * run.steps
-    parts |= {"evaluation": run.evaluation, "checkpoint": run.checkpoint, "failures": run.failures}
+    parts["input"] = parts.get("input", 0.0) + run.time.input_wait * run.steps
+    parts |= {
+        "evaluation": run.time.evaluation,
+        "checkpoint": run.time.checkpoint,
+        "failures": run.time.failures,
+    }
     return [Part(part=name, seconds=seconds) for name, seconds in parts.items() if seconds > 0]
 
 

@@ -71,7 +71,7 @@ def measurable(decision: PlanDecision, run: Run) -> dict[str, Quantity]:
     ranges = {
         "samples_per_s": quantity(batch / run.step_seconds, batch / step, "samples/s"),
         "step_time_s": quantity(run.step_seconds, step, "s"),
-        "time_to_train_min": quantity(run.total / 60.0, run.total_samples / 60.0, "min"),
+        "time_to_train_min": quantity(run.time.total / 60.0, run.total_samples / 60.0, "min"),
     }
     if training.tokens is not None:
         tokens = batch * training.tokens.mean

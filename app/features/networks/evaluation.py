@@ -96,14 +96,14 @@ def candidate(
     unknown = math.inf if bill is None else bill.price.value
     dollars = 0.0 if network.installed else unknown
     throughput, step = timing.throughput, quantity(run.step_seconds, run.step_samples, "s")
-    seconds, samples = run.total, run.total_samples
+    seconds, samples = run.time.total, run.total_samples
     if runs is not None:
         noise = noise_of(cluster.context)
         throughput = measured_throughput(runs, noise)
         step = Quantity(
             value=batch / throughput.value, low=batch / throughput.high, high=batch / throughput.low, unit="s"
         )
-        seconds = run.total * step.value / run.step_seconds
+        seconds = run.time.total * step.value / run.step_seconds
         column = own_normals(cluster.context.catalog, network.fabric, "bandwidth", cluster.normals)
         samples = np.asarray(seconds * np.exp(mean_error(runs, noise) * column))
     return NetworkCandidate(
@@ -217,7 +217,7 @@ class Evaluation:
     def cheapest_first(self) -> list[NetworkCandidate]:
         """By price, then by step time; networks without a price come last."""
         return sorted(
-            self.candidates.values(), key=lambda network: (network.dollars, network.timing.run.training)
+            self.candidates.values(), key=lambda network: (network.dollars, network.timing.run.time.training)
         )
 
     @cached_property
@@ -293,8 +293,8 @@ class Evaluation:
         """Return the time in steps used for the advice, measured if the contenders are. [s]"""
         measured = sum(other.runs is not None for other in self.candidates.values())
         if network.runs is not None and measured >= FEWEST_MEASURED:
-            return network.timing.run.samples / network.runs.mean
-        return network.timing.run.training
+            return network.timing.run.time.samples / network.runs.mean
+        return network.timing.run.time.training
 
     @property
     def reference(self) -> NetworkCandidate:

@@ -108,7 +108,7 @@ def judged(
     context = context.at_prices(request.assumptions)
     search = SystemSearch(request, resolve_model(request.model, context), context)
     search.options = list(options)
-    search.refine(search.systems())
+    search.refine()
     document = document.model_copy(update=decided(search.options, request, search.term))
     return with_curve(document, search.options)
 

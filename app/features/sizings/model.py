@@ -183,7 +183,7 @@ class LeftOut(Document):
     system: str = Field(description="Identifier of the system.")
     count: int = Field(description="Number of systems.")
     reason: Literal["no_plan", "does_not_fit", "beaten"]
-    """no_plan: no legal plan. does_not_fit: too few accelerators for the model. beaten: even at the least time
+    """no_plan: no legal plan. does_not_fit: too few accelerators for it. beaten: even at the least time
     and price it can have, it gains less than 2 % over an option that costs less and is no larger.
     """
 

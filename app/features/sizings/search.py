@@ -68,6 +68,9 @@ SCALABLE_UNIT = 20
 TRIED_BETWEEN = 4
 """Counts tried between one that misses and the next of the lattice that meets."""
 
+POWERS = [1 << power for power in range(LARGEST_ACCELERATORS.bit_length() + 1)]
+"""Numbers of devices for which bounds are computed."""
+
 TOGETHER = 64
 """Runs that one call of the engine computes; more take more memory and no less time."""
 
@@ -92,10 +95,7 @@ class Group:
     question: ResolvedRequest
     reliability: Reliability
     place: int
-    least_times: Floats
-    """Time to train below which no plan gets, on each power of two of devices. [s]"""
-    too_few: float
-    """Devices that cannot hold the model. [-]"""
+    context: SizingContext
     findings: dict[int, TimedPlan | None] = field(default_factory=dict)
     """By number of machines; None where no plan is legal."""
     plans: dict[tuple[int, int], PlanChoice] = field(default_factory=dict)
@@ -119,6 +119,19 @@ class Group:
                 in_proportion = seconds * own / devices / (RELIEVED if frugal else LINEAR)
                 least[~fewer] = np.maximum(least, in_proportion)[~fewer]
         return least
+
+    @cached_property
+    def least_times(self) -> Floats:
+        """Time to train below which no plan gets, on each power of two of devices. [s]"""
+        return least_times(self.question, self.hardware, POWERS, self.context)
+
+    @cached_property
+    def too_few(self) -> int:
+        """Devices that cannot hold the model. [-]"""
+        if self.question.scenario.is_ipu:
+            return 0
+        crowded = least_memory(self.question, POWERS) > CROWDED
+        return max(itertools.compress(POWERS, crowded), default=0)
 
     @cached_property
     def evaluator(self) -> GpuEvaluator | None:
@@ -186,6 +199,7 @@ class SystemSearch:
         self.first: PlanDecision | None = None
         """Decision of the first option."""
         self._groups: list[Group] = []
+        self._systems: dict[str, tuple[Hardware, Group]] = {}
         self._offers: dict[str, Offer] = {}
         self._watch = watch
 
@@ -242,7 +256,7 @@ class SystemSearch:
         else:
             self._search(wanted)
         if refine:
-            self.refine(systems)
+            self.refine()
         if coarse and self.options:
             # The scaling curve of what is recommended, or comes first, is whole.
             weighing = weighing_of(self.options, self.request, self.term)
@@ -257,13 +271,11 @@ class SystemSearch:
                 "workload.global_batch", "no batch size divides evenly over the devices"
             )
 
-    def refine(self, systems: Mapping[str, Sequence[int]]) -> None:
+    def refine(self) -> None:
         """Search between a count that misses the limits and the next that meets them, on the front."""
         if not self.request.question.limited or not self.options:
             return
-        self._narrow(
-            [(name, count) for name in self._on_front() for count in self._finer(name, systems[name])]
-        )
+        self._narrow([(name, count) for name in self._on_front() for count in self._finer(name)])
 
     def _narrow(self, wanted: Sequence[tuple[str, int]]) -> None:
         """Search what may reach the front; what is beaten at its least time and money is left out.
@@ -288,13 +300,13 @@ class SystemSearch:
             ]
             still, least = list(itertools.compress(still, ~hopeless)), least[~hopeless]
             leading = itertools.compress(still, ~beaten(least, least))
-            chosen: set[tuple[str, int]] = set()
-            for _, group in itertools.groupby(
-                sorted(leading, key=lambda each: (id(each[0].group), each[0].hardware.devices * each[1])),
-                key=lambda each: id(each[0].group),
-            ):
-                same = [(offer.hardware.entry.id, count) for offer, count in group]
-                chosen |= {same[-1], same[len(same) // 2]}
+            by_group: dict[int, list[tuple[int, str, int]]] = {}
+            for offer, count in leading:
+                of_group = by_group.setdefault(offer.group.place, [])
+                of_group.append((offer.hardware.devices * count, offer.hardware.entry.id, count))
+            # Between two known numbers of machines the bounds are close, so the middle comes first.
+            ranked = list(map(sorted, by_group.values()))
+            chosen = {each[1:] for same in ranked for each in (same[len(same) // 2], same[-1])}
             self._search(sorted(chosen))
             still = [each for each in still if (each[0].hardware.entry.id, each[1]) not in chosen]
 
@@ -305,9 +317,9 @@ class SystemSearch:
         groups = np.array([offer.group.place for offer, _ in candidates])
         known: dict[int, list[SampledOption]] = {}
         for option in self.options:
-            if option.document.system in self._offers:
-                place = self._offers[option.document.system].group.place
-                known.setdefault(place, []).append(option)
+            if option.document.system in self._systems:
+                _, group = self._systems[option.document.system]
+                known.setdefault(group.place, []).append(option)
         for place in np.unique(groups):
             mine = np.flatnonzero(groups == place)
             rows[mine, SECONDS] = self._groups[place].least(rows[mine, ACCELERATORS], known.get(place, []))
@@ -329,19 +341,17 @@ class SystemSearch:
         front = fronts(weighing_of(self.options, self.request, self.term))
         return sorted({self.options[index].document.system for index in front})
 
-    def _finer(self, system: str, counts: Sequence[int]) -> list[int]:
+    def _finer(self, system: str) -> list[int]:
         """Return the counts to try between a lattice point that misses and the next, which meets."""
         if self.context.catalog.system(system).chip_kind is ChipKind.IPU:
             return []
         known = by_count(self.options, system)
-        # A system that came to the front only now has not been tried at all its counts.
-        counts = sorted(known)
         weighing = weighing_of(list(known.values()), self.request, self.term)
         meets = dict(zip(known, weighing.meets, strict=True))
         return [
             count
-            for low, high in pairwise(counts)
-            if not meets.get(low, False) and meets.get(high, False)
+            for low, high in pairwise(known)
+            if not meets[low] and meets[high]
             for count in between(low, high)
         ]
 
@@ -378,26 +388,27 @@ class SystemSearch:
 
     def _offer(self, system: str) -> Offer:
         if system not in self._offers:
-            request, catalog = self.request, self.context.catalog
-            hardware = self.context.hardware.system(system, 1)
-            charges = charges_of(hardware, request, catalog, [], self.profile.family)
-            hour = HOUR, np.array([HOUR])
-            one = sized_alternative(request, hardware, charges, hour, [], catalog, self.profile.family)
-            kind = hardware.entry.chip_kind
+            request, catalog, family = self.request, self.context.catalog, self.profile.family
+            one = self.candidate(system, 1)
+            kind, hour = one.hardware.entry.chip_kind, (HOUR, np.array([HOUR]))
+            option = sized_alternative(request, one.hardware, one.charges, hour, [], catalog, family)
             self._offers[system] = Offer(
-                hardware,
-                self._group(hardware),
-                rival_of(one, hardware.devices, ipu=kind is ChipKind.IPU),
-                by_time=not one.owned and not (one.outlay is not None and one.outlay.commitment),
+                one.hardware,
+                one.group,
+                rival_of(option, one.hardware.devices, ipu=kind is ChipKind.IPU),
+                by_time=not option.owned and not (option.outlay is not None and option.outlay.commitment),
                 startup=catalog.reliability_defaults(kind).startup.si,
             )
         return self._offers[system]
 
     def candidate(self, system: str, count: int) -> Candidate:
-        offer, warnings = self._offer(system), list[CheckWarning]()
-        hardware = replace(offer.hardware, count=count)
+        if system not in self._systems:
+            smallest = self.context.hardware.system(system, 1)
+            self._systems[system] = smallest, self._group(smallest)
+        (smallest, group), warnings = self._systems[system], list[CheckWarning]()
+        hardware = replace(smallest, count=count)
         charges = charges_of(hardware, self.request, self.context.catalog, warnings, self.profile.family)
-        return Candidate(offer.group, hardware, charges, warnings)
+        return Candidate(group, hardware, charges, warnings)
 
     def _group(self, hardware: Hardware) -> Group:
         catalog, assumptions = self.context.catalog, self.request.assumptions
@@ -416,12 +427,7 @@ class SystemSearch:
         system = SystemInput(id=hardware.entry.id, count=hardware.count)
         estimate_request = EstimateRequest(**{**self.request.asked, "software": software}, system=system)
         question = question_of(estimate_request, self.profile, hardware, self.context)
-        powers = [1 << power for power in range(LARGEST_ACCELERATORS.bit_length() + 1)]
-        times, shares = least_times(question, hardware, powers, self.context), np.zeros(1)
-        if not question.scenario.is_ipu:
-            shares = least_memory(question, powers)
-        too_few = max(itertools.compress(powers, shares > CROWDED), default=0)
-        group = Group(hardware, question, assumed, len(self._groups), times, too_few)
+        group = Group(hardware, question, assumed, len(self._groups), self.context)
         self._groups.append(group)
         return group
 
@@ -484,7 +490,7 @@ class SystemSearch:
         if charges is not None:
             hourly = quantity(charges.hourly, charges.hourly_samples, currency)
             capex = quantity(*charges.capital, currency) if charges.found.terms.owned else None
-        time = None if run is None else (run.total, run.total_samples)
+        time = None if run is None else (run.time.total, run.total_samples)
         alternative = sized_alternative(
             self.request,
             hardware,
@@ -542,7 +548,7 @@ class SystemSearch:
             return ["does_not_fit", *(warning.code for warning in found)]
         charges = candidate.charges
         term = None if charges is None or not charges.found.terms.owned else charges.found.lifetime * YEAR
-        long = time_checks(timed.run.total, candidate.hardware, term, lambda: None)
+        long = time_checks(timed.run.time.total, candidate.hardware, term, lambda: None)
         return [warning.code for warning in (*found, *candidate.warnings, *long)]
 
 
