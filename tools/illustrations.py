@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from app.estimating.request import EstimateRequest, Limits, ModelInput
+from app.estimating.schema import filled
 from app.estimating.workload import resolve_model
 from app.features.accuracy.api import get_accuracy
 from app.features.bills.bill import make_bill
@@ -65,7 +66,6 @@ from app.features.tenancy.partitions import plan_partitions
 from app.features.tenancy.service import share_time
 from app.features.uploads.model import ProfileDocument, ProfileRequest
 from app.features.uploads.service import workload_document
-from app.platform.listing import filled
 from app.platform.web.examples import (
     ACCELERATOR,
     BARE_FIGURE,

@@ -62,15 +62,15 @@ class FabricEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class SystemPart:
-    """Parts of one kind inside one system; unpublished figures are None."""
+    """A number of one item; unpublished figures are None."""
 
     item: str
     name: str
     count: int
-    price: Figure | None
-    power_typical: Figure | None
-    power_max: Figure | None
-    rack_units: Figure | None
+    price: Figure | None = None
+    power_typical: Figure | None = None
+    power_max: Figure | None = None
+    rack_units: Figure | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -44,7 +45,7 @@ def plan_checks(
             "the plan needs {share} % of device memory: within the memory model's error, but it may not run",
             share=round(100.0 * filled),
         )
-    elif choice.fits and (choice.borderline or 1.0 - filled < THIN):
+    elif choice.fits and (choice.found.borderline or 1.0 - filled < THIN):
         share, longer = round(100.0 * filled), choice.found.roomier
         if longer is None:
             yield caution(
@@ -65,6 +66,16 @@ def plan_checks(
             )
     if plans.devices[0] < devices:
         yield _idle(choice, hardware, int(plans.devices[0]), devices)
+    idle = hardware.machines - int(hardware.machines_used(plans)[0])
+    charged = replace(hardware, idle_machines=idle).occupied
+    if charged < hardware.count:
+        yield info(
+            "idle_not_charged",
+            ("system.count", "assumptions.acquisition"),
+            "a run is charged for the {charged} of {count} systems that have work; a purchase is of all",
+            charged=charged,
+            count=hardware.count,
+        )
     if plans.offload[0] > 0 and not scenario.is_ipu:
         yield caution(
             "optimizer_on_host",
@@ -100,12 +111,10 @@ def _idle(choice: PlanChoice, hardware: Hardware, used: int, devices: int) -> Ch
         return caution(
             "batch_not_divisible",
             ("workload.global_batch", "system.count"),
-            "{batch} samples per step occupy {used} of {devices} accelerators; all {machines} machines are "
-            "charged",
+            "{batch} samples per step occupy {used} of {devices} accelerators; a larger batch would use more",
             batch=batch,
             used=used,
             devices=devices,
-            machines=hardware.machines,
         )
     if not choice.space.any_batch and batch % copies:
         return caution(
@@ -126,8 +135,7 @@ def _idle(choice: PlanChoice, hardware: Hardware, used: int, devices: int) -> Ch
         return caution(
             "devices_unused",
             fields,
-            "the plan as given uses {used} of {devices} accelerators, all of which are charged; leave its "
-            "degrees empty to use more",
+            "the plan as given uses {used} of {devices} accelerators; leave its degrees empty to use more",
             used=used,
             devices=devices,
         )
@@ -135,25 +143,24 @@ def _idle(choice: PlanChoice, hardware: Hardware, used: int, devices: int) -> Ch
         return caution(
             "devices_unused",
             ("workload.global_batch", *fields),
-            "{idle} of {devices} accelerators stay idle and are charged: with {batch} samples per step no "
-            "plan is faster with them",
-            idle=devices - used,
-            devices=devices,
+            "{batch} samples per step, as asked, are no faster on more than {used} of {devices} accelerators",
             batch=batch,
+            used=used,
+            devices=devices,
         )
     machines = hardware.machines - int(hardware.machines_used(plans)[0])
     if machines:
         return caution(
             "devices_unused",
             fields,
-            "{idle} of {machines} machines stay idle and are charged: no plan is faster with them",
+            "{idle} of {machines} machines stay idle: no plan is faster with them",
             idle=machines,
             machines=hardware.machines,
         )
     return caution(
         "devices_unused",
         fields,
-        "{idle} of {devices} accelerators stay idle and are charged: no plan is faster with them",
+        "{idle} of {devices} accelerators stay idle: no plan is faster with them",
         idle=devices - used,
         devices=devices,
     )
@@ -222,15 +229,15 @@ def does_not_fit(scenario: Scenario, choice: PlanChoice, remedy: Message) -> Che
 
 def run_checks(run: Run, assumed: Reliability, training: Training) -> Iterator[CheckWarning]:
     """Yield the warnings of a run: input, failures, batch."""
-    if run.input_wait > INPUT_SHARE * run.step_seconds:
+    if run.time.input_wait > INPUT_SHARE * run.step_seconds:
         yield caution(
             "input_bound",
             "assumptions.input_samples_per_second",
             "each step spends {share} % of its time waiting for input; faster storage or hosts would help, "
             "more accelerators would not",
-            share=round(100.0 * run.input_wait / run.step_seconds),
+            share=round(100.0 * run.time.input_wait / run.step_seconds),
         )
-    if run.mean_time_to_failure < assumed.restart:
+    if run.time.mean_time_to_failure < assumed.restart:
         yield serious(
             "restart_outlasts_failures",
             "assumptions.failures_per_1000_node_days",
@@ -238,7 +245,7 @@ def run_checks(run: Run, assumed: Reliability, training: Training) -> Iterator[C
         )
     if training.target is None:
         return
-    factor = run.samples / float(training.target.samples.min())
+    factor = run.time.samples / float(training.target.samples.min())
     if factor > LARGE_BATCH_COST:
         yield caution(
             "batch_beyond_critical",

@@ -71,13 +71,13 @@ def cost_trace(
             name="cost_per_hour",
             formula="sum of: capital P (f − s (f − r)) / (8,766 h · u), f = r / (1 − (1 + r)^−n); "
             "support, power, space and staff of a year / (8,766 h · u)"
-            if rates.owned
+            if rates.terms.owned
             else "(instances × price + storage + egress + support + staff) / u; on demand and spot "
             "instances × price",
             inputs=stated | {line.item: line.hourly for line in cost.lines},
             value=cost.hourly.value,
             unit=cost.hourly.unit,
-            reference=f"{BLANK}; {BARROSO}" if rates.owned else BARROSO,
+            reference=f"{BLANK}; {BARROSO}" if rates.terms.owned else BARROSO,
             source=_sources(figures),
         ),
         *_rental(rates, run, assumed),
@@ -110,19 +110,21 @@ def cost_trace(
 def _rental(rates: DollarPrices, run: Run | None, assumed: Reliability | None) -> Iterator[TraceStep]:
     """Yield what interruptions add to a spot price, or the use from which a reservation pays."""
     terms, price, demand = rates.terms, rates.hourly, rates.on_demand
-    if rates.owned or price is None:
+    if rates.terms.owned or price is None:
         return
     if terms.spot and run is not None and assumed is not None:
-        useful = run.total - run.checkpoint - run.failures
-        rate = 1.0 / run.mean_time_to_failure
-        effective = spot_hourly_price(price, useful, run.written, run.interval, rate, assumed.restart)
+        useful = run.time.total - run.time.checkpoint - run.time.failures
+        rate = 1.0 / run.time.mean_time_to_failure
+        effective = spot_hourly_price(
+            price, useful, run.time.written, run.time.interval, rate, assumed.restart
+        )
         yield TraceStep(
             name="spot_price_of_progress",
             formula="price × (useful time + checkpoints + work done again + restarts) / useful time",
             inputs={
                 "price": price,
-                "mean_time_to_failure": finite(run.mean_time_to_failure),
-                "checkpoint_interval": finite(run.interval),
+                "mean_time_to_failure": finite(run.time.mean_time_to_failure),
+                "checkpoint_interval": finite(run.time.interval),
                 "restart": assumed.restart,
             },
             value=float(effective),
@@ -165,7 +167,7 @@ class RunExpense:
     def written_off(self) -> float | None:
         """Time over which the system is written off; None where it is rented. [s]"""
         rates = self.prices
-        return rates.lifetime * YEAR if rates is not None and rates.owned else None
+        return rates.lifetime * YEAR if rates is not None and rates.terms.owned else None
 
 
 def run_expense(
@@ -217,6 +219,7 @@ def cost_of(
 ) -> Cost:
     charges = Charges(hardware, rates, normals=normals, currency=currency)
     hourly, hourly_samples = charges.hourly, charges.hourly_samples
+    devices = hardware.devices * hardware.occupied / hardware.count
     yearly = rates.utilisation * HOURS_PER_YEAR
     worth = float(present_worth_factor(rates.discount_rate, rates.lifetime))
 
@@ -237,11 +240,11 @@ def cost_of(
     return Cost(
         run=quantity(float(run_cost(hourly, seconds)), runs, currency),
         run_samples=stated_samples(np.ravel(runs)),
-        capex=quantity(*charges.capital, currency) if rates.owned else None,
+        capex=quantity(*charges.capital, currency) if rates.terms.owned else None,
         hourly=quantity(hourly, hourly_samples, currency),
         per_accelerator_hour=quantity(
-            float(accelerator_hour_cost(hourly, hardware.devices)),
-            accelerator_hour_cost(hourly_samples, hardware.devices),
+            float(accelerator_hour_cost(hourly, devices)),
+            accelerator_hour_cost(hourly_samples, devices),
             currency,
         ),
         per_month=amount(yearly / MONTHS),
@@ -269,9 +272,16 @@ class Charges:
         self._factor = np.exp(rates.deviation * normals["price"])
         self._rate = rates.exchange
         # A line is linear in the factor on prices: its ends give every sample of it.
-        self._lines = _lines(hardware, rates, np.array([0.0, 1.0]))
+        share = hardware.occupied / hardware.count
+        self._lines = {
+            name: share * ends for name, ends in _lines(hardware, rates, np.array([0.0, 1.0])).items()
+        }
         self.hourly, self.hourly_samples = self.sampled(self._lines)
-        """Of a useful hour. [currency/h]"""
+        """Of a useful hour of the systems that have work. [currency/h]"""
+
+    def of(self, hardware: Hardware) -> Charges:
+        """Return the charges of the same system where a plan leaves machines idle."""
+        return Charges(hardware, self.found, normals=self._normals, currency=self.currency)
 
     @cached_property
     def capital(self) -> tuple[float, Floats]:
@@ -281,10 +291,6 @@ class Charges:
         )
         bought = self.found.purchase
         return (central if bought is None else bought.amount(self._rate)), samples
-
-    @property
-    def owned(self) -> bool:
-        return self.found.owned
 
     @property
     def lines(self) -> dict[str, float]:
@@ -364,7 +370,10 @@ class Charges:
 
 def _lines(hardware: Hardware, rates: DollarPrices, factor: Floats) -> dict[str, Floats]:
     """Return the cost of an hour by line, each in the shape of the factor on prices."""
-    lines = _owned(hardware, rates, factor) if rates.owned else _rented(hardware, rates, factor)
+    if rates.terms.owned:
+        lines = included(owned_hourly_cost(owned_system(hardware, rates, factor, rates.power)), rates)
+    else:
+        lines = _rented(hardware, rates, factor)
     return {
         name: np.broadcast_to(np.asarray(value, dtype=float), factor.shape) for name, value in lines.items()
     }
@@ -397,10 +406,6 @@ SERVICES = ("install", "licences")
 """Lines of the purchase that cannot be sold again."""
 SUPPORTED = ("machines", "hosts", "management", "fabric", "storage")
 """Lines of the purchase whose price the yearly support is a share of."""
-
-
-def _owned(hardware: Hardware, rates: DollarPrices, factor: Floats) -> dict[str, Floats]:
-    return included(owned_hourly_cost(owned_system(hardware, rates, factor, rates.power)), rates)
 
 
 def owned_system(hardware: Hardware, rates: DollarPrices, factor: Floats, power: float) -> OwnedSystem:
@@ -439,7 +444,7 @@ def included(lines: Mapping[str, Floats], rates: DollarPrices) -> dict[str, Floa
     return {
         name: value
         for name, value in lines.items()
-        if name not in OPTIONAL or OPTIONAL[name] in rates.include
+        if name not in OPTIONAL or OPTIONAL[name] in rates.terms.include
     }
 
 
@@ -447,7 +452,7 @@ def basis_of(rates: DollarPrices, currency: str, catalog: Catalog) -> dict[str, 
     """Return what two costs must share to be compared, and the rates they were computed with."""
     terms, book = rates.terms, catalog.book
     basis: dict[str, JsonValue] = {
-        "acquisition": "own" if rates.owned else "rent",
+        "acquisition": "own" if rates.terms.owned else "rent",
         "utilisation": rates.utilisation,
         "include": _counted(rates),
         "currency": currency,
@@ -458,7 +463,7 @@ def basis_of(rates: DollarPrices, currency: str, catalog: Catalog) -> dict[str, 
         "discount_rate": rates.discount_rate,
         "region": terms.region,
     }
-    if rates.owned:
+    if rates.terms.owned:
         basis |= {
             "amortisation_years": rates.lifetime,
             "residual_share": rates.residual,
@@ -487,8 +492,8 @@ def basis_of(rates: DollarPrices, currency: str, catalog: Catalog) -> dict[str, 
 
 
 def _counted(rates: DollarPrices) -> list[JsonValue]:
-    if rates.owned:
-        return list(rates.include)
+    if rates.terms.owned:
+        return list(rates.terms.include)
     amounts = {
         STORAGE: rates.stored,
         "egress": rates.egress,

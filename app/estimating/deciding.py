@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -80,19 +81,13 @@ class ResolvedRequest:
     """Share of the memory to leave free; the default of the hardware where None."""
 
 
-@dataclass(slots=True)
-class PlanDecision:
+@dataclass(frozen=True, slots=True)
+class PlanDecision(ResolvedRequest):
     """What is decided before the engine computes the final numbers."""
 
-    request: EstimateRequest
-    profile: ModelProfile
     hardware: Hardware
-    training: Training
-    scenario: Scenario
     choice: PlanChoice
     batch_searched: bool
-    margin: float | None
-    """Share of the memory to leave free; the default of the hardware where None."""
     warnings: list[CheckWarning]
 
     @property
@@ -103,6 +98,11 @@ class PlanDecision:
     @property
     def machines_used(self) -> int:
         return int(self.hardware.machines_used(self.choice.plans)[0])
+
+    @property
+    def charged(self) -> Hardware:
+        """The system with the machines that the plan leaves idle, for which a run is not charged."""
+        return replace(self.hardware, idle_machines=self.hardware.machines - self.machines_used)
 
 
 def decide(
@@ -155,10 +155,15 @@ def question_of(
             benchmark=training.target is not None,
         ),
     )
-    margin = request.assumptions.memory_margin
+    return ResolvedRequest(request, profile, training, scenario, margin_of(request.assumptions))
+
+
+def margin_of(assumptions: AssumptionsInput) -> float | None:
+    """Return the share of the memory to leave free; None where nothing is asked."""
+    margin = assumptions.memory_margin
     if margin is not None and not 0 <= margin < 1:
         raise BadInput.at("assumptions.memory_margin", "{value} is not between 0 and 1", value=margin)
-    return ResolvedRequest(request, profile, training, scenario, margin)
+    return margin
 
 
 def choose(
@@ -171,8 +176,12 @@ def choose(
     lean: bool = True,
     evaluator: GpuEvaluator | None = None,
     known: dict[tuple[int, int], PlanChoice] | None = None,
+    least: Callable[[int], float] = lambda devices: 0.0,
 ) -> PlanDecision:
-    """Return the best plan; ``known`` keeps what was found, by devices of the same kind and batch."""
+    """Return the best plan; ``known`` keeps what was found, by devices of the same kind and batch.
+
+    ``least`` gives the time below which no run on a number of devices gets, so that some need no search. [s]
+    """
     training, scenario = question.training, question.scenario
     if allowed is None:
         allowed = {name: (value,) for name, value in given_fields(question.request.plan).items()}
@@ -219,18 +228,9 @@ def choose(
 
     choice = found_on(hardware)
     if lean and choice.fits and "data" not in allowed:
-        choice = best_of_fewer(scenario, hardware, choice, found_on)
-    return PlanDecision(
-        request=question.request,
-        profile=question.profile,
-        hardware=hardware,
-        training=training,
-        scenario=scenario,
-        choice=choice,
-        batch_searched=searched,
-        margin=question.margin,
-        warnings=warnings,
-    )
+        choice = best_of_fewer(scenario, hardware, choice, found_on, least)
+    asked: dict[str, Any] = {entry.name: getattr(question, entry.name) for entry in fields(question)}
+    return PlanDecision(**asked, hardware=hardware, choice=choice, batch_searched=searched, warnings=warnings)
 
 
 FLAT = 0.1
@@ -244,7 +244,11 @@ MISSES = 3
 
 
 def best_of_fewer(
-    scenario: Scenario, hardware: Hardware, choice: PlanChoice, found_on: Callable[[Hardware], PlanChoice]
+    scenario: Scenario,
+    hardware: Hardware,
+    choice: PlanChoice,
+    found_on: Callable[[Hardware], PlanChoice],
+    least: Callable[[int], float],
 ) -> PlanChoice:
     """Return the choice, or a faster one that leaves systems idle, so that more are never slower.
 
@@ -256,7 +260,10 @@ def best_of_fewer(
 
     def improved(count: int) -> bool:
         nonlocal best
-        found = found_on(replace(hardware, count=count, accelerators=None))
+        fewer = replace(hardware, count=count, accelerators=None)
+        if least(fewer.devices) >= best.seconds:
+            return False
+        found = found_on(fewer)
         faster = found.fits and found.seconds < best.seconds
         best = found if faster else best
         return faster
@@ -309,7 +316,7 @@ def _is_flat(scenario: Scenario, choice: PlanChoice) -> bool:
 def run_totals(scenario: Scenario, training: Training, hardware: Hardware, context: SizingContext) -> Totals:
     """Return the times of whole runs at usual failures, as a request's assumptions change no plan."""
     assumed = reliability(context.catalog.reliability_defaults(hardware.entry.chip_kind), AssumptionsInput())
-    machine = hardware.devices_per_machine
+    machine = hardware.entry.devices_per_machine
     return run_figures(scenario, training, assumed, input_rate=None, devices_per_machine=machine).totals
 
 

@@ -11,7 +11,7 @@ from app.errors import BadInput, FieldError, Message, Unprocessable
 from app.estimating.documents import Text
 from app.estimating.outlay import Outlay, Uncertain
 from app.estimating.request import BudgetKind, Demand, Limits
-from app.estimating.schema import Document, Quantity
+from app.estimating.schema import Document, Quantity, filled
 
 USUAL_PROBABILITY = 0.8
 """Share of samples in which limits must be met, if none is asked."""
@@ -52,13 +52,11 @@ class DecisionQuestion(Document):
         """Return the question of checked limits and demand."""
         check_limits(limits)
         check_demand(demand)
-        return cls(
-            deadline_s=limits.deadline_s,
-            budget=limits.budget,
-            budget_kind=limits.budget_kind,
+        return filled(
+            cls,
+            limits,
             currency=currency,
             probability=limits.probability or USUAL_PROBABILITY,
-            power_w=limits.power_w,
             demand=demand or Demand(runs=1),
         )
 

@@ -66,31 +66,31 @@ def assumption_defaults(
         of_job = float(job_failure_rate(rate.si, machines, reliability.failure_growth.si)) / machines
         add("failures_per_1000_node_days", round(of_job * 1000.0 * DAY, 6), rate)
         add("restart_minutes", reliability.restart.si / MINUTE, reliability.restart)
-        interval = run.interval / MINUTE
+        interval = run.time.interval / MINUTE
         optimum = Message("interval with the least loss (Daly)")
         add("checkpoint_minutes", round(interval, 3) if interval < 1e9 else None, None, optimum)
     add("pue", cost.pue.si if prices is None else prices.pue, cost.pue)
     if prices is None:
         return entries
     usual = Message("by default, machines are owned and cloud instances rented")
-    add("acquisition", "own" if prices.owned else "rent", None, usual)
+    add("acquisition", "own" if prices.terms.owned else "rent", None, usual)
     where = Message("Korea for owned systems; published rental prices are for the United States")
     add("region", prices.terms.region, None, where)
     add("amortisation_years", cost.amortisation.si / YEAR, cost.amortisation)
     add("discount_rate", round(prices.discount_rate, 9), cost.capital_rate)
     add("utilisation", cost.utilisation.si, cost.utilisation)
-    if STORAGE in prices.include:
+    if STORAGE in prices.terms.include:
         add("storage_tb", round(prices.stored / TERABYTE, 9), cost.storage_per_node)
     if "cloud_support" not in assumptions.model_fields_set:
         none = Message("no support plan by default")
         entries.append(Default.of("assumptions.cloud_support", assumptions.cloud_support, none))
-    if prices.owned:
+    if prices.terms.owned:
         add("residual_share", prices.residual, cost.residual)
         add("tariff_tier", prices.terms.tier, cost.tariff)
-        if "staff" in prices.include:
+        if "staff" in prices.terms.include:
             add("staff", round(prices.staff, 9), cost.staff_per_node)
         all_items = Message("all cost items with a sourced or marked figure")
-        add("include", list(prices.include), None, all_items)
+        add("include", list(prices.terms.include), None, all_items)
         per_kwh = prices.electricity_in_all * KILOWATT_HOUR * prices.exchange.value
         add("electricity_per_kwh", round(per_kwh, 6), cost.tariff)
     else:

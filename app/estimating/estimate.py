@@ -102,7 +102,7 @@ def time_to_train(request: EstimateRequest, context: SizingContext) -> Timed | N
         return None if bare.time_to_train is None else (bare.time_to_train.value, bare.time_samples)
     if not answer.plan.choice.fits:
         return None
-    return answer.timed.run.total, stated_samples(answer.timed.run.total_samples)
+    return answer.timed.run.time.total, stated_samples(answer.timed.run.total_samples)
 
 
 def seconds_to_train(
@@ -118,17 +118,16 @@ def seconds_to_train(
     except AppError:
         return None
     if not fits or share is None:
-        return timed.run.total if fits else None
+        return timed.run.time.total if fits else None
     startup = context.catalog.reliability_defaults(answer.hardware.entry.chip_kind).startup.si
     return float(np.quantile(timed.run.total_samples, share, method="higher")) + startup
 
 
-def hardware_of(request: EstimateRequest, context: SizingContext) -> Hardware:
-    system = request.system
-    hardware = context.hardware.system(
-        system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
-    )
-    return hardware.using(system.accelerators)
+def charged_hardware(request: EstimateRequest, estimate: Estimate | None, context: SizingContext) -> Hardware:
+    """Return the system of an estimate with the machines that its plan leaves idle."""
+    plan = None if estimate is None else estimate.plan
+    hardware = context.hardware.asked(request.system)
+    return hardware if plan is None else replace(hardware, idle_machines=plan.idle_machines)
 
 
 def reliability_of(request: EstimateRequest, hardware: Hardware, context: SizingContext) -> Reliability:
@@ -404,7 +403,7 @@ class TimedPlan:
         return critical_batch_checks(
             profile.family,
             float(profile.parameters),
-            self.run.samples * per_sample,
+            self.run.time.samples * per_sample,
             float(self.plan.choice.plans.global_batch[0]) * per_sample,
             self.context.catalog,
         )
@@ -443,7 +442,7 @@ def _reaching(parts: Sequence[Sensitivity], own: Quantity, shown: Quantity) -> l
 
 
 def time_of(run: Run) -> Quantity:
-    return quantity(run.total, run.total_samples, "s")
+    return quantity(run.time.total, run.total_samples, "s")
 
 
 def _run(decision: PlanDecision, assumed: Reliability, factors: Floats, steps: Steps) -> Run:
@@ -503,7 +502,7 @@ class Answer:
 
     @cached_property
     def hardware(self) -> Hardware:
-        return hardware_of(self.request, self.context)
+        return self.context.hardware.asked(self.request.system)
 
     @cached_property
     def plan(self) -> PlanDecision:
@@ -540,7 +539,7 @@ class Answer:
     def _priced(self) -> tuple[RunExpense, list[CheckWarning]]:
         run, warnings = self.timed.run, list[CheckWarning]()
         expense = run_expense(
-            self.request, self.hardware, run.total, run.total_samples, self.context, warnings,
+            self.request, self.plan.charged, run.time.total, run.total_samples, self.context, warnings,
             self.profile.family,
         )  # fmt: skip
         return expense, warnings
@@ -556,7 +555,7 @@ class Answer:
             remedy = _remedy(self.request, self.profile, self.hardware, self.context)
             fit = does_not_fit(self.plan.scenario, self.plan.choice, remedy)
             return [fit, *self.timed.warnings()]
-        total, written_off = self.timed.run.total, self.expense.written_off
+        total, written_off = self.timed.run.time.total, self.expense.written_off
         long = time_checks(total, self.hardware, written_off, self._finishing)
         return [*self.timed.warnings(), *self._priced[1], *long]
 
@@ -617,8 +616,8 @@ class Answer:
                 )
             ),
             steps=run.steps,
-            samples=run.samples,
-            trained=Text.of(trained(training, run.samples)),
+            samples=run.time.samples,
+            trained=Text.of(trained(training, run.time.samples)),
             time_to_train=timed.time,
             expectation=timed.expectation,
             time_samples=stated_samples(run.total_samples),
@@ -632,7 +631,7 @@ class Answer:
             trace=with_amounts(
                 [
                     *trace_of(scenario, plans, run, training, hardware, context),
-                    *cost_trace(expense.prices, expense.cost, run.total, run, self.assumed),
+                    *cost_trace(expense.prices, expense.cost, run.time.total, run, self.assumed),
                 ],
                 context.catalog,
                 expense.cost,

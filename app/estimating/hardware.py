@@ -20,7 +20,7 @@ from app.engine.records import Floats, GpuSystem, Intra, IpuChip, ScaleOutFabric
 from app.engine.units import DAY, GIGABYTE, MINUTE, TERABYTE
 from app.errors import BadInput, Conflict, NotFound
 from app.estimating.naming import finder
-from app.estimating.request import AssumptionsInput
+from app.estimating.request import AssumptionsInput, SystemInput
 from app.estimating.validation.cases import Network as MeasuredNetwork
 
 DECILES = 2.0 * 1.2816
@@ -136,21 +136,24 @@ class Hardware:
     ports_per_node: int
     accelerators: int | None = None
     """Those used, where they are fewer than the machines hold."""
+    idle_machines: int = 0
+    """Machines that the plan leaves idle: a run is charged for what it occupies."""
 
     @property
-    def devices_per_machine(self) -> int:
-        return self.entry.devices_per_machine
+    def occupied(self) -> int:
+        """Systems of which a machine at least has work."""
+        return -(-(self.machines - self.idle_machines) // self.entry.machines)
 
     @property
     def devices_nearby(self) -> int:
         """Devices joined by fast links, across machines too."""
         if isinstance(self.engine, IpuChip):
-            return self.devices_per_machine
+            return self.entry.devices_per_machine
         return min(self.engine.machine.devices, self.devices)
 
     def machines_used(self, plans: Plans) -> Floats:
         """Return the machines that the devices of each plan fill."""
-        return np.ceil(plans.devices / self.devices_per_machine)
+        return np.ceil(plans.devices / self.entry.devices_per_machine)
 
     @property
     def machines(self) -> int:
@@ -158,11 +161,11 @@ class Hardware:
 
     @property
     def devices(self) -> int:
-        return self.accelerators or self.machines * self.devices_per_machine
+        return self.accelerators or self.machines * self.entry.devices_per_machine
 
     def using(self, accelerators: int | None) -> Hardware:
         """Return the system with so many accelerators in use; refuse more than there are, or none."""
-        held = self.machines * self.devices_per_machine
+        held = self.machines * self.entry.devices_per_machine
         if accelerators is None:
             return self
         if not held - self.entry.devices < accelerators <= held:
@@ -238,6 +241,13 @@ class HardwareFinder:
         if memory is not None:
             gpu = replace(gpu, host_memory=memory / entry.devices_per_machine)
         return Hardware(entry, count, gpu, name, ports)
+
+    def asked(self, system: SystemInput) -> Hardware:
+        """Return the systems of a request, with as many accelerators as it uses."""
+        hardware = self.system(
+            system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
+        )
+        return hardware.using(system.accelerators)
 
     def measured(
         self,

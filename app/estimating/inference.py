@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from app.engine.gpu.evaluate import PERFECT
 from app.engine.gpu.inference import Generation, PassTime, weight_bytes, working_bytes
@@ -22,6 +25,7 @@ from app.estimating.documents import CheckWarning, Default, caution, info, serio
 from app.estimating.hardware import Hardware
 from app.estimating.ranges import common_normals, residual_factors, significant
 from app.estimating.regimes import regimes
+from app.estimating.request import Number, Schema, Whole
 from app.estimating.scenario import Scenario
 from app.profiles.bodies import TransformerBody
 from app.profiles.model import ModelProfile
@@ -33,26 +37,46 @@ CLOSE = 0.95
 """Share of the most tokens per second from which the shorter time per token is preferred."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GenerationRequest:
-    """A request for text generation, the same on every system."""
+LONGEST = 1_048_576
+"""Tokens of a prompt or an output at most."""
+SLOWEST = 86_400.0
+"""Latency limit at most. [s]"""
 
-    prompt: float
-    """Tokens of a prompt."""
-    output: float
-    """Tokens generated for it."""
-    batch: int | None
-    """Sequences of one replica; chosen where None."""
-    tensor: int | None
-    """Tensor ranks of one replica; chosen where None."""
-    first_token: float | None
-    """Longest time to the first token. [s]"""
-    per_token: float | None
-    """Longest mean time from one token to the next. [s]"""
-    cache_size: float
-    """Bytes of an element of the cache. [B]"""
-    margin: float | None
-    """Share of the memory to leave free; the default of the catalogue where None."""
+Length = Annotated[Whole, Field(ge=1, le=LONGEST)]
+Limit = Annotated[Number, Field(gt=0, le=SLOWEST)]
+
+
+class ServingTerms(Schema):
+    """What is generated, and how."""
+
+    prompt_tokens: Length = Field(description="Tokens of a prompt.", examples=[2048])
+    output_tokens: Length = Field(description="Tokens generated for each prompt.", examples=[256])
+    batch: Annotated[Whole, Field(ge=1, le=MOST_BATCH)] | None = None
+    """Sequences that one replica generates at once; if omitted, the batch with the shortest time per output
+    token among those within 5 % of the most tokens per second, under the latency limits.
+    """
+    tensor: Annotated[Whole, Field(ge=1, le=1024)] | None = None
+    """Accelerators that share one replica, within the reach of fast links; if omitted, chosen with the batch.
+    """
+    precision: Literal["bf16", "fp16", "fp8", "mxfp8", "nvfp4"] | None = None
+    """Format of weights and products; each system uses the nearest one that it supports."""
+    cache_precision: Literal["bf16", "fp8"] = Field("bf16", description="Format of the key-value cache.")
+    time_to_first_token_s: Limit | None = Field(
+        None, description="Longest time from the start of a prompt to its first token. [s]"
+    )
+    time_per_output_token_s: Limit | None = Field(
+        None, description="Longest mean time from one output token to the next. [s]", examples=[0.05]
+    )
+
+    @property
+    def prompt(self) -> float:
+        """Tokens of a prompt. [tokens]"""
+        return float(self.prompt_tokens)
+
+    @property
+    def output(self) -> float:
+        """Tokens generated for each prompt. [tokens]"""
+        return float(self.output_tokens)
 
     @property
     def tokens(self) -> float:
@@ -64,8 +88,13 @@ class GenerationRequest:
         """Mean number of tokens before a generated token."""
         return self.prompt + self.output / 2.0
 
+    @property
+    def cache_size(self) -> float:
+        """Bytes of an element of the cache. [B]"""
+        return 1.0 if self.cache_precision == "fp8" else 2.0
 
-def decoder_of(profile: ModelProfile, request: GenerationRequest) -> TransformerShape:
+
+def decoder_of(profile: ModelProfile, request: ServingTerms) -> TransformerShape:
     """Return the shape of a decoder; refuse other models, and more tokens than it has positions."""
     body = profile.body
     if not isinstance(body, TransformerBody) or body.shape.stack is not Stack.DECODER or body.shape.classes:
@@ -116,7 +145,11 @@ class Replica:
 
 
 def replicas_of(
-    shape: TransformerShape, hardware: Hardware, precision: Precision, request: GenerationRequest
+    shape: TransformerShape,
+    hardware: Hardware,
+    precision: Precision,
+    request: ServingTerms,
+    margin: float | None,
 ) -> list[Replica]:
     """Return a replica for each tensor degree that divides heads and linked devices, the fewest first."""
     system = hardware.engine
@@ -137,7 +170,7 @@ def replicas_of(
             )
         possible = [request.tensor]
     table, kernels = prompt_operators(shape, request.prompt), system.kernels
-    margin = kernels.memory_margin if request.margin is None else request.margin
+    margin = kernels.memory_margin if margin is None else margin
     return [
         Replica(
             generation=Generation(shape, system, precision, ranks, request.cache_size),
@@ -194,7 +227,7 @@ class ReplicaTimes:
 
 
 def timed(
-    replica: Replica, batches: Sequence[int], software: GpuSoftware, request: GenerationRequest
+    replica: Replica, batches: Sequence[int], software: GpuSoftware, request: ServingTerms
 ) -> ReplicaTimes:
     return ReplicaTimes(
         replica=replica,
@@ -225,10 +258,6 @@ class BatchCurve:
     defaults: Sequence[Default]
 
     @property
-    def replica(self) -> Replica:
-        return self.central.replica
-
-    @property
     def batch(self) -> int:
         """Sequences of one replica."""
         return self.central.batches[self.chosen]
@@ -239,14 +268,18 @@ def serve(
     shape: TransformerShape,
     hardware: Hardware,
     precision: Precision,
-    request: GenerationRequest,
+    request: ServingTerms,
+    margin: float | None,
     context: SizingContext,
 ) -> BatchCurve | Replica:
-    """Return how a system serves a model; the replica on the most ranks where none fits."""
+    """Return how a system serves a model; the replica on the most ranks where none fits.
+
+    ``margin`` is the share of the memory to leave free, the default of the catalogue where None.
+    """
     defaults: list[Default] = []
     entry = hardware.entry
     software = choose_software(None, profile.family, False, entry.chip, entry.chip_kind, context, defaults)
-    replicas = replicas_of(shape, hardware, precision, request)
+    replicas = replicas_of(shape, hardware, precision, request, margin)
     least = request.batch or 1
     fitting = [replica for replica in replicas if replica.largest_batch >= least]
     if not fitting:
@@ -289,7 +322,7 @@ def serve(
 
 
 def _with_batch(
-    candidate: ReplicaTimes, batch: int, software: GpuSoftware, request: GenerationRequest
+    candidate: ReplicaTimes, batch: int, software: GpuSoftware, request: ServingTerms
 ) -> ReplicaTimes:
     """Return the times with the requested batch added to the curve."""
     if batch in candidate.batches:
@@ -298,7 +331,7 @@ def _with_batch(
 
 
 def _best(
-    candidates: Sequence[ReplicaTimes], request: GenerationRequest, devices: int
+    candidates: Sequence[ReplicaTimes], request: ServingTerms, devices: int
 ) -> tuple[ReplicaTimes, int, bool]:
     """Return the replica and batch to take, and whether they keep the limits.
 
@@ -308,12 +341,12 @@ def _best(
     within: list[tuple[float, float, ReplicaTimes, int]] = []
     beyond: list[tuple[float, ReplicaTimes, int]] = []
     for candidate in candidates:
-        first = float(candidate.prompt.total[0]) / request.first_token if request.first_token else 0.0
+        first = float(candidate.prompt.total[0]) / (request.time_to_first_token_s or math.inf)
         for index, seconds in enumerate(map(float, candidate.per_token())):
             batch = candidate.batches[index]
             if request.batch is not None and batch != request.batch:
                 continue
-            over = max(first, seconds / request.per_token if request.per_token else 0.0)
+            over = max(first, seconds / (request.time_per_output_token_s or math.inf))
             if over > 1.0:
                 beyond.append((over, candidate, index))
             else:
@@ -327,7 +360,7 @@ def _best(
     return candidate, index, True
 
 
-def unfit(replica: Replica, hardware: Hardware, request: GenerationRequest) -> CheckWarning:
+def unfit(replica: Replica, hardware: Hardware, request: ServingTerms) -> CheckWarning:
     """Return the warning of a system without room for the model and the batch."""
     batch = request.batch or 1
     needed = replica.weights + replica.working + replica.framework + batch * replica.sequence
@@ -346,7 +379,7 @@ def unfit(replica: Replica, hardware: Hardware, request: GenerationRequest) -> C
     )
 
 
-def serving_checks(served: BatchCurve, request: GenerationRequest) -> Iterator[CheckWarning]:
+def serving_checks(served: BatchCurve, request: ServingTerms) -> Iterator[CheckWarning]:
     if not served.meets:
         first = float(served.central.prompt.total[0])
         per_token = float(served.central.per_token()[served.chosen])
@@ -361,7 +394,7 @@ def serving_checks(served: BatchCurve, request: GenerationRequest) -> Iterator[C
 
 
 def model_checks(
-    profile: ModelProfile, table: OperatorTable, request: GenerationRequest
+    profile: ModelProfile, table: OperatorTable, request: ServingTerms
 ) -> Iterator[CheckWarning]:
     """Yield the warnings of serving a model on any system."""
     message = Message(

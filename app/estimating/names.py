@@ -62,3 +62,6 @@ def visible(text: str, info: ValidationInfo) -> str:
 
 Name = Annotated[str, AfterValidator(visible)]
 """A name, label or title."""
+
+Trimmed = Annotated[Name, AfterValidator(str.strip)]
+"""A name without the spaces around it."""

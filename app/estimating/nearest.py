@@ -18,6 +18,7 @@ from app.catalog.software import SoftwareProfile
 from app.engine.records import Floats
 from app.estimating.chips import IPU_SERIES, chip_series
 from app.estimating.documents import NearestRun
+from app.estimating.schema import filled
 from app.estimating.validation.cases import (
     THROUGHPUT,
     MeasurementCase,
@@ -368,14 +369,11 @@ def nearest_runs(
 ) -> list[NearestRun]:
     """Return the measured runs nearest to a case, with what was measured and is predicted for each."""
     return [
-        NearestRun(
-            id=run.id,
-            model=run.model,
-            system=run.system,
+        filled(
+            NearestRun,
+            run,
             accelerators=run.devices,
-            software=run.software,
             distance=round(gap, 3),
-            family=run.family,
             metric=outcome.metric,
             measured=outcome.measured,
             predicted=outcome.predicted,

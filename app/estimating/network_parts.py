@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.catalog.catalog import Catalog
-from app.catalog.entries import total
+from app.catalog.entries import SystemPart, total
 from app.catalog.figures import Figure, Spread
 from app.catalog.records import known_figure
 from app.engine.fat_tree import FatTree, smallest_fat_tree
@@ -23,31 +23,25 @@ Group = Literal[
     "management_network",
     "cables",
     "storage",
-    "racks",
     "spares",
+    "racks",
     "software",
     "installation",
 ]
+"""Groups in the order they are listed."""
 
 DOLLAR = "USD"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BillPart:
-    """A number of one item; unpublished figures are None."""
+class BillPart(SystemPart):
+    """A line of a bill."""
 
-    item: str
-    name: str
     group: Group
     use: str
     """Purpose: leaf, spine, node cable …"""
-    count: int
     rule: Message
     """How the quantity is computed."""
-    price: Figure | None = None
-    power_typical: Figure | None = None
-    power_max: Figure | None = None
-    rack_units: Figure | None = None
     weight: Figure | None = None
 
     @property
@@ -96,6 +90,11 @@ class NetworkBill:
     def price(self) -> Spread:
         """Sum of the prices that are known. [USD]"""
         return total(((line.count, line.price) for line in self.lines), DOLLAR)
+
+    @property
+    def per_port(self) -> float:
+        """Price for each port of a machine. [USD]"""
+        return self.price.value / int(self.tree.endpoints)
 
     @property
     def power(self) -> Spread:

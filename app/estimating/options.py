@@ -85,19 +85,19 @@ def decisive_price(hardware: Hardware, charges: Charges, catalog: Catalog) -> De
     """Return the price that dominates the cost of a system."""
     rates, entry, currency = charges.found, hardware.entry, charges.currency
     rate = rates.exchange.value
-    basis = rates.figures["machines" if rates.owned else "instances"][0]
+    basis = rates.figures["machines" if rates.terms.owned else "instances"][0]
     if isinstance(basis, Figure):
         known = taken(basis, catalog.book)
-        factor = rate if rates.owned else rate * HOUR
+        factor = rate if rates.terms.owned else rate * HOUR
         value, low, high = (end * factor for end in (basis.si, basis.si_low, basis.si_high))
         item, status = catalog.items[basis.item].name, known.status
         part = basis.item == entry.machine
     else:
-        value = low = high = basis.value * rate if rates.owned else basis.value
+        value = low = high = basis.value * rate if rates.terms.owned else basis.value
         item, status, part = entry.name, "stated", entry.machines == 1
     return DecisivePrice(
         item=item,
-        per="hour" if not rates.owned else "machine" if part else "system",
+        per="hour" if not rates.terms.owned else "machine" if part else "system",
         price=Quantity(value=value, low=low, high=high, unit=currency),
         status=status,
     )

@@ -66,11 +66,11 @@ def outlay_of(hardware: Hardware, charges: Charges, catalog: Catalog, family: st
     hourly = one[0] - fixed[0], one[1] - fixed[1]
     commitment, committed = COMMITMENTS.get(rates.terms.rental or "", 0.0), none
     if commitment:
-        instances = np.array([0.0, hardware.count * (rates.hourly or 0.0)])
+        instances = np.array([0.0, hardware.occupied * (rates.hourly or 0.0)])
         committed = charges.sampled({"instances": instances})
-    priced = outlay_lines(hardware, rates, float(not rates.owned), ends, catalog, family)
+    priced = outlay_lines(hardware, rates, float(not rates.terms.owned), ends, catalog, family)
     return Outlay(
-        owned=rates.owned,
+        owned=rates.terms.owned,
         term=rates.lifetime * YEAR,
         fixed=fixed,
         hourly=hourly,
@@ -92,7 +92,7 @@ def outlay_lines(
 
     Of rented systems under a commitment without the instances, whose hours are paid in whole commitments.
     """
-    if rates.owned:
+    if rates.terms.owned:
         training = training_power(hardware, catalog, family).value + rates.beside
         idle = idle_power(hardware, catalog, family) + rates.beside
         system = owned_system(hardware, rates, factor, idle)
@@ -100,7 +100,7 @@ def outlay_lines(
     else:
         rent = (rates.hourly or 0.0) * factor
         lines = rented_outlay(
-            hardware.count,
+            hardware.occupied,
             rent if rates.terms.elastic else 0.0,
             hours,
             stored_bytes=rates.stored,
@@ -111,7 +111,7 @@ def outlay_lines(
         months = hours / MONTH_HOURS
         if rates.support is not None:
             # Runs follow one another, so that a month of work has the bill of a whole month.
-            bill = hardware.count * rent * MONTH_HOURS
+            bill = hardware.occupied * rent * MONTH_HOURS
             lines["support"] = support_cost(bill, rates.support.bands, rates.support.least) * months
         lines["staff"] = np.asarray(rates.staff * rates.staff_pay * months / MONTHS)
     return {

@@ -296,11 +296,18 @@ class PlanSearch:
         # Bisection: low layers do not fit, high ones do. Plans that fit without any gain nothing here.
         low, high = np.zeros(best.size), np.full(best.size, float(depth))
         tight = ~self._evaluated(partly(low)).fits
+        if not self.everything and tight.any():
+            # The least that any of a plan's layers takes bounds it from below: most cannot become the best.
+            assert self._gpu is not None
+            seconds = self._gpu(partly(low), np.inf).seconds * self.scenario.time_factor()
+            totals = seconds if self._totals is None else self._totals(partly(low), seconds)
+            tight &= totals < min(float(part.cost.min()) for part in self.parts)
+        whole, low, high = whole.take(np.flatnonzero(tight)), low[tight], high[tight]
         while np.any(high - low > 1.0):
             layers = np.ceil((low + high) / 2.0)
             fits = self._evaluated(partly(layers)).fits
             low, high = np.where(fits, low, layers), np.where(fits, layers, high)
-        self._add(partly(high).take(np.flatnonzero(tight & (high < depth))))
+        self._add(partly(high).take(np.flatnonzero(high < depth)))
 
     def _ipu_plans(self, space: Space) -> tuple[Plans, int]:
         """Return the plans, with those that do not fit into the processor cut into phases as well."""
@@ -459,10 +466,6 @@ class PlanChoice:
         return float(self.found.totals[self.found.best])
 
     @property
-    def borderline(self) -> bool:
-        return self.found.borderline
-
-    @property
     def searched(self) -> tuple[str, ...]:
         """Fields that were not given."""
         space = self.space
@@ -505,7 +508,7 @@ def space_of(
         ipu=scenario.is_ipu,
         allowed=allowed,
         experts=scenario.table.experts,
-        contexts=_contexts(scenario, allowed),
+        contexts=contexts_of(scenario, allowed),
         fused_attention=not scenario.is_ipu and scenario.gpu_software().fused_attention,
         largest_micro_batch=_largest_micro_batch(scenario),
         spare=spare,
@@ -529,7 +532,7 @@ LEAST_TOKENS = 4096
 """Tokens of a rank below which sharing those of a sample is not tried unless asked."""
 
 
-def _contexts(scenario: Scenario, allowed: Mapping[str, Sequence[float]]) -> tuple[int, ...]:
+def contexts_of(scenario: Scenario, allowed: Mapping[str, Sequence[float]]) -> tuple[int, ...]:
     """Return the numbers of ranks that may share the tokens of each sample: as given, else powers of two."""
     if "context" in allowed:
         return tuple(map(int, allowed["context"]))

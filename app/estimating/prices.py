@@ -92,10 +92,6 @@ class DollarPrices:
         drawn = self.power * self.pue
         return self.electricity + (self.demand_price * self.demand_power / drawn if drawn else 0.0)
 
-    @property
-    def owned(self) -> bool:
-        return self.terms.owned
-
     def paid_in(self, line: str) -> str:
         """Return the currency in which a line is paid."""
         source = "machines" if line in FOLLOWING else "power" if line == "idle_power" else line
@@ -109,10 +105,6 @@ class DollarPrices:
             figure.unit if isinstance(figure, StatedAssumption) else figure.unit.name for figure in basis
         }
         return next((name for name in CURRENCIES[1:] if any(unit.startswith(name) for unit in units)), "USD")
-
-    @property
-    def include(self) -> tuple[str, ...]:
-        return self.terms.include
 
 
 def prices(
@@ -383,13 +375,13 @@ def _doubts(hardware: Hardware, assumptions: AssumptionsInput, rates: DollarPric
             day=day,
             figures=", ".join(sorted(later)),
         )
-    decisive = rates.figures.get("machines" if rates.owned else "instances", [])
+    decisive = rates.figures.get("machines" if rates.terms.owned else "instances", [])
     estimated = [figure for figure in decisive if isinstance(figure, Figure) and figure.estimated]
     for figure in estimated[:1]:
         low, high = (figure.value if end is None else end for end in (figure.low, figure.high))
         yield info(
             "price_is_estimate",
-            "assumptions.system_price" if rates.owned else "assumptions.hourly_price",
+            "assumptions.system_price" if rates.terms.owned else "assumptions.hourly_price",
             "The price of {system} is an estimate: {price} {unit}, from {low} to {high}. Get a quote or "
             "enter the price before deciding."
             if low != high

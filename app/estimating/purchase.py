@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import get_args
 
 from app.catalog.catalog import Catalog
 from app.catalog.entries import HOST, ChipKind, SystemEntry, total
@@ -38,21 +39,7 @@ from app.estimating.network_parts import (
 from app.estimating.racks import PackedRack, RackLimits, blocks_of, limits_of, pack, rack_parts
 from app.estimating.schema import Quantity
 
-GROUPS: tuple[Group, ...] = (
-    "machines",
-    "hosts",
-    "management",
-    "compute_network",
-    "storage_network",
-    "management_network",
-    "cables",
-    "storage",
-    "spares",
-    "racks",
-    "software",
-    "installation",
-)
-"""Groups in the order they are listed."""
+GROUPS: tuple[Group, ...] = get_args(Group)
 
 COST_LINES = {
     "machines": "machines",

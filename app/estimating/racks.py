@@ -113,7 +113,10 @@ def blocks_of(
 def pack(blocks: Sequence[PackedRack], limits: RackLimits) -> list[PackedRack]:
     """Fill racks with blocks in their order, each as full as its limits allow."""
     # Most blocks are the same one again.
-    network = {key: _is_network(block) for key, block in {id(block): block for block in blocks}.items()}
+    network = {
+        key: all(unit.use in SWITCHES for unit in block.units)
+        for key, block in {id(block): block for block in blocks}.items()
+    }
     switches = [block for block in blocks if network[id(block)]]
     racks = _fill([block for block in blocks if not network[id(block)]], limits)
     if len(switches) > MOST_SWITCHES_BESIDE:
@@ -128,10 +131,6 @@ def pack(blocks: Sequence[PackedRack], limits: RackLimits) -> list[PackedRack]:
             racks.append(rack)
         rack.add(block)
     return racks
-
-
-def _is_network(block: PackedRack) -> bool:
-    return all(unit.use in SWITCHES for unit in block.units)
 
 
 def _fill(blocks: Iterable[PackedRack], limits: RackLimits) -> list[PackedRack]:

@@ -7,10 +7,11 @@ used, by name, with an error that says what is allowed (400, 404, 409).
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Hashable, Iterator
 from datetime import date
 from itertools import islice
-from typing import Annotated, Literal, TypeAlias, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast, get_args, get_origin
 
 from pydantic import (
     ConfigDict,
@@ -18,6 +19,7 @@ from pydantic import (
     JsonValue,
     SkipValidation,
     ValidationInfo,
+    create_model,
     field_validator,
     model_validator,
 )
@@ -85,6 +87,21 @@ class Schema(DocumentedModel):
                 if type(item) in STAND_INS and kinds and not kinds & STAND_INS[type(item)]:
                     raise PydanticKnownError(next(error for kind, error in MISTAKEN.items() if kind in kinds))
         return value
+
+
+Patch = TypeVar("Patch", bound=Schema)
+
+
+def patch_of(model: type[Patch]) -> type[Patch]:
+    """Decorate a request so that every field it inherits may be omitted or null."""
+    fields: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        if name in inspect.get_annotations(model):
+            continue
+        kind = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
+        texts = {"description": field.description, "examples": field.examples}
+        fields[name] = (kind | None, Field(None, **texts))  # type: ignore[operator, call-overload]
+    return create_model(model.__name__, __base__=model, __doc__=model.__doc__, **fields)
 
 
 STAND_INS: dict[type, frozenset[type]] = {
@@ -162,9 +179,8 @@ class TransformerInput(Schema):
 class ModelInput(Schema):
     """The model; give exactly one of the fields."""
 
-    preset: ModelName | None = Field(
-        None, description="Identifier of a model preset.", examples=["gpt3-175b"]
-    )
+    preset: ModelName | None = Field(None, examples=["gpt3-175b"])
+    """Identifier of a model preset."""
     profile_id: str | None = Field(None, description="Identifier of an uploaded profile.")
     config: dict[str, Sent] | None = Field(None, description="A Hugging Face config.json object.")
     transformer: TransformerInput | None = None
@@ -194,16 +210,12 @@ class WorkloadInput(Schema):
     """Whether half-precision weights have a single-precision copy; if omitted, true. Without one, gradients
     and optimizer state have the format of the weights too.
     """
-    lora_rank: Whole | None = Field(
-        None, description="Rank of the adapters of lora and qlora; if omitted, that of the method's paper."
-    )
-    lora_modules: str | list[str] | None = Field(
-        None,
-        description="Matrix products with adapters: attention, all, or a list of q_proj, "
-        "k_proj, v_proj, o_proj, gate_proj, up_proj and down_proj; if omitted, "
-        "those of the method's paper.",
-        examples=["all"],
-    )
+    lora_rank: Whole | None = None
+    """Rank of the adapters of lora and qlora; if omitted, that of the method's paper."""
+    lora_modules: str | list[str] | None = Field(None, examples=["all"])
+    """Matrix products with adapters: attention, all, or a list of q_proj, k_proj, v_proj, o_proj, gate_proj,
+    up_proj and down_proj; if omitted, those of the method's paper.
+    """
     workload_id: str | None = Field(None, description="Identifier of an uploaded data sample.")
     samples: Number | None = None
     """Number of samples to train on."""
@@ -256,11 +268,8 @@ class SystemInput(Schema):
     """Identifier of a fabric; if omitted, the system's default."""
     ports_per_node: Whole | None = None
     """Number of fabric ports per node; if omitted, the default of the system."""
-    streaming_memory_gb: Number | None = Field(
-        None,
-        description="Streaming memory of each IPU machine, or host memory of each GPU machine, "
-        "if not the default. [GB]",
-    )
+    streaming_memory_gb: Number | None = None
+    """Streaming memory of each IPU machine, or host memory of each GPU machine, if not the default. [GB]"""
 
 
 class PlanInput(Schema):
@@ -332,13 +341,11 @@ class Limits(Schema):
     )
     budget: Number | None = None
     """Most that may be spent, in the currency of the request. [currency]"""
-    budget_kind: BudgetKind | None = Field(
-        None,
-        description="What the budget pays for: purchase (machines, hosts, network, installation), run "
-        "(share of ownership, or rent, of one run) or term (all money over the term, for the demanded "
-        "runs). If omitted, purchase for owned systems and run for rented systems.",
-        examples=["purchase"],
-    )
+    budget_kind: BudgetKind | None = Field(None, examples=["purchase"])
+    """What the budget pays for: purchase (machines, hosts, network, installation), run (share of ownership,
+    or rent, of one run) or term (all money over the term, for the demanded runs). If omitted, purchase for
+    owned systems and run for rented systems.
+    """
     power_w: Number | None = None
     """Most power at the site while training, network and cooling included; rented systems take none. [W]"""
     probability: Number | None = None
@@ -378,12 +385,10 @@ class AssumptionsInput(Schema):
     """Region whose tariff, salaries, space and grid are used, and whose surcharge rented systems of large
     clouds bear; if omitted, Korea for owned systems, otherwise the US.
     """
-    tariff_tier: str | None = Field(
-        None,
-        max_length=60,
-        description="Tier of the region's tariff, or a kind of customer (industrial, general) whose tier "
-        "follows from the load of the site; if omitted, the first kind: industry.",
-    )
+    tariff_tier: str | None = Field(None, max_length=60)
+    """Tier of the region's tariff, or a kind of customer (industrial, general) whose tier follows from the
+    load of the site; if omitted, the first kind: industry.
+    """
     rental: Literal["on-demand", "reserved-1-year", "reserved-3-years", "spot"] | None = None
     """Pricing model of a rented system; ignored for owned systems."""
     spot_interruptions_per_month: Number | None = None
@@ -402,21 +407,15 @@ class AssumptionsInput(Schema):
     """Support plan of a rented system: a share of the monthly bill with a least price, as AWS sells it."""
     storage_tb: Number | None = None
     """Shared storage bought or rented with the system; counted only if given. [TB]"""
-    egress_gb: Number | None = Field(
-        None, description="Data transferred out of the cloud per month, for rented systems. [GB/month]"
-    )
+    egress_gb: Number | None = None
+    """Data transferred out of the cloud per month, for rented systems. [GB/month]"""
     include: list[CostItem] | None = None
     """Cost items to include besides the machines: hosts with login and management nodes, the network between
     machines, shared storage, electricity, space with racks and power strips, staff, support, and licences
     (of the maker's enterprise software). If omitted, all but storage and licences.
     """
-    price_book_id: str | None = Field(
-        None,
-        max_length=60,
-        description="Identifier of a price book of the workspace; append @ and a number for a "
-        "specific version.",
-        examples=["pbk_a2b3c4d5e6f7g2h3"],
-    )
+    price_book_id: str | None = Field(None, max_length=60, examples=["pbk_a2b3c4d5e6f7g2h3"])
+    """Identifier of a price book of the workspace; append @ and a number for a specific version."""
     system_price: Number | None = Field(
         None, description="Price of one system, in the currency of the request. [currency]"
     )
@@ -425,29 +424,38 @@ class AssumptionsInput(Schema):
         None, description="Hourly price of one rented system, in the currency of the request. [currency/h]"
     )
     """Rent of one system and hour, in the request's currency."""
-    input_samples_per_second: Number | None = Field(
-        None, description="Rate at which storage and hosts can feed one node. [samples/s]"
-    )
+    input_samples_per_second: Number | None = None
+    """Rate at which storage and hosts can feed one node. [samples/s]"""
     memory_margin: Number | None = Field(None, description="Share of device memory to leave free.")
 
 
-class EstimateRequest(Schema):
-    """An estimate request: model × workload × system × plan × software."""
+class TrainingRequest(Schema):
+    """What is trained, with which software and at which prices, on whatever system."""
 
     model: ModelInput
     """Model to train."""
     workload: WorkloadInput = WorkloadInput()
     """How much to train, and in which batches."""
+    software: SoftwareName | None = None
+    """Identifier of a software profile; if omitted, the usual one for the model on each chip."""
+    assumptions: AssumptionsInput = AssumptionsInput()
+    """Assumptions of the estimate."""
+    currency: Currency = "USD"
+    """Currency of every price, cost and budget."""
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What is trained, for a request of another kind."""
+        return {name: getattr(self, name) for name in TrainingRequest.model_fields}
+
+
+class EstimateRequest(TrainingRequest):
+    """An estimate request: model × workload × system × plan × software."""
+
     system: SystemInput
     """System that the model is trained on."""
     plan: PlanInput = PlanInput()
     """How the model is mapped to devices. Omitted fields are searched."""
-    software: SoftwareName | None = None
-    """Identifier of a software profile; if omitted, the usual one for the model and the chip."""
-    assumptions: AssumptionsInput = AssumptionsInput()
-    """Assumptions of the estimate."""
-    currency: Currency = "USD"
-    """Currency of every price and cost."""
     label: Name | None = Field(None, max_length=200)
     """Name of the estimate."""
 

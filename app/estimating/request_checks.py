@@ -38,11 +38,7 @@ def request_errors(parts: Mapping[str, Any], context: SizingContext) -> list[App
         attempt(lambda: check_assumptions(assumptions))
         attempt(lambda: context.at_prices(assumptions))
     if system is not None:
-        hardware = attempt(
-            lambda: context.hardware.system(
-                system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
-            )
-        )
+        hardware = attempt(lambda: context.hardware.asked(system))
     if software is not None:
         attempt(lambda: context.software_profile(software))
     if workload is None:

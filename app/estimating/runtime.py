@@ -25,22 +25,8 @@ class Run:
 
     step: StepTime
     """Central, arrays of length one."""
-    samples: float
-    steps: int
-    input_wait: float
-    """In every step."""
-    training: float
-    """In steps alone."""
-    evaluation: float
-    checkpoint: float
-    failures: float
-    total: float
-    """Time to train."""
-    written: float
-    """Time of one checkpoint."""
-    interval: float
-    """Between checkpoints."""
-    mean_time_to_failure: float
+    time: RunTime
+    """Central."""
     least_step: float
     """Lower bound of the samples of the step, where they are clipped."""
     step_samples: Floats
@@ -48,14 +34,18 @@ class Run:
     training_samples: Floats
 
     @property
+    def steps(self) -> int:
+        return int(self.time.steps)
+
+    @property
     def step_seconds(self) -> float:
         """Central step time with the wait for input."""
-        return float(self.step.total[0]) + self.input_wait
+        return float(self.step.total[0]) + self.time.input_wait
 
     @property
     def goodput(self) -> float:
         """Share of steps in the time to train."""
-        return self.training / self.total
+        return self.time.training / self.time.total
 
 
 def samples_at_batch(target: ConvergenceTarget, batch: float) -> float:
@@ -111,22 +101,17 @@ def runs_of(
     run = figures.runs(batch, machine_counts, central[:, np.newaxis], np.array([assumed.rate]), np.ones(1))
     runs = figures.runs(batch, machine_counts, sampled, rates, np.broadcast_to(length_factors, rates.shape))
     parts = {name: np.broadcast_to(part, batch.shape) for name, part in step.parts.items()}
-    result = []
-    for index in range(batch.size):
-        times = {name: float(values[index, 0]) for name, values in run.items()}
-        count = int(times.pop("steps"))
-        result.append(
-            Run(
-                **times,
-                steps=count,
-                step=StepTime({name: part[index : index + 1] for name, part in parts.items()}),
-                least_step=float(least[index]),
-                step_samples=sampled[index] + runs["input_wait"][index],
-                total_samples=runs["total"][index],
-                training_samples=runs["training"][index],
-            )
+    return [
+        Run(
+            time=RunTime(*(float(values[index, 0]) for values in run.values())),
+            step=StepTime({name: part[index : index + 1] for name, part in parts.items()}),
+            least_step=float(least[index]),
+            step_samples=sampled[index] + runs["input_wait"][index],
+            total_samples=runs["total"][index],
+            training_samples=runs["training"][index],
         )
-    return result
+        for index in range(batch.size)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +264,7 @@ def sensitivity_of(
     parts = {name: effect_of[name] * columns[name] for name in columns}
     sensitivities = [
         Sensitivity(input=name, low=low, high=high, share=share, effect=effect_of.get(name))
-        for name, share, low, high in parts_of_range(run.total_samples, run.total, parts)
+        for name, share, low, high in parts_of_range(run.total_samples, run.time.total, parts)
     ]
     return sorted(sensitivities, key=lambda part: -part.share)
 

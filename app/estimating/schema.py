@@ -8,6 +8,7 @@ import inspect
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -60,7 +61,7 @@ def texts_of_class(definition: ast.ClassDef) -> dict[str, str]:
         if not (isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)):
             continue
         if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
-            texts[field.target.id] = inspect.cleandoc(str(below.value.value))
+            texts[field.target.id] = " ".join(str(below.value.value).split())
     return texts
 
 
@@ -68,6 +69,19 @@ class Document(DocumentedModel):
     """Base of every answer."""
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="null", defer_build=True)
+
+
+Item = TypeVar("Item", bound=Document)
+
+
+def filled(kind: type[Item], source: object, /, **more: Any) -> Item:
+    """Return a document of the fields that a row has under the same names, and of more."""
+    same = {
+        name: getattr(source, name)
+        for name in kind.model_fields
+        if name not in more and hasattr(source, name)
+    }
+    return kind(**same, **more)
 
 
 class Quantity(Document):

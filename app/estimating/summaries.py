@@ -29,7 +29,7 @@ from app.estimating.plan_search import memory_of
 from app.estimating.ranges import quantity, spread_quantity
 from app.estimating.runtime import Run
 from app.estimating.scenario import Scenario, as_stated, recompute_name, recomputed_layers, sharding_name
-from app.estimating.schema import Quantity
+from app.estimating.schema import Quantity, filled
 
 WHOLE_FIELDS = (
     *("tensor", "pipeline", "data", "micro_batch", "accumulation", "global_batch", "interleave"),
@@ -40,15 +40,12 @@ WHOLE_FIELDS = (
 def system_summary(hardware: Hardware, catalog: Catalog, family: str | None = None) -> SystemSummary:
     entry = hardware.entry
     power = system_power(hardware, 1.0, catalog, family)
-    return SystemSummary(
+    return filled(
+        SystemSummary,
+        hardware,
         id=entry.id,
         name=entry.name,
-        count=hardware.count,
-        machines=hardware.machines,
-        devices=hardware.devices,
         chip=entry.chip,
-        fabric=hardware.fabric,
-        ports_per_node=hardware.ports_per_node,
         generation={"gc200": "mk2", "bow": "bow"}.get(entry.chip, entry.chip.split("-")[0]),
         power=spread_quantity(power),
         rack_units=entry.rack_units * hardware.count,
@@ -118,8 +115,12 @@ def breakdown_of(run: Run) -> list[Part]:
     """Return the parts of the time to train; they add up to it."""
     parts = {name: float(np.ravel(value)[0]) * run.steps for name, value in run.step.parts.items()}
     # The step already has the wait for a slow host; that for slow storage is added.
-    parts["input"] = parts.get("input", 0.0) + run.input_wait * run.steps
-    parts |= {"evaluation": run.evaluation, "checkpoint": run.checkpoint, "failures": run.failures}
+    parts["input"] = parts.get("input", 0.0) + run.time.input_wait * run.steps
+    parts |= {
+        "evaluation": run.time.evaluation,
+        "checkpoint": run.time.checkpoint,
+        "failures": run.time.failures,
+    }
     return [Part(part=name, seconds=seconds) for name, seconds in parts.items() if seconds > 0]
 
 

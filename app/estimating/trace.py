@@ -21,7 +21,7 @@ from app.estimating.hardware import Hardware
 from app.estimating.ranges import significant
 from app.estimating.runtime import Run
 from app.estimating.scenario import Scenario
-from app.estimating.schema import SourceRef
+from app.estimating.schema import SourceRef, filled
 from app.estimating.workload import Training
 
 NARAYANAN = "Narayanan et al., SC 2021, section 2.2 and appendix"
@@ -44,14 +44,7 @@ SHOWN_PARAMETERS = (
 
 @lru_cache(maxsize=4096)
 def source_ref(source: Source) -> SourceRef:
-    return SourceRef(
-        id=source.id,
-        kind=source.kind.value,
-        title=source.title,
-        publisher=source.publisher,
-        published=source.published,
-        url=source.url,
-    )
+    return filled(SourceRef, source, kind=source.kind.value)
 
 
 def source_refs(figures: Iterable[Figure]) -> list[SourceRef]:
@@ -107,7 +100,7 @@ def trace_of(
                     "Bc": target.law_batch,
                     "g": target.law_exponent,
                 },
-                run.samples,
+                run.time.samples,
                 "samples",
                 "MLPerf reference convergence points; McCandlish et al. 2018",
                 [source_ref(target.points_source), *source_refs(target.figures)],
@@ -118,7 +111,7 @@ def trace_of(
         _step(
             "steps",
             "steps = ceil(samples / global batch)",
-            {"samples": run.samples, "global_batch": batch},
+            {"samples": run.time.samples, "global_batch": batch},
             float(run.steps),
             "steps",
             "definition",
@@ -130,11 +123,11 @@ def trace_of(
             {
                 "steps": run.steps,
                 "step_time": run.step_seconds,
-                "evaluation": run.evaluation,
-                "checkpoint": run.checkpoint,
-                "failures": run.failures,
+                "evaluation": run.time.evaluation,
+                "checkpoint": run.time.checkpoint,
+                "failures": run.time.failures,
             },
-            run.total,
+            run.time.total,
             "s",
             "definition",
         ),
@@ -184,13 +177,9 @@ def measured_effects(scenario: Scenario, catalog: Catalog) -> list[MeasuredEffec
         template = EFFECTS[effect.kind, effect.factor > 1.0].template
         percent = significant(100.0 * abs(effect.factor - 1.0), 2)
         rows.append(
-            MeasuredEffect(
-                kind=effect.kind,
-                name=effect.name,
-                factor=effect.factor,
-                deviation=effect.deviation,
-                runs=effect.runs,
-                groups=effect.groups,
+            filled(
+                MeasuredEffect,
+                effect,
                 text=Text.of(Message(template, {"percent": percent, "runs": effect.runs})),
                 source=fitted,
             )
@@ -387,8 +376,8 @@ def _losses(run: Run, plans: Plans, hardware: Hardware, catalog: Catalog) -> lis
             "checkpoints",
             "useful time × time of one checkpoint / interval; interval after Daly unless given; one "
             "checkpoint at the bandwidth of all machines or of the shared storage, whichever is lower",
-            {"checkpoint_seconds": run.written, "interval": finite(run.interval)},
-            run.checkpoint,
+            {"checkpoint_seconds": run.time.written, "interval": finite(run.time.interval)},
+            run.time.checkpoint,
             "s",
             DALY,
             source_refs(
@@ -399,11 +388,11 @@ def _losses(run: Run, plans: Plans, hardware: Hardware, catalog: Catalog) -> lis
             "failures",
             "expected work done again and restarts at a constant failure rate r · N^(1 + g)",
             {
-                "mean_time_to_failure": finite(run.mean_time_to_failure),
+                "mean_time_to_failure": finite(run.time.mean_time_to_failure),
                 "machines": float(hardware.machines_used(plans)[0]),
                 "restart": defaults.restart.si,
             },
-            run.failures,
+            run.time.failures,
             "s",
             DALY,
             source_refs((defaults.failure_rate, defaults.failure_growth, defaults.restart)),

@@ -16,7 +16,7 @@ from app.estimating.documents import CheckWarning, OutsideRun, Text, ThreeSteps,
 from app.estimating.nearest import SHOWN, UNTOLD, FamilyError, Status, family_error, nearest_runs, reach
 from app.estimating.ranges import quantity, significant
 from app.estimating.runtime import Run
-from app.estimating.schema import Quantity
+from app.estimating.schema import Quantity, filled
 from app.estimating.validation.cases import THROUGHPUT, MeasurementCase
 from app.estimating.workload import is_convolutional
 
@@ -71,7 +71,7 @@ def measurable(decision: PlanDecision, run: Run) -> dict[str, Quantity]:
     ranges = {
         "samples_per_s": quantity(batch / run.step_seconds, batch / step, "samples/s"),
         "step_time_s": quantity(run.step_seconds, step, "s"),
-        "time_to_train_min": quantity(run.total / 60.0, run.total_samples / 60.0, "min"),
+        "time_to_train_min": quantity(run.time.total / 60.0, run.total_samples / 60.0, "min"),
     }
     if training.tokens is not None:
         tokens = batch * training.tokens.mean
@@ -118,13 +118,11 @@ def same_runs(decision: PlanDecision, context: SizingContext, figures: Mapping[s
         )
         reasons = _reasons(case, decision, other)
         own_outside += counts and "global_batch" not in reasons
-        run = OutsideRun(
-            id=case.id,
-            model=case.model,
-            software=case.software,
+        run = filled(
+            OutsideRun,
+            case,
             profile=other.id if other else None,
             title=other.title if other else "",
-            metric=case.metric,
             measured=measured,
             range=figure,
             reasons=reasons,

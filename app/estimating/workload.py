@@ -22,6 +22,7 @@ from app.estimating.documents import CheckWarning, Default, ModelSummary, Text, 
 from app.estimating.hardware import known_id
 from app.estimating.ranges import count_of, significant
 from app.estimating.request import EstimateRequest, ModelInput, WorkloadInput
+from app.estimating.schema import filled
 from app.profiles.config import config_profile
 from app.profiles.layer_table import layers_profile
 from app.profiles.model import ModelProfile
@@ -678,11 +679,9 @@ def resolve_model(model: ModelInput, context: SizingContext) -> ModelProfile:
 
 def summarise(training: Training, table: OperatorTable) -> ModelSummary:
     profile = training.profile
-    return ModelSummary(
-        id=profile.id,
-        name=profile.name,
-        family=profile.family,
-        parameters=profile.parameters,
+    return filled(
+        ModelSummary,
+        profile,
         kind=training.kind,
         trained_parameters=table.trained_parameters,
         forward_flop_per_sample=float(np.sum(table.forward_flop)),

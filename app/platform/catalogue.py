@@ -11,12 +11,13 @@ from typing import Any, Generic
 
 from app.catalog.catalog import Catalog
 from app.catalog.entries import Entry, SystemPart
-from app.catalog.figures import DerivedQuantity, Figure, Source, Spread
+from app.catalog.figures import DerivedQuantity, Figure, Spread
 from app.catalog.software import ABSOLUTE, ProfileFigure, SoftwareProfile, figure_unit
 from app.errors import NotFound
 from app.estimating.context import SizingContext
 from app.estimating.nearest import MeasuredRun
-from app.estimating.schema import Quantity, SourceRef
+from app.estimating.schema import Item, Quantity, SourceRef, filled
+from app.estimating.trace import source_ref
 from app.platform.catalogue_model import (
     BillOfSystem,
     CatalogueFigure,
@@ -35,8 +36,8 @@ from app.platform.catalogue_model import (
     Statement,
     System,
 )
-from app.platform.listing import Item, Page, filled, stretch
-from app.profiles.model import ModelProfile, Publication
+from app.platform.listing import Page, stretch
+from app.profiles.model import ModelProfile
 from app.profiles.presets import presets
 
 NINETIETH = NormalDist().inv_cdf(0.9)
@@ -179,24 +180,16 @@ def model(profile: ModelProfile, catalog: Catalog) -> Model:
         name=profile.name,
         family=profile.family,
         parameters=Quantity.exact(profile.parameters, "1"),
-        published=published_parameters(published),
+        published=None if published.parameters is None else filled(PublishedParameters, published),
         forward_flop_per_sample=Quantity.exact(profile.forward_flop_per_sample, "FLOP"),
         seq_len=profile.default_seq_len,
         image_size=profile.default_image_size,
         hugging_face=list(profile.hugging_face),
         source=source and ModelSource(title=source.title, url=source.url, published=source.date),
-        training=published_training(published, catalog),
+        training=filled(PublishedTraining, published, figures=figures_of(catalog, published.training)),
         status="accepted",
         assumptions=[str(assumption) for assumption in profile.assumptions],
     )
-
-
-def published_training(published: Publication, catalog: Catalog) -> PublishedTraining:
-    return filled(PublishedTraining, published, figures=figures_of(catalog, published.training))
-
-
-def published_parameters(published: Publication) -> PublishedParameters | None:
-    return None if published.parameters is None else filled(PublishedParameters, published)
 
 
 def operators(profile: ModelProfile) -> list[OperatorSummary]:
@@ -274,10 +267,6 @@ def statement_fields(fact: Figure) -> dict[str, Any]:
         "estimated": fact.estimated,
         "note": fact.note,
     }
-
-
-def source_ref(source: Source) -> SourceRef:
-    return filled(SourceRef, source, kind=source.kind.value)
 
 
 def derived(figures: Iterable[DerivedQuantity]) -> list[DerivedFigure]:

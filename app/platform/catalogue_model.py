@@ -13,12 +13,10 @@ class Statement(Document):
     """One figure as stated by a source, in SI units and as written."""
 
     parameter: str = Field(description="Name of the figure.", examples=["memory_bandwidth"])
-    condition: str = Field(
-        description="Condition that distinguishes it from other figures of that name; usually empty."
-    )
-    value: float | None = Field(
-        description="Value in SI units; null for text and for figures that were not found."
-    )
+    condition: str
+    """Condition that distinguishes it from other figures of that name; usually empty."""
+    value: float | None
+    """Value in SI units; null for text and for figures that were not found."""
     low: float | None = Field(description="Low end of the range; equal to the value if none is stated.")
     high: float | None = Field(description="High end of the range; equal to the value if none is stated.")
     unit: str = Field(description="SI unit of the value.", examples=["B/s"])
@@ -27,9 +25,8 @@ class Statement(Document):
     direction: str = Field(description="Direction convention of a bandwidth: one-way, both-ways or empty.")
     source: SourceRef = Field(description="Source of the figure.")
     as_of: str = Field(description="Date of the statement.", examples=["2021-06-01"])
-    status: Literal["accepted", "rejected"] = Field(
-        description="Status of the figure. Rejected figures are shown but never used."
-    )
+    status: Literal["accepted", "rejected"]
+    """Status of the figure. Rejected figures are shown but never used."""
     estimated: bool = Field(description="True if it was neither measured nor published.")
     note: str = Field(description="How the figure was read; for a rejected figure, why it is not used.")
 
@@ -38,9 +35,8 @@ class CatalogueFigure(Statement):
     """A figure in use, with the competing claims that were rejected."""
 
     description: str = Field(description="Meaning of the parameter.")
-    rejected: list[Statement] = Field(
-        description="Competing claims for the same figure, with the reason for rejection."
-    )
+    rejected: list[Statement]
+    """Competing claims for the same figure, with the reason for rejection."""
 
 
 class DerivedFigure(Document):
@@ -67,9 +63,8 @@ class Chip(CatalogueEntry):
     """An accelerator."""
 
     kind: Literal["gpu", "ipu"] = Field(description="Architecture.")
-    derived: list[DerivedFigure] = Field(
-        description="Derived figures: peaks, ridge points, on-chip bandwidths."
-    )
+    derived: list[DerivedFigure]
+    """Derived figures: peaks, ridge points, on-chip bandwidths."""
 
 
 class Machine(CatalogueEntry):
@@ -131,10 +126,8 @@ class PublishedParameters(Document):
 class PublishedTraining(Document):
     """Training of a model as published; unpublished values are assumptions."""
 
-    workload: dict[str, str | int | float] = Field(
-        description="Workload fields that reproduce the training.",
-        examples=[{"seq_len": 2048, "tokens": 300e9}],
-    )
+    workload: dict[str, str | int | float] = Field(examples=[{"seq_len": 2048, "tokens": 300e9}])
+    """Workload fields that reproduce the training."""
     seq_len: int | None = Field(description="Sequence length. [tokens]")
     image_size: int | None = Field(description="Image size, as the length of a side. [pixels]")
     tokens: float | None = Field(description="Number of training tokens.")
@@ -172,21 +165,16 @@ class Model(Document):
     family: str = Field(description="Model family with the closest measured runs.")
     parameters: Quantity = Field(description="Parameter count, summed over the operators.")
     published: PublishedParameters | None = Field(description="Parameter count as published by the authors.")
-    forward_flop_per_sample: Quantity = Field(
-        description="Compute of the forward pass of one sample at the default size."
-    )
+    forward_flop_per_sample: Quantity
+    """Compute of the forward pass of one sample at the default size."""
     seq_len: int | None = Field(description="Default sequence length of a sample. [tokens]")
     image_size: int | None = Field(description="Default image size, as the length of a side. [pixels]")
-    hugging_face: list[str] = Field(
-        default=[],
-        description="Names of the same model on Hugging Face.",
-        examples=[["meta-llama/Llama-2-7b-hf"]],
-    )
+    hugging_face: list[str] = Field(default=[], examples=[["meta-llama/Llama-2-7b-hf"]])
+    """Names of the same model on Hugging Face."""
     source: ModelSource | None = Field(description="Source of the dimensions.")
     training: PublishedTraining = Field(description="Training as published.")
-    status: Literal["accepted"] = Field(
-        description="Status. Presets are checked against the published parameter count."
-    )
+    status: Literal["accepted"]
+    """Status. Presets are checked against the published parameter count."""
     assumptions: list[str] = Field(description="Assumptions made beyond the publication.")
 
 
@@ -218,9 +206,8 @@ class Software(Document):
     kind: Literal["gpu", "ipu"] = Field(description="Architecture on which it runs.")
     preset: str = Field(description="Class of the profile: tuned, fused or eager.")
     as_of: str = Field(description="Date of the measured runs that it represents.")
-    families: list[str] = Field(
-        default_factory=list, description="Model families of the measured runs that it represents."
-    )
+    families: list[str] = Field(default_factory=list)
+    """Model families of the measured runs that it represents."""
     runs: int = Field(0, description="Configurations of the measured runs that it represents.")
     figures: list[SoftwareFigure] = Field(description="Figures of the profile.")
     rejected: list[Statement] = Field(description="Competing claims; none are stored for software.")

@@ -7,37 +7,24 @@ import binascii
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from pydantic import Field
 
 from app.errors import BadInput
-from app.estimating.schema import Document
+from app.estimating.schema import Document, Item
 from app.platform.store.queries import EVERYTHING, After
 from app.platform.store.queries import ListFilter as ListFilter
 from app.platform.store.queries import ListOrder as ListOrder
 from app.platform.store.repository import Listed, Repository
 
-Item = TypeVar("Item", bound=Document)
-
 
 class Page(Document, Generic[Item]):
     """A stretch of a list."""
 
-    items: list[Item] = Field(
-        description="Items, newest first unless ordered otherwise; of the catalogue, in its order."
-    )
+    items: list[Item]
+    """Items, newest first unless ordered otherwise; of the catalogue, in its order."""
     next: str | None = Field(description="Cursor of the next page; null on the last page.")
-
-
-def filled(kind: type[Item], source: object, /, **more: Any) -> Item:
-    """Return a document of the fields that a row has under the same names, and of more."""
-    same = {
-        name: getattr(source, name)
-        for name in kind.model_fields
-        if name not in more and hasattr(source, name)
-    }
-    return kind(**same, **more)
 
 
 IDENTIFIER = re.compile(r"[\w-]{1,60}", re.ASCII)

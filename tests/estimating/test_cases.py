@@ -15,7 +15,7 @@ from app.engine.units import DAY
 from app.estimating.costing import Charges
 from app.estimating.decision import Alternative, Decision, DecisionQuestion
 from app.estimating.deliberation import decision_of
-from app.estimating.estimate import estimate, hardware_of
+from app.estimating.estimate import estimate
 from app.estimating.options import alternative_of, usual_term
 from app.estimating.outlay import Uncertain
 from app.estimating.prices import prices
@@ -51,7 +51,7 @@ def offered(
         # With the software of the chip named, options differ by what it reaches on each.
         request = request.model_copy(update={"software": found.software})
         found = estimate(request, context)
-    hardware, catalog, family = hardware_of(request, context), context.catalog, found.model.family
+    hardware, catalog, family = context.hardware.asked(request.system), context.catalog, found.model.family
     rates = prices(hardware, request.assumptions, "KRW", catalog, [], family)
     time: Uncertain | None = None
     if found.time_to_train is not None and found.time_samples is not None:
@@ -282,7 +282,7 @@ def test_what_is_not_priced_still_draws_power() -> None:
     context = sizing_context()
     request = EstimateRequest.model_validate({**WORKS["llama"], "system": {"id": "dgx-b200"}})
     unpriced = alternative_of(
-        "x", "x", hardware_of(request, context), None, None,
+        "x", "x", context.hardware.asked(request.system), None, None,
         assumptions=request.assumptions, catalog=context.catalog, family="llama", named=True,
     )  # fmt: skip
     assert unpriced.power is not None and priced.power is not None

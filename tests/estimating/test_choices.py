@@ -93,13 +93,29 @@ def test_larger_clusters_keep_the_plan_of_smaller_ones(
     assert row.worst_rise <= 1e-9, row
 
 
-def test_idle_machines_are_charged_and_said() -> None:
+def test_a_run_is_charged_for_the_machines_that_work_and_a_purchase_for_all() -> None:
     few, many = (estimate(asked("bert-large", "gb200-nvl72", count), sizing_context()) for count in (32, 128))
     assert few.cost is not None and many.cost is not None
     assert many.plan.idle_machines > 0
-    assert many.cost.hourly.value == pytest.approx(4.0 * few.cost.hourly.value, rel=0.1)
-    (said,) = (warning for warning in many.warnings if warning.code == "devices_unused")
-    assert "charged" in said.message
+    charged = 128 - many.plan.idle_machines // 18
+    assert many.cost.hourly.value == pytest.approx(charged / 32 * few.cost.hourly.value, rel=0.1)
+    assert few.cost.capex is not None and many.cost.capex is not None
+    assert many.cost.capex.value == pytest.approx(4.0 * few.cost.capex.value, rel=0.1)
+    (said,) = (warning for warning in many.warnings if warning.code == "idle_not_charged")
+    assert said.text is not None
+    assert (said.text.values["charged"], said.text.values["count"]) == (charged, 128)
+
+
+@pytest.mark.parametrize("system", ["dgx-a100-640gb", "aws-p4de"])
+def test_a_batch_of_one_on_a_thousand_machines_costs_what_it_occupies(system: str) -> None:
+    one = {"tokens": 1e9, "global_batch": 1}
+    many = estimate(asked("gpt3-175b", system, 1000, **one), sizing_context())
+    used = 1000 - many.plan.idle_machines
+    few = estimate(asked("gpt3-175b", system, used, **one), sizing_context())
+    assert used < 100 and many.cost is not None and few.cost is not None
+    assert many.time_to_train == few.time_to_train
+    assert many.cost.run.value == pytest.approx(few.cost.run.value, rel=0.15)
+    assert {"batch_not_divisible", "idle_not_charged"} <= codes(many)
 
 
 @pytest.mark.parametrize(
@@ -122,4 +138,5 @@ def test_machines_that_the_request_leaves_idle_are_not_said_to_be_of_no_use(
     assert found.cost is not None
     unused = {"devices_unused", "batch_not_divisible"}
     (said,) = (warning for warning in found.warnings if warning.code in unused)
-    assert field in said.fields and "charged" in said.message and "faster" not in said.message
+    assert field in said.fields and "faster" not in said.message
+    assert ("idle_not_charged" in codes(found)) == ("workload" in changes)

@@ -12,7 +12,6 @@ from app.errors import BadInput
 from app.estimating.costing import Charges
 from app.estimating.decision import Alternative
 from app.estimating.deliberation import Columns
-from app.estimating.estimate import hardware_of
 from app.estimating.outlay import Outlay, outlay_lines, outlay_of
 from app.estimating.prices import DollarPrices, prices
 from app.estimating.ranges import SAMPLES, common_normals
@@ -33,7 +32,7 @@ def priced(
             "currency": currency,
         }
     )
-    hardware = hardware_of(request, context)
+    hardware = context.hardware.asked(request.system)
     rates = prices(hardware, request.assumptions, request.currency, context.catalog, [], "llama")
     assert rates is not None
     charges = Charges(hardware, rates, normals=common_normals(), currency=request.currency)

@@ -32,14 +32,14 @@ def test_texts_are_those_below_the_fields() -> None:
     assert field_texts(Wheel) == {
         "size": "Diameter. [m]",
         "spokes": "Not said here.",
-        "hub": "What it turns\nabout.",
+        "hub": "What it turns about.",
     }
 
 
 def test_a_field_that_is_stated_anew_has_its_own_text_or_none() -> None:
     assert field_texts(Tyred) == {
         "spokes": "Not said here.",
-        "hub": "What it turns\nabout.",
+        "hub": "What it turns about.",
         "width": "Of the tyre. [m]",
     }
 
@@ -51,6 +51,6 @@ def test_schemas_have_them_where_a_field_says_nothing_itself() -> None:
     assert described == {
         "size": "Diameter. [m]",
         "spokes": "Said here.",
-        "axle": "What it turns\nabout.",
+        "axle": "What it turns about.",
         "plain": None,
     }

@@ -37,9 +37,10 @@ def request(model: object, workload: dict[str, Any], count: int = 1, **more: Any
 
 
 def test_bert_with_the_target_of_resnet_is_refused_with_its_own() -> None:
-    with pytest.raises(BadInput, match="mlperf-resnet50 is a target for ResNet-50") as refused:
+    with pytest.raises(BadInput) as refused:
         estimate(request("bert-large", {"target": "mlperf-resnet50"}), sizing_context())
     assert refused.value.errors[0].field == "workload.target"
+    assert "mlperf-resnet50" in refused.value.message.values.values()
     assert refused.value.status == 400
     assert "choose mlperf-bert" in str(refused.value)
 
@@ -183,7 +184,7 @@ def test_what_is_trained_is_said_in_words() -> None:
     assert (values["tokens"]["values"]["count"], values["seq_len"]) == (1e12, 2048)
     bert = estimate(request("bert-large", {"target": "mlperf-bert"}), sizing_context())
     assert bert.trained is not None
-    assert "trained to MLPerf BERT-Large" in bert.trained.message
+    assert "mlperf" in str(bert.trained.values).lower()
 
 
 def test_an_upload_starts_from_what_is_usual_marked_as_an_assumption() -> None:

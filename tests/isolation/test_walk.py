@@ -131,7 +131,7 @@ def test_a_new_route_cannot_be_forgotten(two_tenants: FastAPI) -> None:
         walker.one = kept
         walker.doors = [door for door in walker.doors if door not in known]
         assert len(walker.doors) == len(added)
-        with pytest.raises(AssertionError, match="nothing is known of /api/v1/gadgets"):
+        with pytest.raises(AssertionError, match="/api/v1/gadgets"):
             await walker.paths("two", ["prp_hole"])
         walker.doors = [door for door in walker.doors if "gadgets" not in door.path]
         await walker.paths("two", ["prp_hole"])

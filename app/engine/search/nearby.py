@@ -30,6 +30,8 @@ LEAST_SIXTEENTHS, SIXTEENTHS = 9, 16
 """Sixteenths of the copies that are tried with the same micro-batch: from so many to less than all."""
 FEWER_COPIES = 4
 """Numbers of copies that are tried below the largest."""
+ROOM = 512
+"""Plans around one, for which room is kept: memory that nothing is written to costs nothing."""
 FINE = 16
 """Parts into which the distance between micro-batches that are powers of two is divided."""
 
@@ -291,6 +293,6 @@ def nearby_plans(space: Space, plans: Plans, closely: Indices) -> Plans:
             count,
         ),
         width=len(Plans.__slots__),
-        expected=64 * near.size,
+        expected=ROOM * near.size,
     )
     return Plans.of_rows(rows)

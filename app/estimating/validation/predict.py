@@ -160,7 +160,8 @@ def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) ->
         raise UnsupportedCase(
             "the global batch size is missing, and no rule for {software} provides it", software=case.software
         )
-    if batch < data and case.tensor * case.pipeline == 1 and _is_convolutional(scenario):
+    convolutional = not scenario.is_ipu and bool(np.any(scenario.table.kind == Kind.CONVOLUTION))
+    if batch < data and case.tensor * case.pipeline == 1 and convolutional:
         return _split_samples(case, batch, data)
     if case.copies_alone and data < copies:
         plan = _searched(case, scenario, context, int(batch), data)
@@ -276,10 +277,6 @@ def _fastest_micro_batch(
         return 1.0
     seconds = np.broadcast_to(scenario.step(options).total, tried.shape)
     return float(tried[np.argmin(np.where(fits, seconds, np.inf))])
-
-
-def _is_convolutional(scenario: Scenario) -> bool:
-    return not scenario.is_ipu and bool(np.any(scenario.table.kind == Kind.CONVOLUTION))
 
 
 def _split_samples(case: MeasurementCase, batch: float, data: float) -> Plans:

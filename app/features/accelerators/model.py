@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from app.estimating.money import Currency
-from app.estimating.names import Name
+from app.estimating.names import Trimmed
 from app.estimating.naming import FabricName
-from app.estimating.request import Number, Schema, Whole
+from app.estimating.request import Number, Schema, Whole, patch_of
 from app.estimating.schema import Document, DocumentedModel
 from app.platform.catalogue_model import CatalogueFigure
 
@@ -20,62 +20,50 @@ Sparsity = Literal["none", "structured"]
 
 NAME = 100
 
-ShortName = Annotated[Name, Field(min_length=1, max_length=NAME)]
+ShortName = Annotated[Trimmed, Field(min_length=1, max_length=NAME)]
 
 
 class DataSheet(DocumentedModel):
     """What a data sheet states of an accelerator, of the machine that carries it and of its network."""
 
     name: ShortName = Field(description="Name of the accelerator.", examples=["Example X1"])
-    maker: Name = Field("", max_length=NAME, description="Manufacturer; empty if it is not to be named.")
-    bf16_tflops: Number | None = Field(
-        None,
-        description="Peak in bf16, if the chip has it; this or fp16_tflops is required. [TFLOP/s]",
-        examples=[800],
-    )
+    maker: Trimmed = Field("", max_length=NAME, description="Manufacturer; empty if it is not to be named.")
+    bf16_tflops: Number | None = Field(None, examples=[800])
+    """Peak in bf16, if the chip has it; this or fp16_tflops is required. [TFLOP/s]"""
     fp16_tflops: Number | None = Field(None, description="Peak in fp16, if the chip has it. [TFLOP/s]")
     tf32_tflops: Number | None = Field(None, description="Peak in TF32, if the chip has it. [TFLOP/s]")
-    fp32_tflops: Number | None = Field(
-        None, description="Peak in fp32 outside the matrix units; never with sparsity. [TFLOP/s]"
-    )
+    fp32_tflops: Number | None = None
+    """Peak in fp32 outside the matrix units; never with sparsity. [TFLOP/s]"""
     fp8_tflops: Number | None = Field(None, description="Peak in FP8, if the chip has it. [TFLOP/s]")
     fp4_tflops: Number | None = Field(None, description="Peak in FP4, if the chip has it. [TFLOP/s]")
     int8_tops: Number | None = Field(None, description="Peak in int8, if the chip has it. [TOP/s]")
-    sparsity: Sparsity | None = Field(
-        None,
-        description="Whether the peaks are dense (“none”) or with 2:4 structured sparsity, which are halved. "
-        "Required where a peak looks like one with sparsity.",
-    )
+    sparsity: Sparsity | None = None
+    """Whether the peaks are dense (“none”) or with 2:4 structured sparsity, which are halved. Required where
+    a peak looks like one with sparsity.
+    """
     memory_gb: Number = Field(description="Memory of one device. [GB]", examples=[96])
     memory_gb_per_s: Number = Field(description="Bandwidth of that memory. [GB/s]", examples=[4000])
     power_w: Number = Field(description="Power limit of one device. [W]", examples=[600])
-    link: Link = Field(
-        description="How the devices of a machine are joined: by a switch, by direct NVLink, every pair by "
-        "links of its own (mesh), neighbours alone (torus), or over PCIe.",
-        examples=["nvswitch"],
-    )
-    link_gb_per_s: Number = Field(
-        description="Bandwidth of the fast links of one device to all others, one way: half of what data "
-        "sheets give for both ways. [GB/s]",
-        examples=[450],
-    )
+    link: Link = Field(examples=["nvswitch"])
+    """How the devices of a machine are joined: by a switch, by direct NVLink, every pair by links of its own
+    (mesh), neighbours alone (torus), or over PCIe.
+    """
+    link_gb_per_s: Number = Field(examples=[450])
+    """Bandwidth of the fast links of one device to all others, one way: half of what data sheets give for
+    both ways. [GB/s]
+    """
     devices: Whole = Field(8, description="Devices of one machine.")
-    linked_devices: Whole | None = Field(
-        None, description="Devices that the fast links join, if more than those of one machine."
-    )
-    fabric: FabricName = Field(
-        max_length=60,
-        description="Network between machines, by its identifier in the catalogue: how fast a port is.",
-        examples=["ndr-infiniband"],
-    )
+    linked_devices: Whole | None = None
+    """Devices that the fast links join, if more than those of one machine."""
+    fabric: FabricName = Field(max_length=60, examples=["ndr-infiniband"])
+    """Network between machines, by its identifier in the catalogue: how fast a port is."""
     ports: Whole = Field(description="Network ports of one machine.", examples=[8])
     machine_price: Number | None = Field(None, description="Price of one machine. [currency]")
     hourly_rent: Number | None = Field(None, description="Rent of one device. [currency/h]")
     currency: Currency = Field("USD", description="Currency of the price or rent.")
-    price_date: date | None = Field(
-        None, description="Date of the price or rent; if omitted, the day it is stated."
-    )
-    data_sheet: Name = Field(
+    price_date: date | None = None
+    """Date of the price or rent; if omitted, the day it is stated."""
+    data_sheet: Trimmed = Field(
         min_length=1,
         max_length=300,
         description="Source of the figures: title or address of the data sheet.",
@@ -87,42 +75,10 @@ class DataSheet(DocumentedModel):
 class AcceleratorRequest(DataSheet, Schema):
     """An accelerator to add."""
 
-    @field_validator("name", "maker", "data_sheet")
-    @classmethod
-    def without_spaces_around(cls, text: str) -> str:
-        return text.strip()
 
-
-class AcceleratorPatch(Schema):
+@patch_of
+class AcceleratorPatch(AcceleratorRequest):
     """Fields of an accelerator to change, of those it is added with; null empties one that may be omitted."""
-
-    name: ShortName | None = Field(None, description="Name of the accelerator.")
-    maker: Name | None = Field(None, max_length=NAME, description="Manufacturer.")
-    bf16_tflops: Number | None = Field(None, description="Peak in bf16. [TFLOP/s]")
-    fp16_tflops: Number | None = Field(None, description="Peak in fp16. [TFLOP/s]")
-    tf32_tflops: Number | None = Field(None, description="Peak in TF32. [TFLOP/s]")
-    fp32_tflops: Number | None = Field(None, description="Peak in fp32. [TFLOP/s]")
-    fp8_tflops: Number | None = Field(None, description="Peak in FP8. [TFLOP/s]")
-    fp4_tflops: Number | None = Field(None, description="Peak in FP4. [TFLOP/s]")
-    int8_tops: Number | None = Field(None, description="Peak in int8. [TOP/s]")
-    sparsity: Sparsity | None = Field(None, description="Whether the peaks are dense or with sparsity.")
-    memory_gb: Number | None = Field(None, description="Memory of one device. [GB]")
-    memory_gb_per_s: Number | None = Field(None, description="Bandwidth of that memory. [GB/s]")
-    power_w: Number | None = Field(None, description="Power limit of one device. [W]")
-    link: Link | None = Field(None, description="How the devices of a machine are joined.")
-    link_gb_per_s: Number | None = Field(None, description="Bandwidth of the fast links, one way. [GB/s]")
-    devices: Whole | None = Field(None, description="Devices of one machine.")
-    linked_devices: Whole | None = Field(None, description="Devices that the fast links join.")
-    fabric: FabricName | None = Field(None, max_length=60, description="Network between machines.")
-    ports: Whole | None = Field(None, description="Network ports of one machine.")
-    machine_price: Number | None = Field(
-        None, description="Price of one machine. [currency]", examples=[320000]
-    )
-    hourly_rent: Number | None = Field(None, description="Rent of one device. [currency/h]")
-    currency: Currency | None = Field(None, description="Currency of the price or rent.")
-    price_date: date | None = Field(None, description="Date of the price or rent.")
-    data_sheet: Name | None = Field(None, max_length=300, description="Source of the figures.")
-    data_sheet_date: date | None = Field(None, description="Date of the data sheet.")
 
 
 class AcceleratorChange(Document):

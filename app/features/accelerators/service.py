@@ -11,6 +11,7 @@ from app.catalog.catalog import Catalog
 from app.catalog.own import HALF, PEAKS, PREFIX, doubts
 from app.errors import BadInput, Conflict, FieldError, Message, NotFound, Unprocessable, VersionConflict
 from app.estimating.hardware import MOST_PORTS, known_id
+from app.estimating.schema import filled
 from app.features.accelerators.model import (
     Accelerator,
     AcceleratorChange,
@@ -24,7 +25,7 @@ from app.features.accelerators.model import (
 from app.platform.catalogue import figure
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.json_bodies import as_app_error
-from app.platform.listing import Page, filled, page_of
+from app.platform.listing import Page, page_of
 from app.platform.references import existing
 from app.platform.store.document_queries import DuplicateVersion
 from app.platform.store.queries import new_id, now

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from app.errors import Conflict, Message
-from app.estimating.schema import Document
+from app.estimating.schema import Document, filled
 from app.features.accounts.mailing import send
 from app.features.accounts.second_factor import Enrolment, existing, existing_of, offer, renewed
 from app.features.accounts.service import accept, check_room, no_link
 from app.platform.admission import Principal, Role
 from app.platform.identity import Identity, checked_email, checked_name, folded, new_token, token_hash
-from app.platform.listing import filled
 from app.platform.references import no_such
 from app.platform.store.account_tables import Invitation
 from app.platform.store.database import IdentityStore

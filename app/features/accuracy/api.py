@@ -8,11 +8,10 @@ from typing import Annotated
 
 from fastapi import Query
 
-from app.estimating.schema import Document
+from app.estimating.schema import Document, filled
 from app.features.accuracy.agreement import Agreement, RunChoice, agreement, counted
 from app.features.accuracy.predictions import Prediction
 from app.features.accuracy.service import choice_of, errors_of, predictions
-from app.platform.listing import filled
 from app.platform.web.api import LIST, api_router
 
 router = api_router("catalogue", "/accuracy")
@@ -113,11 +112,9 @@ def accuracy_of(choice: RunChoice) -> Accuracy:
             for name in sorted({key(run) for run in runs})
         }
 
-    return Accuracy(
-        family=choice.family,
-        chip=choice.chip,
-        scale=choice.scale,
-        errors=choice.errors,
+    return filled(
+        Accuracy,
+        choice,
         measured=len(predictions()),
         headline=ErrorSummary.of(errors["headline"]),
         kinds={name: ErrorSummary.of(kind_errors) for name, kind_errors in errors["kinds"].items()},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from app.catalog.catalog import Catalog
@@ -19,7 +20,7 @@ from app.estimating.money import Currency, ExchangeRate, exact
 from app.estimating.network_parts import DOLLAR, BillPart, NetworkBill, network_bill
 from app.estimating.purchase import WHOLE, Order, Purchase, printed_price, purchase_of
 from app.estimating.ranges import scaled
-from app.estimating.schema import Quantity
+from app.estimating.schema import Quantity, filled
 from app.estimating.trace import source_ref
 from app.features.bills.fabric import fabric_plan
 from app.features.bills.model import (
@@ -44,7 +45,8 @@ def make_bill(
     machines = count * system.machines
     check_network(catalog, system, request)
     with fields_at(lambda _: "storage_tb"):
-        purchase = purchase_of(catalog, _order(catalog, system, request))
+        order = _order(catalog, system, request)
+        purchase = purchase_of(catalog, order)
     parts, network = purchase.parts, purchase.network
     plan = None
     if network is not None:
@@ -86,7 +88,7 @@ def make_bill(
         totals=totals,
         network=plan,
         racks=bill_racks(purchase.racks, purchase.limits),
-        warnings=_warnings(system, request, purchase, plan),
+        warnings=[*_warnings(system, request, purchase, plan), *network_step(catalog, order, network)],
     )
 
 
@@ -185,11 +187,9 @@ def _line(part: BillPart, rate: ExchangeRate) -> BillLine:
     """Return a line in the currency of the bill, its total rounded as it is printed."""
     figure, printed = part.price, printed_price(part, rate)
     powered = part.group != "spares"
-    return BillLine(
-        item=part.item,
-        name=part.name,
-        group=part.group,
-        use=part.use,
+    return filled(
+        BillLine,
+        part,
         quantity=part.count,
         rule=Text.of(part.rule),
         unit_price=None if printed is None else printed[0],
@@ -266,6 +266,33 @@ def _tax(name: Literal["vat", "duty"], rate: Figure, total: Quantity) -> Tax:
         as_of=rate.as_of,
         note=rate.note,
     )
+
+
+STEP = 1.3
+"""Factor between the money per port of two counts that follow each other, above which it has a reason."""
+
+
+def network_step(catalog: Catalog, order: Order, network: NetworkBill | None) -> Iterable[CheckWarning]:
+    """Say why a port costs much more than with one system less: another level of switches."""
+    before = (
+        purchase_of(catalog, replace(order, count=order.count - 1)).network
+        if network is not None and order.count > 1
+        else None
+    )
+    if network is None or before is None or network.per_port <= STEP * before.per_port:
+        return
+    message = Message(
+        "the network costs {times} times as much per port as for {fewer} systems: its {ports} ports need "
+        "{levels} levels of switches instead of {before}; a few systems less or many more use it better",
+        {
+            "times": round(network.per_port / before.per_port, 1),
+            "fewer": order.count - 1,
+            "ports": int(network.tree.endpoints),
+            "levels": int(network.tree.levels),
+            "before": int(before.tree.levels),
+        },
+    )
+    yield CheckWarning.of("network_level_added", "info", message, "count")
 
 
 def _warnings(

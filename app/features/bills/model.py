@@ -32,65 +32,43 @@ class FabricRequest(Schema):
 
     nodes: Whole = Field(ge=1, le=MOST_NODES, description="Number of nodes.", examples=[20])
     ports_per_node: Whole = Field(ge=1, le=64, description="Ports per node; each is a rail.", examples=[8])
-    port_gbps: Number = Field(
-        gt=0, le=10_000, description="Line rate of one port, in one direction. [Gb/s]", examples=[200]
-    )
+    port_gbps: Number = Field(gt=0, le=10_000, examples=[200])
+    """Line rate of one port, in one direction. [Gb/s]"""
     switch_ports: Whole = Field(ge=2, le=1024, description="Ports per switch.", examples=[40])
-    oversubscription: Number = Field(
-        1.0,
-        ge=1,
-        le=64,
-        description="Highest allowed oversubscription of a leaf switch: ports to nodes per uplink.",
-    )
-    declared_switches: Whole | None = Field(
-        None, ge=0, le=1_000_000, description="Number of switches in an existing list, to be checked."
-    )
+    oversubscription: Number = Field(1.0, ge=1, le=64)
+    """Highest allowed oversubscription of a leaf switch: ports to nodes per uplink."""
+    declared_switches: Whole | None = Field(None, ge=0, le=1_000_000)
+    """Number of switches in an existing list, to be checked."""
 
 
 class BillInputs(Schema):
     """What a bill includes beside the systems, and how they are joined and racked."""
 
-    ports_per_node: Whole | None = Field(
-        None, ge=1, le=32, description="Network ports per machine; if omitted, the system's default."
-    )
-    oversubscription: Number = Field(
-        1.0,
-        ge=1,
-        le=64,
-        description="Highest allowed oversubscription of a leaf switch: ports to nodes per uplink.",
-    )
-    storage_tb: Number | None = Field(
-        None, ge=0, le=MOST_STORAGE, description="Usable shared storage; if omitted, none is included. [TB]"
-    )
-    spare: Whole = Field(
-        0,
-        ge=0,
-        le=MOST_SPARES,
-        description="Number of spare machines, 1 for N+1. With any spare machine, a spare "
-        "switch of each model and spare cables are added.",
-    )
+    ports_per_node: Whole | None = Field(None, ge=1, le=32)
+    """Network ports per machine; if omitted, the system's default."""
+    oversubscription: Number = Field(1.0, ge=1, le=64)
+    """Highest allowed oversubscription of a leaf switch: ports to nodes per uplink."""
+    storage_tb: Number | None = Field(None, ge=0, le=MOST_STORAGE)
+    """Usable shared storage; if omitted, none is included. [TB]"""
+    spare: Whole = Field(0, ge=0, le=MOST_SPARES)
+    """Number of spare machines, 1 for N+1. With any spare machine, a spare switch of each model and spare
+    cables are added.
+    """
     rack_units: Literal[42, 48] = Field(42, description="Rack height. [U]")
-    rack_power_kw: Number | None = Field(
-        None,
-        gt=0,
-        le=MOST_RACK_POWER,
-        description="Power limit of one rack; if omitted, the catalogue's. [kW]",
-    )
+    rack_power_kw: Number | None = Field(None, gt=0, le=MOST_RACK_POWER)
+    """Power limit of one rack; if omitted, the catalogue's. [kW]"""
 
 
 class BillRequest(BillInputs):
     """A system and a count, or an estimate whose system is used."""
 
-    system: SystemName | None = Field(
-        None, description="Identifier of a system that can be bought.", examples=["dgx-a100-640gb"]
-    )
+    system: SystemName | None = Field(None, examples=["dgx-a100-640gb"])
+    """Identifier of a system that can be bought."""
     count: Whole = Field(1, ge=1, le=65_536, description="Number of systems.", examples=[20])
-    estimate_id: str | None = Field(
-        None, max_length=40, description="Identifier of an estimate whose system, count and network are used."
-    )
-    fabric: FabricName | None = Field(
-        None, description="Identifier of the network; if omitted, the system's own."
-    )
+    estimate_id: str | None = Field(None, max_length=40)
+    """Identifier of an estimate whose system, count and network are used."""
+    fabric: FabricName | None = None
+    """Identifier of the network; if omitted, the system's own."""
     region: Region = "korea"
     """Region of purchase. Its tax and duty are listed; neither is included in any price."""
     include: list[CostItem] | None = None
@@ -258,9 +236,8 @@ class Bill(Document):
     """Machines, hosts and compute network only; null without a price. The total of all lines is the capex of
     an estimate of the same system.
     """
-    taxes: list[Tax] = Field(
-        [], description="Taxes and duties in the region of purchase; not included in any price."
-    )
+    taxes: list[Tax] = Field([])
+    """Taxes and duties in the region of purchase; not included in any price."""
     tax_note: Text | None = Field(None, description="What the prices exclude, as a sentence.")
     lines: list[BillLine] = Field(description="Lines of the bill, by group.")
     groups: list[GroupTotal] = Field(description="Totals by group.")

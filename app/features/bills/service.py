@@ -19,7 +19,7 @@ from app.estimating.documents import CheckWarning
 from app.estimating.names import STORED
 from app.estimating.purchase import GROUPS
 from app.estimating.request import EstimateRequest
-from app.estimating.schema import Quantity
+from app.estimating.schema import Quantity, filled
 from app.features.bills.bill import make_bill
 from app.features.bills.model import (
     Bill,
@@ -35,7 +35,7 @@ from app.features.bills.model import (
 from app.features.estimates.service import get_estimate_request
 from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
-from app.platform.listing import Page, filled, page_of
+from app.platform.listing import Page, page_of
 from app.platform.references import existing, hold_named
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id
 from app.platform.store.repository import Repository

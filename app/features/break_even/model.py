@@ -29,37 +29,22 @@ class HardwareInput(Schema):
 
     system: SystemName = Field(description="Identifier of a system.", examples=["dgx-a100-320gb"])
     count: Whole = Field(1, ge=1, le=100_000, description="Number of systems.")
-    fabric: FabricName | None = Field(
-        None, description="Identifier of a fabric; if omitted, the system's default."
-    )
+    fabric: FabricName | None = None
+    """Identifier of a fabric; if omitted, the system's default."""
 
 
 class RunningInput(Schema):
     """Components of the running cost. Omitted fields come from the catalogue."""
 
-    power_kw: Number | None = Field(
-        None,
-        gt=0,
-        le=1e7,
-        description="Mean power draw of the machines; if omitted, that of the hardware under a "
-        "training load. [kW]",
-    )
-    pue: Number | None = Field(
-        None,
-        ge=1,
-        le=5,
-        description="Power usage effectiveness (PUE): power of the site over that of the machines.",
-    )
+    power_kw: Number | None = Field(None, gt=0, le=1e7)
+    """Mean power draw of the machines; if omitted, that of the hardware under a training load. [kW]"""
+    pue: Number | None = Field(None, ge=1, le=5)
+    """Power usage effectiveness (PUE): power of the site over that of the machines."""
     tariff: Number | None = Field(
         None, ge=0, le=1e6, description="Electricity price, in the currency. [currency/kWh]"
     )
-    staff: Number | None = Field(
-        None,
-        ge=0,
-        le=1e5,
-        description="Full-time positions that operate the cluster; if omitted, computed from "
-        "the number of machines.",
-    )
+    staff: Number | None = Field(None, ge=0, le=1e5)
+    """Full-time positions that operate the cluster; if omitted, computed from the number of machines."""
     staff_cost: Number | None = Field(
         None, ge=0, le=DEAREST, description="Cost of a full-time position, in the currency. [currency/year]"
     )
@@ -70,9 +55,8 @@ class RunningInput(Schema):
         description="Rent of floor space or racks; if omitted, computed from the power draw. "
         "[currency/month]",
     )
-    support: Share | None = Field(
-        None, ge=0, le=1, description="Annual support contract, as a share of the purchase price. [1/year]"
-    )
+    support: Share | None = Field(None, ge=0, le=1)
+    """Annual support contract, as a share of the purchase price. [1/year]"""
 
 
 class CloudInput(Schema):
@@ -154,38 +138,24 @@ class BreakEvenRequest(Schema):
         le=LONGEST,
         description="Horizon of the calculation; if omitted, the catalogue's amortisation period. [month]",
     )
-    residual_share: Share = Field(
-        0.0,
-        ge=0,
-        le=1,
-        description="Resale value at the horizon as a share of the purchase price; if omitted, "
-        "the catalogue's if hardware is given, otherwise none.",
-    )
-    utilisation: Share | None = Field(
-        None,
-        ge=LEAST_SHARE,
-        le=1,
-        description="Share of the cluster's capacity used by the workload behind the bill. The "
-        "cloud is paid by use; the cluster is paid for whether it is used or not.",
-    )
-    growth: Share | None = Field(
-        None, gt=-1, le=5, description="Annual growth of the workload, and so of the cloud bill. [1/year]"
-    )
-    own_growth: Share | None = Field(
-        None, gt=-1, le=5, description="Annual growth of the running cost. [1/year]"
-    )
-    teams_now: Whole | None = Field(
-        None, ge=1, le=100_000, description="Number of teams behind the bill; requires teams_then."
-    )
-    teams_then: Whole | None = Field(
-        None, ge=1, le=100_000, description="Future number of teams; the bill grows in proportion."
-    )
-    demand_factor: Number | None = Field(
-        None,
-        gt=0,
-        le=1000,
-        description="Future workload relative to the workload behind the bill; 2 means twice as much.",
-    )
+    residual_share: Share = Field(0.0, ge=0, le=1)
+    """Resale value at the horizon as a share of the purchase price; if omitted, the catalogue's if hardware
+    is given, otherwise none.
+    """
+    utilisation: Share | None = Field(None, ge=LEAST_SHARE, le=1)
+    """Share of the cluster's capacity used by the workload behind the bill. The cloud is paid by use; the
+    cluster is paid for whether it is used or not.
+    """
+    growth: Share | None = Field(None, gt=-1, le=5)
+    """Annual growth of the workload, and so of the cloud bill. [1/year]"""
+    own_growth: Share | None = Field(None, gt=-1, le=5)
+    """Annual growth of the running cost. [1/year]"""
+    teams_now: Whole | None = Field(None, ge=1, le=100_000)
+    """Number of teams behind the bill; requires teams_then."""
+    teams_then: Whole | None = Field(None, ge=1, le=100_000)
+    """Future number of teams; the bill grows in proportion."""
+    demand_factor: Number | None = Field(None, gt=0, le=1000)
+    """Future workload relative to the workload behind the bill; 2 means twice as much."""
     demand: list[Share] | None = Field(
         None,
         min_length=1,
@@ -195,13 +165,11 @@ class BreakEvenRequest(Schema):
         "peak is rented.",
         examples=[[0.4, 0.5, 0.9, 1.2]],
     )
-    peak_price_factor: Number = Field(
-        1.0, gt=0, le=100, description="Rental price of peak load relative to the price behind the bill."
-    )
+    peak_price_factor: Number = Field(1.0, gt=0, le=100)
+    """Rental price of peak load relative to the price behind the bill."""
     ranges: RangesInput | None = Field(None, description="Ranges of inputs that are not known exactly.")
-    price_book_id: str | None = Field(
-        None, max_length=100, description="Identifier of a price book of the workspace."
-    )
+    price_book_id: str | None = Field(None, max_length=100)
+    """Identifier of a price book of the workspace."""
 
 
 ALTERNATIVES = (("capex", "hardware"), ("onprem_monthly", "onprem"), ("cloud_monthly", "cloud"))

@@ -20,9 +20,8 @@ LONGEST_NOTE = 500
 class RunSystem(Schema):
     """System of a run: a separate one if ``id`` is given, otherwise the estimate's with changes."""
 
-    id: SystemName | None = Field(
-        None, description="Identifier of a system; if omitted, the estimate's.", examples=["dgx-a100-640gb"]
-    )
+    id: SystemName | None = Field(None, examples=["dgx-a100-640gb"])
+    """Identifier of a system; if omitted, the estimate's."""
     count: Whole | None = Field(None, description="Number of systems.", examples=[1])
     fabric: FabricName | None = Field(None, description="Identifier of a fabric.")
     ports_per_node: Whole | None = Field(None, description="Number of fabric ports per node.")
@@ -44,13 +43,8 @@ class RunWorkload(Schema):
 class CalibrationRun(Schema):
     """One measured run of the customer's model and code, as a step time or a throughput."""
 
-    samples_per_s: Number | None = Field(
-        None,
-        ge=1e-6,
-        le=1e12,
-        description="Measured throughput; give exactly one measurement. [samples/s]",
-        examples=[1440.0],
-    )
+    samples_per_s: Number | None = Field(None, ge=1e-6, le=1e12, examples=[1440.0])
+    """Measured throughput; give exactly one measurement. [samples/s]"""
     step_time_s: Number | None = Field(
         None,
         ge=1e-6,
@@ -58,18 +52,14 @@ class CalibrationRun(Schema):
         description="Measured step time; give exactly one measurement. [s]",
         examples=[0.71],
     )
-    step_time_ms: Number | None = Field(
-        None, ge=1e-3, le=1e10, description="Measured step time in milliseconds. [ms]", examples=[710.0]
-    )
-    tokens_per_s: Number | None = Field(
-        None, ge=1e-6, le=1e15, description="Measured tokens per second over all accelerators. [tokens/s]"
-    )
-    samples_per_s_per_device: Number | None = Field(
-        None, ge=1e-6, le=1e12, description="Measured throughput of one accelerator. [samples/s]"
-    )
-    tokens_per_s_per_device: Number | None = Field(
-        None, ge=1e-6, le=1e12, description="Measured tokens per second of one accelerator. [tokens/s]"
-    )
+    step_time_ms: Number | None = Field(None, ge=1e-3, le=1e10, examples=[710.0])
+    """Measured step time in milliseconds. [ms]"""
+    tokens_per_s: Number | None = Field(None, ge=1e-6, le=1e15)
+    """Measured tokens per second over all accelerators. [tokens/s]"""
+    samples_per_s_per_device: Number | None = Field(None, ge=1e-6, le=1e12)
+    """Measured throughput of one accelerator. [samples/s]"""
+    tokens_per_s_per_device: Number | None = Field(None, ge=1e-6, le=1e12)
+    """Measured tokens per second of one accelerator. [tokens/s]"""
     system: RunSystem | SystemName | None = None
     """System of the run: an identifier, or the differences from the estimate; if omitted, the system of the
     estimate.
@@ -113,13 +103,11 @@ class CalibrationRequest(Schema):
     """An estimate and the measured runs to calibrate it with."""
 
     estimate: EstimateRequest = Field(description="Estimate to calibrate.")
-    runs: list[CalibrationRun] = Field(
-        min_length=1, max_length=MOST_RUNS, description="1 to 20 measured runs of the same model and code."
-    )
+    runs: list[CalibrationRun] = Field(min_length=1, max_length=MOST_RUNS)
+    """1 to 20 measured runs of the same model and code."""
     label: Name | None = Field(None, max_length=200, description="Name of the calibration.")
-    study_id: str | None = Field(
-        None, max_length=40, description="Identifier of a study whose option was measured."
-    )
+    study_id: str | None = Field(None, max_length=40)
+    """Identifier of a study whose option was measured."""
 
 
 Rate = Annotated[Number, Field(ge=1e-6, le=1e12)]
@@ -129,12 +117,10 @@ Rate = Annotated[Number, Field(ge=1e-6, le=1e12)]
 class GainRequest(Schema):
     """Measured runs on alternatives of a system, such as two fabrics: is the dearer worth its price?"""
 
-    system: SystemInput | SystemName = Field(
-        description="System of the runs, or its identifier.", examples=["dgx-a100-640gb"]
-    )
-    reference: str = Field(
-        max_length=100, description="Label of the runs with which the others are compared.", examples=["roce"]
-    )
+    system: SystemInput | SystemName = Field(examples=["dgx-a100-640gb"])
+    """System of the runs, or its identifier."""
+    reference: str = Field(max_length=100, examples=["roce"])
+    """Label of the runs with which the others are compared."""
     threshold: Number = Field(0.05, ge=0, le=10, description="Gain below which the reference is recommended.")
     runs: dict[str, Annotated[list[Rate], Field(min_length=1, max_length=1000)]] = Field(
         min_length=2, max_length=8, description="Measured throughputs by label. [samples/s]"
@@ -184,10 +170,8 @@ IMPLAUSIBLE = 2.5
 class MovedFigure(Document):
     """A figure before and after the fit; low and high are the 10th and 90th percentile."""
 
-    parameter: str = Field(
-        description="Name of the figure; “offset” is the factor on every step that no figure explains.",
-        examples=["matrix_efficiency"],
-    )
+    parameter: str = Field(examples=["matrix_efficiency"])
+    """Name of the figure; “offset” is the factor on every step that no figure explains."""
     unit: str = Field(description="SI unit.")
     prior: float = Field(description="Central value before the fit.")
     prior_low: float = Field(description="10th percentile before the fit.")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Request
+from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
@@ -33,14 +33,16 @@ from app.features.studies.knobs import labels_of
 from app.platform.charts.figures import time_scale
 from app.platform.rates import CostClass
 from app.platform.web.contexts import FigureView, Form
-from app.platform.web.deps import WorkspaceDep
+from app.platform.web.deps import WorkspaceDep, workspace_of
 from app.platform.web.examples import CALIBRATION
 from app.platform.web.forms import FormDep, refusal, refused, typed, whole
 from app.platform.web.locale import voice_of
 from app.platform.web.rendering import render
 from app.platform.web.requirements import Right, requires
+from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 from app.platform.wording.scales import Scale
+from app.platform.wording.voice import Voice
 
 router = page_router()
 
@@ -93,20 +95,22 @@ class RunsPage:
     """Options that would have the profile."""
 
 
-def runs_page(request: Request, view: OpenView, form: Form, error: AppError | None = None) -> Response:
-    answer, frame, voice = requested_fit(request, view), view.frame, voice_of(request)
+def runs_page(
+    view: OpenView, runs: StudyRuns, form: Form, voice: Voice, error: AppError | None = None
+) -> RunsPage:
+    answer, frame = runs.fit, view.frame
     rows, fit = row_count(form), answer if isinstance(answer, CalibrationAnswer) else None
     knobs = {} if fit is None else software_knobs(view, fit)
     outlook = [] if fit is None else charts.outlooks(fit, voice)
     labels = labels_of(view.state.content, view.workspace.sizing.catalog)
-    page = RunsPage(
+    return RunsPage(
         frame=frame,
         form=form,
         message=error.message if error else None,
         rows=range(rows),
         more=rows < MOST_RUNS,
         usual=usual_row(view),
-        earlier=calibrations_of(view),
+        earlier=runs.calibrations,
         shown=answer,
         outlook=outlook,
         figures=[] if answer is None else charts.views(answer, outlook, voice),
@@ -114,16 +118,6 @@ def runs_page(request: Request, view: OpenView, form: Form, error: AppError | No
         use_url=frame.url_with(knobs) if knobs else "",
         used_by=[labels[knob.partition(".")[2]] for knob in knobs],
     )
-    return render(request, "calibration/runs.html", page, status=error.status if error else 200)
-
-
-def requested_fit(request: Request, view: OpenView) -> CalibrationAnswer | GainAnswer | None:
-    identifier = request.query_params.get("fit", "")
-    return get_calibration(view.workspace, identifier) if identifier else None
-
-
-def calibrations_of(view: OpenView) -> Sequence[CalibrationSummary]:
-    return list_calibrations(view.workspace, EARLIER, None, view.state.study.id).items
 
 
 def usual_row(view: OpenView) -> dict[str, str]:
@@ -196,23 +190,34 @@ def at_rows(error: AppError, values: Typed, rows: Sequence[int]) -> Form:
 RUNS_PATH = f"/studies/{{identifier}}/{VIEW}"
 
 
-@router.get(f"{RUNS_PATH}.json")
-def show_runs_data(request: Request, workspace: WorkspaceDep, identifier: str) -> StudyRuns:
-    """Return the calibrations of a study, and the one that the address names."""
-    view = open_view(request, workspace, identifier, VIEW)
+def view_of(request: Request, workspace: WorkspaceDep, identifier: str) -> OpenView:
+    return open_view(request, workspace, identifier, VIEW)
+
+
+ViewDep = Annotated[OpenView, Depends(view_of)]
+
+
+def shown_runs(request: Request, runs: StudyRuns) -> RunsPage:
+    """Return the form, filled with what the address names, and a calibration."""
+    view = open_view(request, workspace_of(request), runs.study, VIEW)
+    return runs_page(view, runs, Form(typed(request.query_params)), voice_of(request))
+
+
+def runs_of(view: OpenView, fit: str = "") -> StudyRuns:
+    """Return the calibrations of a study, and one of them in full."""
+    workspace, study = view.workspace, view.state.study.id
     return StudyRuns(
-        study=identifier,
+        study=study,
         option=view.frame.option or None,
-        calibrations=list(calibrations_of(view)),
-        fit=requested_fit(request, view),
+        calibrations=list_calibrations(workspace, EARLIER, None, study).items,
+        fit=get_calibration(workspace, fit) if fit else None,
     )
 
 
-@router.get(RUNS_PATH, response_class=HTMLResponse)
-def show_runs(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Show the form, filled with what the address names, and a calibration."""
-    view = open_view(request, workspace, identifier, VIEW)
-    return runs_page(request, view, Form(typed(request.query_params)))
+@resource(router, RUNS_PATH, "calibration/runs.html", shown_runs)
+def show_runs(view: ViewDep, fit: str = "") -> StudyRuns:
+    """Return the calibrations of a study, and the one that the address names."""
+    return runs_of(view, fit)
 
 
 @router.post(RUNS_PATH, response_class=HTMLResponse)
@@ -220,9 +225,15 @@ def show_runs(request: Request, workspace: WorkspaceDep, identifier: str) -> Res
 def calibrate(request: Request, workspace: WorkspaceDep, identifier: str, form: FormDep) -> Response:
     """Fit a profile to what was typed, or return the form with its errors beside the fields."""
     view, values = open_view(request, workspace, identifier, VIEW), typed(form)
+
+    def answer(form: Form, error: AppError | None = None) -> Response:
+        shown = runs_of(view, request.query_params.get("fit", ""))
+        page = runs_page(view, shown, form, voice_of(request), error)
+        return render(request, "calibration/runs.html", page, status=error.status if error else 200)
+
     if "more" in values:
         values["rows"] = [str(row_count(Form(values)) + ROWS)]
-        return runs_page(request, view, Form(values))
+        return answer(Form(values))
     rows = rows_of_form(Form(values))
     try:
         if view.question is None or view.question.request is None:
@@ -240,7 +251,7 @@ def calibrate(request: Request, workspace: WorkspaceDep, identifier: str, form: 
         calibration = create_calibration(workspace, CalibrationRequest.model_validate(body))
     except (AppError, ValidationError) as error:
         wrong = refusal(error)
-        return runs_page(request, view, at_rows(wrong, values, list(rows)), wrong)
+        return answer(at_rows(wrong, values, list(rows)), wrong)
     return RedirectResponse(view.frame.here(fit=calibration.id), 303)
 
 

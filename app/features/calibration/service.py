@@ -8,6 +8,7 @@ from pydantic import TypeAdapter
 from sqlmodel import col
 
 from app.estimating.calibrated import profile_to_json
+from app.estimating.schema import filled
 from app.features.calibration.fitting import calibrate
 from app.features.calibration.gain import measured_gain
 from app.features.calibration.model import (
@@ -20,7 +21,7 @@ from app.features.calibration.model import (
 )
 from app.features.studies.service import get_study
 from app.platform.idempotency import IdempotentCall, Save, keep
-from app.platform.listing import Page, filled, page_of
+from app.platform.listing import Page, page_of
 from app.platform.references import existing
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id
 from app.platform.store.tables import CalibrationRow

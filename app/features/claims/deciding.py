@@ -11,6 +11,7 @@ from app.errors import Message, NotFound
 from app.estimating.checks import MK2
 from app.estimating.documents import CheckWarning, Text
 from app.estimating.ranges import quantity, significant, spread_quantity
+from app.estimating.schema import filled
 from app.estimating.trace import source_ref
 from app.features.claims.estimates import ERAS, EstimatedSide, Estimates
 from app.features.claims.footing import SystemAmounts, amounts_of, decided, footings_of, parity_of, published
@@ -69,21 +70,16 @@ def _claim(
     efficiency = assumptions.scaling_efficiency
     readings = [_reading(era, ratio, estimates, catalog, assumptions) for era in eras if ratio.modelled]
     verdict = _verdict(ratio, readings)
-    return VendorClaim(
-        id=ratio.id,
+    return filled(
+        VendorClaim,
+        ratio,
         statement=Text.of(Message(ratio.statement)),
-        quote=ratio.quote,
         ratio=ratio.value,
-        also=ratio.also,
         restated=published(ratio, efficiency) if ratio.linear else None,
-        metric=ratio.metric,
-        model=ratio.model,
         base=Text.of(_base(ratio, catalog)),
-        software_era=ratio.software_era,
         unclear=Text.of(Message(ratio.unclear)),
         source=source_ref(ratio.source),
         others=[source_ref(source) for source in ratio.others],
-        as_of=ratio.as_of,
         verdict=verdict,
         sentence=Text.of(_sentence(ratio, verdict, readings)),
         readings=readings,

@@ -192,11 +192,11 @@ def estimate_phase(
     scenario, plans, run = timed.plan.scenario, timed.plan.choice.plans, timed.run
     seconds, samples = run.steps * run.step_seconds, run.training_samples
     if ratio.metric == "time_to_train":
-        seconds, samples = run.total, run.total_samples
+        seconds, samples = run.time.total, run.total_samples
     batch = float(np.ravel(plans.global_batch)[0])
     estimate = PhaseEstimate(
         phase=stated.phase,
-        samples=run.samples,
+        samples=run.time.samples,
         seq_len=stated.seq_len,
         global_batch=int(batch),
         micro_batch=int(np.ravel(plans.micro_batch)[0]),

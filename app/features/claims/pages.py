@@ -8,7 +8,7 @@ from typing import Annotated
 from urllib.parse import parse_qsl, urlencode
 
 from fastapi import Depends, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import RedirectResponse, Response
 
 from app.errors import AppError
 from app.features.claims import charts
@@ -17,11 +17,10 @@ from app.features.claims.service import compare_estimates, compare_published, ge
 from app.features.comparisons.pages import PARAMETER, address, share_of
 from app.platform.rates import CostClass
 from app.platform.web.contexts import FigureView, Form, view
-from app.platform.web.deps import WorkspaceDep
+from app.platform.web.deps import QueryDep, WorkspaceDep, workspace_of
 from app.platform.web.forms import FormDep, checked, refused, typed
 from app.platform.web.locale import voice_of
 from app.platform.web.query_forms import FormFields
-from app.platform.web.rendering import render
 from app.platform.web.requirements import Right, requires
 from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
@@ -115,35 +114,31 @@ def placeholders(claims: VendorClaims, voice: Voice) -> Mapping[str, str]:
     return {name: voice.number(value) for name, value in values.items()}
 
 
-@router.get("/claims.json")
-@requires(cost=CostClass.SEARCH)
-def show_claims_data(workspace: WorkspaceDep, assumed: AssumedDep) -> VendorClaims:
-    """Return the claims of the page of the same address."""
-    return list_claims(workspace, assumed)
-
-
-@router.get("/claims", response_class=HTMLResponse)
-@requires(cost=CostClass.SEARCH)
-def show_claims(request: Request, workspace: WorkspaceDep) -> Response:
-    """Show the claims; an efficiency in percent is sent to the address that holds it as a share.
-
-    Where the assumptions are refused, the claims under the catalogue's figures stand beside the errors.
-    """
+def shown_claims(request: Request, claims: VendorClaims) -> object:
+    """Return the page; an efficiency in percent is sent to the address that holds it as a share."""
     values = FIELDS.known(typed(request.query_params))
-    try:
-        body = assumptions(values)
-        claims = list_claims(workspace, body)
-    except AppError as error:
-        claims = list_claims(workspace, ClaimsRequest())
-        page = claims_page(claims, refused(values, error, ()), "", voice_of(request))
-        return render(request, "claims/claims.html", page, status=error.status)
+    body = assumptions(values)
     query = canonical(values, body)
     if query != urlencode(
         [(name, text) for name, text in request.query_params.multi_items() if name in FIELDS]
     ):
         return RedirectResponse(f"/claims{ending(query)}", 303)
     form = Form({**values, PARAMETER: [f"{body.scaling_efficiency * 100:.4g}"]})
-    return render(request, "claims/claims.html", claims_page(claims, form, query, voice_of(request)))
+    return claims_page(claims, form, query, voice_of(request))
+
+
+def refused_claims(request: Request, error: AppError) -> ClaimsPage:
+    """Return the claims under the catalogue's figures, with the errors beside the assumptions."""
+    values = FIELDS.known(typed(request.query_params))
+    claims = list_claims(workspace_of(request), ClaimsRequest())
+    return claims_page(claims, refused(values, error, ()), "", voice_of(request))
+
+
+@resource(
+    router, "/claims", "claims/claims.html", shown_claims, cost=CostClass.SEARCH, refused=refused_claims
+)
+def show_claims(workspace: WorkspaceDep, query: QueryDep) -> VendorClaims:
+    return list_claims(workspace, assumptions(FIELDS.known(typed(query))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from app.estimating.decision import Decision
 from app.estimating.documents import CheckWarning, Estimate
 from app.estimating.money import Cost, Currency
 from app.estimating.names import Name
-from app.estimating.request import EstimateRequest, Limits, Locale, Schema
+from app.estimating.request import EstimateRequest, Limits, Locale, Schema, patch_of
 from app.estimating.schema import Document, Quantity
 from app.features.studies.model import StateRequest
 from app.features.studies.options import BasisCost, ClaimKind, CommonBasis, PublishedFigure
@@ -200,13 +200,6 @@ class ComparisonOfState(StateRequest):
     locale: Locale = Field("en", description="Display language of the comparison.")
 
 
-class ComparisonPatch(Schema):
-    """Fields of a comparison to change. Omitted fields are unchanged."""
-
-    title: Name | None = Field(None, max_length=200, description="New title.")
-    locale: Locale | None = Field(None, description="New language.")
-    currency: Currency | None = Field(None, description="New currency; estimates are recomputed.")
-    limits: Limits | None = Field(None, description="New limits; they replace the existing ones.")
-    rows: list[RowRequest] | None = Field(
-        None, min_length=1, max_length=MOST_ROWS, description="New rows; they replace all existing rows."
-    )
+@patch_of
+class ComparisonPatch(ComparisonRequest):
+    """Fields of a comparison to change, each as a whole. Omitted fields are unchanged."""

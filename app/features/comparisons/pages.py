@@ -11,11 +11,10 @@ from starlette.datastructures import QueryParams
 from app.errors import BadInput
 from app.estimating.numbers import SHARE_OR_PERCENT, YEARS, number_in
 from app.features.comparisons.model import Comparison
-from app.features.comparisons.service import get_comparison, study_of_comparison
+from app.features.comparisons.service import get_comparison, study_of_comparison, version_of
 from app.features.studies.common_basis import BasisRequest
-from app.features.studies.model import Study
 from app.features.studies.pages import show_study
-from app.features.studies.service import unsaved_study
+from app.features.studies.service import unsaved_under
 from app.platform.rates import CostClass
 from app.platform.web.deps import QueryDep, WorkspaceDep
 from app.platform.web.requirements import requires
@@ -65,9 +64,10 @@ RENAMED = {"term_years": "years"}
 """Query parameter of a comparison → knob of a study."""
 
 
-def unsaved_of(workspace: Workspace, identifier: str) -> Study:
+def unsaved_of(workspace: Workspace, identifier: str) -> str:
     """Return the unsaved study of a comparison, which is a new one after its rows have changed."""
-    return unsaved_study(workspace, f"/comparisons/{identifier}", study_of_comparison(workspace, identifier))
+    name = f"/comparisons/{identifier}:{version_of(workspace, identifier)}"
+    return unsaved_under(workspace, name, lambda: study_of_comparison(workspace, identifier))
 
 
 @router.get("/comparisons/{identifier}", response_class=HTMLResponse)
@@ -76,4 +76,4 @@ def show_comparison(request: Request, workspace: WorkspaceDep, identifier: str, 
     """Show a comparison as its study; knobs in the address redirect to the study."""
     study = unsaved_of(workspace, identifier)
     knobs = [(RENAMED.get(name, name), value) for name, value in query.multi_items()]
-    return show_study(request, workspace, study.id, QueryParams(knobs))
+    return show_study(request, workspace, study, QueryParams(knobs))

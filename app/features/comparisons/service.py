@@ -13,6 +13,7 @@ from app.errors import VersionConflict, fields_at
 from app.estimating.documents import Estimate
 from app.estimating.names import STORED
 from app.estimating.request import EstimateRequest, Limits, Locale, Schema
+from app.estimating.schema import filled
 from app.features.comparisons.compare import (
     check_labels,
     comparison_of,
@@ -50,7 +51,7 @@ from app.features.studies.states import state_of
 from app.platform import references
 from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
-from app.platform.listing import Page, filled, read_cursor, write_cursor
+from app.platform.listing import Page, read_cursor, write_cursor
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import ComparisonRecord, EstimateRow
@@ -108,6 +109,11 @@ def get_comparison(
         record = existing(repository, identifier)
         options = stored(repository, identifier)
     return ComparisonVersion(compared(workspace, options, record, scaling_efficiency, basis), record.version)
+
+
+def version_of(workspace: Workspace, identifier: str) -> int:
+    with workspace.transaction() as repository:
+        return existing(repository, identifier).version
 
 
 def labels_in(workspace: Workspace, identifier: str) -> list[str]:

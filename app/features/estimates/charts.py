@@ -231,7 +231,8 @@ def scaling(series: Sequence[Series], voice: Voice) -> Figure:
         if knee < len(option.values) - 1:
             knees.append((option, option.devices[knee], option.values[knee]))
     marks = _marks(voice.gettext("diminishing returns"), knees, scale.size)
-    values = [*reach((value for option in series for value in option.values), scale.size), *_heights(perfect)]
+    values = list(reach((value for option in series for value in option.values), scale.size))
+    values += [value for trace in perfect for value in trace["y"]]
     title, unit = voice.gettext("Training time"), voice.gettext(scale.unit)
     up = axis(title, values, voice.number, unit=unit, log=True)
     written = [[voice.quantity(value, scale) for value in option.values] for option in series]
@@ -280,10 +281,6 @@ def scaling_cost(series: Sequence[Series], currency: str, voice: Voice) -> Figur
     ]
     marks = _marks(voice.gettext("lowest cost"), least, 1.0)
     return _figure(series, 1.0, written, (title, up), voice, marks=marks)
-
-
-def _heights(traces: Sequence[Trace]) -> list[float]:
-    return [value for trace in traces for value in trace["y"]]
 
 
 def _marks(name: str, marked: Sequence[tuple[Series, int, Quantity]], size: float) -> list[Trace]:

@@ -36,9 +36,8 @@ class EstimateSummary(Document):
 
     id: str = Field(description="Identifier of the estimate.")
     name: str = Field(description="Name.", examples=["BERT-large on 4 × IPU-POD64"])
-    model: str | None = Field(
-        None, description="Name of the preset or upload; null if the model was given in the request itself."
-    )
+    model: str | None = None
+    """Name of the preset or upload; null if the model was given in the request itself."""
     system: str = Field(description="Name of the system.")
     count: int = Field(description="Number of systems.")
     created_at: datetime = Field(description="Creation time.")

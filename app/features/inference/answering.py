@@ -12,11 +12,11 @@ from app.engine.records import Floats, GpuSystem
 from app.errors import BadInput, Message, fields_at
 from app.estimating.context import SizingContext
 from app.estimating.costing import Charges, basis_of, power_factors, system_power
+from app.estimating.deciding import margin_of
 from app.estimating.documents import CheckWarning, Default, Memory, MemoryPart, Part, Text, TraceStep
 from app.estimating.hardware import Hardware
 from app.estimating.inference import (
     BatchCurve,
-    GenerationRequest,
     Replica,
     decoder_of,
     model_checks,
@@ -56,27 +56,15 @@ ASSUMED = (
 def infer(request: InferenceRequest, context: SizingContext) -> Inference:
     """Compute how each system serves a model; nothing is stored."""
     profile = resolve_model(request.model, context)
-    margin = request.assumptions.memory_margin
-    if margin is not None and not 0 <= margin < 1:
-        raise BadInput.at("assumptions.memory_margin", "{value} is not between 0 and 1", value=margin)
-    generating = GenerationRequest(
-        prompt=float(request.prompt_tokens),
-        output=float(request.output_tokens),
-        batch=request.batch,
-        tensor=request.tensor,
-        first_token=request.time_to_first_token_s,
-        per_token=request.time_per_output_token_s,
-        cache_size=1.0 if request.cache_precision == "fp8" else 2.0,
-        margin=margin,
-    )
-    shape = decoder_of(profile, generating)
+    margin = margin_of(request.assumptions)
+    shape = decoder_of(profile, request)
     defaults: list[Default] = []
     systems = [
-        SystemServing(request, index, system, profile, shape, generating, context).answer(defaults)
+        SystemServing(request, index, system, profile, shape, margin, context).answer(defaults)
         for index, system in enumerate(request.systems)
     ]
-    table = prompt_operators(shape, generating.prompt)
-    cached = generating.cache_size * cached_elements_per_token(shape) * shape.layers
+    table = prompt_operators(shape, request.prompt)
+    cached = request.cache_size * cached_elements_per_token(shape) * shape.layers
     return Inference(
         engine_version=engine_version(context.catalog.version),
         catalog_version=context.catalog.version,
@@ -92,7 +80,7 @@ def infer(request: InferenceRequest, context: SizingContext) -> Inference:
         systems=systems,
         assumptions=[Text.of(sentence) for sentence in ASSUMED],
         defaults=list({(default.field, default.value): default for default in defaults}.values()),
-        warnings=list(model_checks(profile, table, generating)),
+        warnings=list(model_checks(profile, table, request)),
     )
 
 
@@ -106,7 +94,7 @@ class SystemServing:
     system: ServingSystem
     profile: ModelProfile
     shape: TransformerShape
-    generating: GenerationRequest
+    margin: float | None
     context: SizingContext
 
     @property
@@ -120,9 +108,7 @@ class SystemServing:
         here = f"systems.{self.index}"
         system = self.system
         with fields_at(lambda name: name.replace("system.", f"{here}.", 1)):
-            hardware = self.context.hardware.system(
-                system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
-            )
+            hardware = self.context.hardware.asked(system)
         if not isinstance(hardware.engine, GpuSystem):
             raise BadInput.at(
                 f"{here}.id",
@@ -136,7 +122,7 @@ class SystemServing:
                 hardware, self.assumptions, self.request.currency, context.catalog, warnings, family
             )
         chip = hardware.engine.chip
-        table = prompt_operators(self.shape, self.generating.prompt)
+        table = prompt_operators(self.shape, self.request.prompt)
         precision = precision_on(
             self.request.precision,
             self.profile,
@@ -147,12 +133,12 @@ class SystemServing:
             defaults,
             warnings,
         )
-        served = serve(self.profile, self.shape, hardware, precision, self.generating, context)
-        serving, replica = (None, served) if isinstance(served, Replica) else (served, served.replica)
+        served = serve(self.profile, self.shape, hardware, precision, self.request, self.margin, context)
+        serving, replica = (None, served) if isinstance(served, Replica) else (served, served.central.replica)
         if serving is None:
-            warnings.append(unfit(replica, hardware, self.generating))
+            warnings.append(unfit(replica, hardware, self.request))
         else:
-            warnings += serving_checks(serving, self.generating)
+            warnings += serving_checks(serving, self.request)
             defaults += serving.defaults
         charges = None
         if dollar_prices is not None:
@@ -165,7 +151,7 @@ class SystemServing:
             software="" if serving is None else serving.software,
             precision_used=precision.value,
             fits=serving is not None,
-            memory=_memory(replica, self.generating.batch or 1 if serving is None else serving.batch),
+            memory=_memory(replica, self.request.batch or 1 if serving is None else serving.batch),
             cache_per_sequence=Quantity.exact(replica.sequence, "B"),
             hourly=charges and quantity(charges.hourly, charges.hourly_samples, self.request.currency),
             cost_basis={}
@@ -185,7 +171,7 @@ class SystemServing:
         dollar_prices: DollarPrices | None,
         context: SizingContext,
     ) -> ServingFigures:
-        replica, index, central = served.replica, served.chosen, served.central
+        replica, index, central = served.central.replica, served.chosen, served.central
         steps = central.token.total
         usual = cost_defaults_of(hardware, self.assumptions, context.catalog).pue.si
         power = system_power(
@@ -197,7 +183,7 @@ class SystemServing:
         curve = [_Point(served, position, hardware, charges) for position in range(len(central.batches))]
         chosen = curve[index]
         parts = {name: float(part[index]) for name, part in central.token._asdict().items()}
-        both = self.generating.tokens / self.generating.output
+        both = self.request.tokens / self.request.output
         cost = chosen.cost(MILLION)
         rate, rates = chosen.rate, chosen.rates
         drawn = power.value * power_factors(power, common_normals())
@@ -214,9 +200,7 @@ class SystemServing:
             time_per_output_token=chosen.per_token,
             tokens_per_second=quantity(rate, rates, "tokens/s"),
             tokens_per_second_per_accelerator=chosen.per_accelerator,
-            requests_per_second=quantity(
-                rate / self.generating.output, rates / self.generating.output, "1/s"
-            ),
+            requests_per_second=quantity(rate / self.request.output, rates / self.request.output, "1/s"),
             cost_per_million_output_tokens=cost,
             cost_per_million_tokens=chosen.cost(MILLION / both),
             energy_per_million_output_tokens=quantity(
@@ -236,11 +220,11 @@ class SystemServing:
 
     def _trace(self, served: BatchCurve, hardware: Hardware) -> list[TraceStep]:
         """Return the formulas of the chosen batch, with what went into them."""
-        replica, index = served.replica, served.chosen
+        replica, index = served.central.replica, served.chosen
         chip, batch = replica.generation.system.chip, served.batch
         prompt, step = float(served.central.prompt.total[0]), float(served.central.token.total[index])
         per_token = float(served.central.per_token()[index])
-        table = prompt_operators(self.shape, self.generating.prompt)
+        table = prompt_operators(self.shape, self.request.prompt)
         expected = {}
         if table.experts > 1:
             visited = self.shape.experts_per_token
@@ -263,15 +247,15 @@ class SystemServing:
                 "bytes of an element × elements of a token and layer × tokens that each layer sees, summed",
                 replica.sequence,
                 "B",
-                tokens=self.generating.tokens,
-                bytes_of_element=self.generating.cache_size,
+                tokens=self.request.tokens,
+                bytes_of_element=self.request.cache_size,
             ),
             traced(
                 "prompt",
                 "sum over operators of max(FLOP / reached rate, bytes / bandwidth) + kernels + all-reduces",
                 prompt,
                 "s",
-                tokens=self.generating.prompt,
+                tokens=self.request.prompt,
                 prompt_flop=float(np.sum(table.forward_flop)),
                 peak=chip.matrix_peak[replica.generation.precision],
                 ranks=replica.tensor,
@@ -294,7 +278,7 @@ class SystemServing:
                 per_token,
                 "s",
                 batch=batch,
-                output_tokens=self.generating.output,
+                output_tokens=self.request.output,
                 prompt=prompt,
                 decode_step=step,
             ),
@@ -317,7 +301,7 @@ class _Point:
     def __init__(self, served: BatchCurve, index: int, hardware: Hardware, charges: Charges | None) -> None:
         self.batch = served.central.batches[index]
         seconds, drawn = float(served.central.per_token()[index]), served.per_token[index]
-        sequences = served.replica.count * self.batch
+        sequences = served.central.replica.count * self.batch
         self.rate, self.rates = sequences / seconds, sequences / drawn
         self.per_token = quantity(seconds, drawn, "s")
         devices = hardware.devices

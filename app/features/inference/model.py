@@ -7,49 +7,13 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 
 from app.estimating.documents import CheckWarning, Default, Memory, Part, SystemSummary, Text, TraceStep
+from app.estimating.inference import ServingTerms
 from app.estimating.money import Currency
 from app.estimating.names import Name
-from app.estimating.request import AssumptionsInput, ModelInput, Number, Schema, SystemInput, Whole
+from app.estimating.request import AssumptionsInput, ModelInput, SystemInput
 from app.estimating.schema import Document, Quantity
 
 MOST_SYSTEMS = 12
-LONGEST = 1_048_576
-"""Tokens of a prompt or an output at most."""
-MOST_BATCH = 4096
-"""Sequences of one replica at most."""
-SLOWEST = 86_400.0
-"""Latency limit at most. [s]"""
-
-Length = Annotated[Whole, Field(ge=1, le=LONGEST)]
-Limit = Annotated[Number, Field(gt=0, le=SLOWEST)]
-
-
-class ServingTerms(Schema):
-    """What is generated, and how."""
-
-    prompt_tokens: Length = Field(description="Tokens of a prompt.", examples=[2048])
-    output_tokens: Length = Field(description="Tokens generated for each prompt.", examples=[256])
-    batch: Annotated[Whole, Field(ge=1, le=MOST_BATCH)] | None = Field(
-        None,
-        description="Sequences that one replica generates at once; if omitted, the batch with the shortest "
-        "time per output token among those within 5 % of the most tokens per second, under the latency "
-        "limits.",
-    )
-    tensor: Annotated[Whole, Field(ge=1, le=1024)] | None = Field(
-        None,
-        description="Accelerators that share one replica, within the reach of fast links; if omitted, "
-        "chosen with the batch.",
-    )
-    precision: Literal["bf16", "fp16", "fp8", "mxfp8", "nvfp4"] | None = Field(
-        None, description="Format of weights and products; each system uses the nearest one that it supports."
-    )
-    cache_precision: Literal["bf16", "fp8"] = Field("bf16", description="Format of the key-value cache.")
-    time_to_first_token_s: Limit | None = Field(
-        None, description="Longest time from the start of a prompt to its first token. [s]"
-    )
-    time_per_output_token_s: Limit | None = Field(
-        None, description="Longest mean time from one output token to the next. [s]", examples=[0.05]
-    )
 
 
 class ServingSystem(SystemInput):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from app.catalog.entries import ChipKind
 from app.errors import Message, Unprocessable
+from app.estimating.inference import ServingTerms
 from app.features.inference.answering import infer
-from app.features.inference.model import Inference, InferenceRequest, ServingSystem, ServingTerms
+from app.features.inference.model import Inference, InferenceRequest, ServingSystem
 from app.features.studies.frame import StudyQuestion, question_of
 from app.features.studies.model import StudyOption, stated
 from app.platform.workspace import Workspace

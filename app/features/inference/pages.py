@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from fastapi import Request
 
 from app.errors import Message
+from app.estimating.inference import ServingTerms
 from app.features.inference import charts
-from app.features.inference.model import Inference, ServingTerms
+from app.features.inference.model import Inference
 from app.features.inference.of_study import USUAL, can_serve, serve_study
 from app.features.studies.frame import OpenView, StudyFrame, study_view
 from app.features.studies.knobs import labels_of

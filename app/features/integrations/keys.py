@@ -12,6 +12,7 @@ from functools import partial
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import Conflict, Unavailable
+from app.estimating.schema import filled
 from app.features.integrations.model import (
     ApiKey,
     KeyRequest,
@@ -23,7 +24,7 @@ from app.features.integrations.model import (
 from app.platform.admission import Admission, Credentials, Principal, Role, Scope
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.identity import checked_name, new_token, token_hash
-from app.platform.listing import Page, filled, page_of
+from app.platform.listing import Page, page_of
 from app.platform.references import existing
 from app.platform.store.account_tables import ApiKeyRecord
 from app.platform.store.database import Store

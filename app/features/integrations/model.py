@@ -9,7 +9,7 @@ from pydantic import Field
 
 from app.estimating.documents import Text
 from app.estimating.names import Name
-from app.estimating.request import Schema
+from app.estimating.request import Schema, patch_of
 from app.estimating.schema import Document
 
 KeyScope = Literal["read", "estimate", "propose", "approve", "webhooks"]
@@ -41,14 +41,12 @@ class KeyRequest(Schema):
     """An API key to create."""
 
     name: KeyName = Field(description="Purpose.", examples=["Quotes from the CRM"])
-    scopes: Scopes = Field(
-        ["read"],
-        description="Scopes of the key: read; estimate computes and stores; propose creates "
-        "and shares proposals; webhooks manages webhooks.",
-    )
-    expires_in_days: int | None = Field(
-        365, ge=1, le=3650, description="Days until the key expires; null for no expiry."
-    )
+    scopes: Scopes = Field(["read"])
+    """Scopes of the key: read; estimate computes and stores; propose creates and shares proposals; webhooks
+    manages webhooks.
+    """
+    expires_in_days: int | None = Field(365, ge=1, le=3650)
+    """Days until the key expires; null for no expiry."""
 
 
 class RotationRequest(Schema):
@@ -62,29 +60,22 @@ class RotationRequest(Schema):
 class WebhookRequest(Schema):
     """A URL to which event messages are sent."""
 
-    url: Url = Field(
-        description="URL to which messages are sent: https, a public address or a host that the server "
-        "allows, no user name in it.",
-        examples=["https://crm.example.com/hooks/rackline"],
-    )
-    events: Events = Field(
-        ["proposal.frozen", "proposal.shared", "proposal.opened", "proposal.expired"],
-        description="Events for which the webhook receives messages; “*” for all.",
-    )
-    name: Annotated[Name, Field(max_length=100)] = Field(
-        "", description="Purpose; if omitted, the host of the URL."
-    )
+    url: Url = Field(examples=["https://crm.example.com/hooks/rackline"])
+    """URL to which messages are sent: https, a public address or a host that the server allows, no user name
+    in it.
+    """
+    events: Events = Field(["proposal.frozen", "proposal.shared", "proposal.opened", "proposal.expired"])
+    """Events for which the webhook receives messages; “*” for all."""
+    name: Annotated[Name, Field(max_length=100)] = ""
+    """Purpose; if omitted, the host of the URL."""
 
 
-class WebhookPatch(Schema):
+@patch_of
+class WebhookPatch(WebhookRequest):
     """Fields of a webhook to change. Omitted fields are unchanged."""
 
-    url: Url | None = Field(None, description="URL to which messages are sent.")
-    events: Events | None = Field(None, description="Events for which the webhook receives messages.")
-    name: Annotated[Name, Field(max_length=100)] | None = Field(None, description="Purpose.")
-    active: bool | None = Field(
-        None, description="Whether the webhook receives events; true re-enables one that was switched off."
-    )
+    active: bool | None = None
+    """Whether the webhook receives events; true re-enables one that was switched off."""
 
 
 KeyStatus = Literal["active", "replaced", "expired", "revoked"]
@@ -99,31 +90,22 @@ class ApiKey(Document):
     name: str = Field(description="Purpose.")
     prefix: str = Field(description="First characters of the key, by which to identify it.")
     scopes: list[KeyScope] = Field(description="Allowed scopes.")
-    status: KeyStatus = Field(
-        description="Status: active; replaced (works until the grace period ends); expired or "
-        "revoked (no longer works)."
-    )
+    status: KeyStatus
+    """Status: active; replaced (works until the grace period ends); expired or revoked (no longer works)."""
     created_at: datetime.datetime = Field(description="Creation time.")
-    expires_at: datetime.datetime | None = Field(
-        description="Time at which the key stops or stopped working; null if it does not expire."
-    )
-    last_used_at: datetime.datetime | None = Field(
-        description="Time of last use, to the minute; null if never used."
-    )
-    successor_id: str | None = Field(
-        description="Identifier of the key that replaces it; null if there is none."
-    )
+    expires_at: datetime.datetime | None
+    """Time at which the key stops or stopped working; null if it does not expire."""
+    last_used_at: datetime.datetime | None
+    """Time of last use, to the minute; null if never used."""
+    successor_id: str | None
+    """Identifier of the key that replaces it; null if there is none."""
 
 
 class NewApiKey(ApiKey):
     """A newly created API key."""
 
-    secret: str | None = Field(
-        description=(
-            "The full key. It is returned only once and is not stored; null in the answer to a "
-            "repeated request."
-        )
-    )
+    secret: str | None
+    """The full key. It is returned only once and is not stored; null in the answer to a repeated request."""
 
 
 class Webhook(Document):
@@ -134,16 +116,12 @@ class Webhook(Document):
     url: str = Field(description="URL to which messages are sent.")
     events: list[str] = Field(description="Events for which the webhook receives messages.")
     active: bool = Field(description="Whether the webhook receives events.")
-    disabled_because: Text | None = Field(
-        description="Why the webhook was disabled; null if it is active or was disabled by a user."
-    )
-    succeeded_at: datetime.datetime | None = Field(
-        description="Time of the last successful delivery; null if there is none."
-    )
-    old_secret_until: datetime.datetime | None = Field(
-        description="Time until which messages are also signed with the previous secret; null "
-        "if there is none."
-    )
+    disabled_because: Text | None
+    """Why the webhook was disabled; null if it is active or was disabled by a user."""
+    succeeded_at: datetime.datetime | None
+    """Time of the last successful delivery; null if there is none."""
+    old_secret_until: datetime.datetime | None
+    """Time until which messages are also signed with the previous secret; null if there is none."""
     created_at: datetime.datetime = Field(description="Creation time.")
     updated_at: datetime.datetime = Field(description="Time of the last change.")
 
@@ -151,12 +129,10 @@ class Webhook(Document):
 class NewWebhook(Webhook):
     """A webhook with a new secret."""
 
-    secret: str | None = Field(
-        description=(
-            "Signing secret of the messages: whsec_ followed by base64. It is returned only "
-            "once; null in the answer to a repeated request."
-        )
-    )
+    secret: str | None
+    """Signing secret of the messages: whsec_ followed by base64. It is returned only once; null in the answer
+    to a repeated request.
+    """
 
 
 class Delivery(Document):
@@ -164,18 +140,14 @@ class Delivery(Document):
 
     id: str = Field(description="Identifier of the message, sent as webhook-id with every attempt.")
     event: str = Field(description="Type of the event.")
-    status: DeliveryStatus = Field(
-        description="Status: waiting to be sent, delivered, failed at every attempt, or "
-        "dropped with its webhook."
-    )
+    status: DeliveryStatus
+    """Status: waiting to be sent, delivered, failed at every attempt, or dropped with its webhook."""
     attempts: int = Field(description="Number of delivery attempts.")
-    next_try_at: datetime.datetime | None = Field(
-        description="Time of the next attempt; null if there will be none."
-    )
+    next_try_at: datetime.datetime | None
+    """Time of the next attempt; null if there will be none."""
     tried_at: datetime.datetime | None = Field(description="Time of the last attempt; null if never sent.")
-    response_status: int | None = Field(
-        description="HTTP status of the last response; null if there was none."
-    )
+    response_status: int | None
+    """HTTP status of the last response; null if there was none."""
     response_text: str = Field(description="Beginning of the last response body.")
     reason: Text | None = Field(description="Why the last attempt failed; null if it did not.")
     body: str = Field(description="Body of the message, as signed and sent.")

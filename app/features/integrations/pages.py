@@ -86,17 +86,15 @@ class KeysPage:
 
 def keys_page(
     request: Request,
-    workspace: Workspace,
+    listed: Page[ApiKey],
     *,
-    cursor: str | None = None,
     made: NewApiKey | None = None,
     values: Typed | None = None,
     error: AppError | None = None,
-) -> Response:
+) -> KeysPage:
     voice = voice_of(request)
-    listed = keys.list_keys(workspace, USUAL, cursor)
     scopes: Sequence[str] = get_args(KeyScope)
-    page = KeysPage(
+    return KeysPage(
         keys=listed.items,
         next_url=older("/keys", listed),
         scopes=[Choice(scope, voice.label(scope, "scope"), voice.say(MEANINGS[scope])) for scope in scopes],
@@ -104,45 +102,49 @@ def keys_page(
         message=error.message if error else None,
         made=made,
     )
-    status = error.status if error else 201 if made else 200
+
+
+@resource(router, "/keys", KEYS, keys_page, right=Right.MANAGE)
+def show_keys(workspace: WorkspaceDep, cursor: CursorQuery = None) -> Page[ApiKey]:
+    return keys.list_keys(workspace, USUAL, cursor)
+
+
+def changed_keys(
+    request: Request,
+    workspace: Workspace,
+    change: Callable[[], NewApiKey],
+    values: Typed | None = None,
+) -> Response:
+    """Make a key and show it, this once, or why none was made."""
+    made, error = None, None
+    try:
+        made = change()
+    except AppError as refusal:
+        error = refusal
+    kept = None if made else values
+    page = keys_page(request, show_keys(workspace), made=made, values=kept, error=error)
+    status = error.status if error else 201
     return render(request, KEYS, page, status=status, headers=SECRET if made else None)
-
-
-@router.get("/keys.json")
-@requires(Right.MANAGE)
-def show_keys_data(workspace: WorkspaceDep, cursor: CursorQuery = None) -> Page[ApiKey]:
-    return keys.list_keys(workspace, ALL, cursor)
-
-
-@router.get("/keys", response_class=HTMLResponse)
-@requires(Right.MANAGE)
-def show_keys(request: Request, workspace: WorkspaceDep, cursor: CursorQuery = None) -> Response:
-    return keys_page(request, workspace, cursor=cursor)
 
 
 @router.post("/keys", response_class=HTMLResponse)
 @requires(Right.MANAGE)
 def make_key(request: Request, workspace: WorkspaceDep, form: FormDep) -> Response:
-    """Make a key and show it, this once."""
     values = typed(form)
     # An emptied field means that the key does not expire.
     fields: dict[str, Sequence[str | None]] = {"name": [""], "expires_in_days": [None], **values}
-    try:
-        created = keys.create_key(workspace, request_of(KeyRequest, fields, "scopes"))
-    except AppError as error:
-        return keys_page(request, workspace, values=values, error=error)
-    return keys_page(request, workspace, made=created)
+
+    def make() -> NewApiKey:
+        return keys.create_key(workspace, request_of(KeyRequest, fields, "scopes"))
+
+    return changed_keys(request, workspace, make, values)
 
 
 @router.post("/keys/{identifier}/rotate", response_class=HTMLResponse)
 @requires(Right.MANAGE)
 def replace_key(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Make a key in the place of another one and show it, this once."""
-    try:
-        created = keys.rotate_key(workspace, identifier, RotationRequest())
-    except AppError as error:
-        return keys_page(request, workspace, error=error)
-    return keys_page(request, workspace, made=created)
+    """Make a key in the place of another one."""
+    return changed_keys(request, workspace, lambda: keys.rotate_key(workspace, identifier, RotationRequest()))
 
 
 @router.post("/keys/{identifier}/revoke")
@@ -282,7 +284,7 @@ def change_webhook(request: Request, form: FormDep, identifier: str) -> Response
 @router.post("/webhooks/{identifier}/switch")
 @requires(Right.MANAGE)
 def switch_webhook(request: Request, form: FormDep, identifier: str) -> Response:
-    patch = WebhookPatch(active=form.get("active") == "true")
+    patch = WebhookPatch.model_validate({"active": form.get("active") == "true"})
     return answered(request, identifier, partial(webhooks.change_webhook, patch=patch))
 
 

@@ -17,6 +17,7 @@ from standardwebhooks import Webhook as Signer
 from app import __version__
 from app.errors import Conflict, Message
 from app.estimating.documents import Text
+from app.estimating.schema import filled
 from app.features.integrations.model import (
     Delivery,
     NewWebhook,
@@ -27,7 +28,7 @@ from app.features.integrations.model import (
 )
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.identity import checked_name
-from app.platform.listing import Page, filled, page_of
+from app.platform.listing import Page, page_of
 from app.platform.outgoing import Reply
 from app.platform.references import existing, no_such
 from app.platform.sealing import Unsealable

@@ -112,10 +112,7 @@ def _cluster(request: EstimateRequest, context: SizingContext) -> Cluster:
         raise BadInput.at(
             "model.total_flop", "a model given only as total FLOP has no messages to send over a network"
         )
-    system = request.system
-    hardware = context.hardware.system(
-        system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
-    ).using(system.accelerators)
+    hardware = context.hardware.asked(request.system)
     if not isinstance(hardware.engine, GpuSystem):
         raise Conflict.at(
             "system.id",
@@ -293,11 +290,8 @@ def weigh_fabrics(workspace: Workspace, request: FabricChoiceRequest) -> FabricC
 
 def usual_options(workspace: Workspace, estimate: EstimateRequest) -> list[tuple[str, str]]:
     """Return identifier and label of the networks that are compared by default."""
-    system = estimate.system
     try:
-        hardware = workspace.sizing.hardware.system(
-            system.id, system.count, system.fabric, system.ports_per_node
-        )
+        hardware = workspace.sizing.hardware.asked(estimate.system)
     except AppError:
         return []
     return [(network.id, network.label) for network in usual_networks(hardware, workspace.sizing.catalog)]

@@ -96,14 +96,14 @@ def candidate(
     unknown = math.inf if bill is None else bill.price.value
     dollars = 0.0 if network.installed else unknown
     throughput, step = timing.throughput, quantity(run.step_seconds, run.step_samples, "s")
-    seconds, samples = run.total, run.total_samples
+    seconds, samples = run.time.total, run.total_samples
     if runs is not None:
         noise = noise_of(cluster.context)
         throughput = measured_throughput(runs, noise)
         step = Quantity(
             value=batch / throughput.value, low=batch / throughput.high, high=batch / throughput.low, unit="s"
         )
-        seconds = run.total * step.value / run.step_seconds
+        seconds = run.time.total * step.value / run.step_seconds
         column = own_normals(cluster.context.catalog, network.fabric, "bandwidth", cluster.normals)
         samples = np.asarray(seconds * np.exp(mean_error(runs, noise) * column))
     return NetworkCandidate(
@@ -123,12 +123,12 @@ def _charges(
     cluster: Cluster, timing: NetworkTiming, dollars: float | None, warnings: list[CheckWarning]
 ) -> Charges | None:
     """Return the hourly cost with the network at its own price; None without a price."""
-    request, hardware = cluster.request, timing.decision.hardware
+    request, hardware = cluster.request, timing.decision.charged
     catalog, family = cluster.context.catalog, cluster.profile.family
     dollar_prices = prices(hardware, request.assumptions, request.currency, catalog, warnings, family)
     if dollar_prices is None:
         return None
-    if dollar_prices.owned and dollars is not None and "fabric" in dollar_prices.include:
+    if dollar_prices.terms.owned and dollars is not None and "fabric" in dollar_prices.terms.include:
         dollar_prices = at_network_price(dollar_prices, dollars)
     return Charges(hardware, dollar_prices, normals=cluster.normals, currency=request.currency)
 
@@ -217,7 +217,7 @@ class Evaluation:
     def cheapest_first(self) -> list[NetworkCandidate]:
         """By price, then by step time; networks without a price come last."""
         return sorted(
-            self.candidates.values(), key=lambda network: (network.dollars, network.timing.run.training)
+            self.candidates.values(), key=lambda network: (network.dollars, network.timing.run.time.training)
         )
 
     @cached_property
@@ -242,7 +242,7 @@ class Evaluation:
         return decision_of([self._alternative(network) for network in self.contenders], question, term)
 
     def _alternative(self, network: NetworkCandidate) -> Alternative:
-        cluster, hardware = self.cluster, network.timing.decision.hardware
+        cluster, hardware = self.cluster, network.timing.decision.charged
         alternative = alternative_of(
             network.network.id,
             f"{hardware.count} × {hardware.entry.name}, {network.label}",
@@ -293,8 +293,8 @@ class Evaluation:
         """Return the time in steps used for the advice, measured if the contenders are. [s]"""
         measured = sum(other.runs is not None for other in self.candidates.values())
         if network.runs is not None and measured >= FEWEST_MEASURED:
-            return network.timing.run.samples / network.runs.mean
-        return network.timing.run.training
+            return network.timing.run.time.samples / network.runs.mean
+        return network.timing.run.time.training
 
     @property
     def reference(self) -> NetworkCandidate:

@@ -60,7 +60,7 @@ def modelled_gain(run: Run, reference: Run, threshold: float) -> NetworkGain:
 
     Errors that both networks share cancel.
     """
-    central = float(relative_gain(reference.training, run.training))
+    central = float(relative_gain(reference.time.training, run.time.training))
     samples = relative_gain(reference.training_samples, run.training_samples)
     real, above = (1.0 - float(probability_below(samples, limit)) for limit in (0.0, threshold))
     return NetworkGain(quantity(central, samples, "1"), real, above, measured=False)

@@ -293,8 +293,8 @@ SWITCH_FORM = QueryForm(FabricRequest)
 def usual_switches(question: StudyQuestion) -> dict[str, str]:
     """Return the nodes and ports of the recommended network, else of the option's own."""
     assert question.request is not None, "a stated figure has no network"
-    system, context = question.request.system, question.workspace.sizing
-    hardware = context.hardware.system(system.id, system.count, system.fabric, system.ports_per_node)
+    context = question.workspace.sizing
+    hardware = context.hardware.asked(question.request.system)
     network = NetworkOption(hardware.fabric, hardware.ports_per_node, 1.0, "")
     try:
         taken = recommended(weigh_fabrics(question.workspace, choice_request(question)))

@@ -46,10 +46,8 @@ class Cluster:
 
     def on(self, network: NetworkOption) -> Hardware:
         """Return the machines on a network with its oversubscription as built."""
-        system = self.request.system
-        hardware = self.context.hardware.system(
-            system.id, system.count, network.fabric, network.ports, system.streaming_memory_gb
-        ).using(system.accelerators)
+        ways = {"fabric": network.fabric, "ports_per_node": network.ports}
+        hardware = self.context.hardware.asked(self.request.system.model_copy(update=ways))
         built = built_oversubscription(self.context.catalog, self.hardware, network)
         engine = gpu_system(hardware)
         return replace(
@@ -150,7 +148,7 @@ def _totals(cluster: Cluster, decision: PlanDecision, plans: Plans) -> Floats:
         decision.training,
         cluster.assumed,
         input_rate=cluster.request.assumptions.input_samples_per_second,
-        devices_per_machine=decision.hardware.devices_per_machine,
+        devices_per_machine=decision.hardware.entry.devices_per_machine,
     )
     step = decision.scenario.step(plans).total
     return figures.totals(plans, np.ascontiguousarray(np.broadcast_to(step, plans.tensor.shape)))

@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 from pydantic import BeforeValidator, Field, TypeAdapter, WithJsonSchema, create_model
 
 from app.estimating.documents import CheckWarning, Default, ModelSummary, Part, PlanSummary, SystemSummary
-from app.estimating.money import Currency
-from app.estimating.naming import SoftwareName, SystemName
+from app.estimating.naming import SystemName
 from app.estimating.request import (
-    AssumptionsInput,
-    ModelInput,
     Number,
     PlanInput,
     Schema,
     SystemInput,
+    TrainingRequest,
     Whole,
-    WorkloadInput,
 )
 from app.estimating.schema import Document, Quantity
 
@@ -73,37 +70,22 @@ class PlanQuestion(SearchConstraints):
     """Place of the plan that the first is compared with."""
 
 
-class SearchRequest(Schema):
-    """A search for the best plans of a model on a system."""
+class SearchRequest(TrainingRequest):
+    """A search for the best plans; how much is trained matters only if no batch is given."""
 
-    model: ModelInput
-    """Model to train."""
-    workload: WorkloadInput = WorkloadInput()
-    """Batch settings of the workload; its size matters only if the batch is not given."""
     system: SystemInput
     """System that the model is trained on."""
-    software: SoftwareName | None = None
-    """Identifier of a software profile; if omitted, the usual one for the model and the chip."""
     constraints: SearchConstraints = SearchConstraints()
     """Constraints on the plan."""
-    assumptions: AssumptionsInput = AssumptionsInput()
-    """Assumptions used in the estimates of the plans."""
     keep: Whole = Field(10, description="Maximum number of plans to return.", examples=[10])
-    beside: PlanInput | None = Field(
-        None,
-        description="A plan to compare with the best. If it fits and the constraints allow it, "
-        "the answer includes it at its rank. Omitted fields take the fastest "
-        "values.",
-    )
-    probability: Number = Field(
-        0.8,
-        description="Share of a plan's runs that stay below the time by which it is ranked; "
-        "0.5 ranks by central times.",
-    )
+    beside: PlanInput | None = None
+    """A plan to compare with the best. If it fits and the constraints allow it, the answer includes it at its
+    rank. Omitted fields take the fastest values.
+    """
+    probability: Number = 0.8
+    """Share of a plan's runs that stay below the time by which it is ranked; 0.5 ranks by central times."""
     what_if: bool = True
     """Whether to repeat the search with twice the memory, memory bandwidth and network bandwidth."""
-    currency: Currency = "USD"
-    """Currency of the estimates of the plans."""
 
 
 class Dimension(Document):
@@ -249,18 +231,13 @@ class MappingRequest(Schema):
     count: Whole = Field(1, ge=1, le=100_000, description="Number of systems.")
     parameters: Number = Field(gt=0, le=1e15, description="Parameter count of the model.")
     layers: Whole = Field(ge=1, le=100_000, description="Number of layers.")
-    tensor: Whole = Field(
-        1, ge=1, le=1_000_000, description="Tensor-parallel degree: IPUs that share each layer."
-    )
+    tensor: Whole = Field(1, ge=1, le=1_000_000)
+    """Tensor-parallel degree: IPUs that share each layer."""
     pipeline: Whole = Field(1, ge=1, le=1_000_000, description="Number of pipeline stages.")
     replicas: Whole = Field(1, ge=1, le=1_000_000, description="Data-parallel degree: replicas of the model.")
     replica_batch: Whole = Field(1, ge=1, le=1_000_000_000, description="Samples per replica per step.")
-    replicated_tensor_sharding: Whole = Field(
-        1,
-        ge=1,
-        le=1_000_000,
-        description="Number of replicas over which one copy of weights and state is sharded.",
-    )
+    replicated_tensor_sharding: Whole = Field(1, ge=1, le=1_000_000)
+    """Number of replicas over which one copy of weights and state is sharded."""
 
 
 class ModelMapping(Document):
@@ -272,28 +249,19 @@ class ModelMapping(Document):
     devices_per_replica: int = Field(description="Number of IPUs per replica: tensor × pipeline.")
     global_batch: int = Field(description="Samples per step: replica_batch × replicas.")
     weight_fraction: float = Field(description="Share of the weights processed by one IPU, 1/(t·p).")
-    resident_weight_fraction: float = Field(
-        description="Share of the weights stored on one IPU, 1/(t·p·rts)."
-    )
+    resident_weight_fraction: float
+    """Share of the weights stored on one IPU, 1/(t·p·rts)."""
     layers_per_stage: float = Field(description="Layers per stage; the mean if stages differ.")
     weights_per_device: float = Field(description="Size of the fp16 weights processed by one IPU. [B]")
-    memory_per_device: float = Field(
-        description="In-processor memory as rounded by the vendor, with which the weights "
-        "alone are compared. [B]"
-    )
-    memory_of_chip: float | None = Field(
-        None,
-        description="In-processor memory, computed as tiles × memory of a tile; used by "
-        "estimates and plans. [B]",
-    )
+    memory_per_device: float
+    """In-processor memory as rounded by the vendor, with which the weights alone are compared. [B]"""
+    memory_of_chip: float | None = None
+    """In-processor memory, computed as tiles × memory of a tile; used by estimates and plans. [B]"""
     needs_phased_execution: bool = Field(description="True if these weights exceed that memory.")
-    minimum_phases: int = Field(
-        description="Lower bound for weights alone. Sharding does not lower it, because each "
-        "phase gathers its share."
-    )
-    planned_phases: int | None = Field(
-        description="Number of training phases given the memory that is actually free; null if none is free."
-    )
+    minimum_phases: int
+    """Lower bound for weights alone. Sharding does not lower it, because each phase gathers its share."""
+    planned_phases: int | None
+    """Number of training phases given the memory that is actually free; null if none is free."""
     warnings: list[CheckWarning] = Field(description="Warnings.")
 
 
@@ -302,14 +270,12 @@ class ChecksRequest(Schema):
 
     devices: Whole = Field(ge=1, le=1_000_000, description="Number of accelerators.")
     global_batch: Whole = Field(ge=1, le=10**12, description="Samples per step over all devices.")
-    tensor: Whole = Field(
-        1, ge=1, le=10_000_000, description="Tensor-parallel degree: accelerators that share each layer."
-    )
+    tensor: Whole = Field(1, ge=1, le=10_000_000)
+    """Tensor-parallel degree: accelerators that share each layer."""
     pipeline: Whole = Field(1, ge=1, le=10_000_000, description="Number of pipeline stages.")
     micro_batch: Whole = Field(1, ge=1, le=10**9, description="Samples per micro-batch.")
-    devices_per_node: Whole | None = Field(
-        None, ge=1, le=10_000, description="Number of accelerators per node."
-    )
+    devices_per_node: Whole | None = Field(None, ge=1, le=10_000)
+    """Number of accelerators per node."""
     layers: Whole | None = Field(None, ge=1, le=100_000, description="Number of layers.")
     heads: Whole | None = Field(None, ge=1, le=100_000, description="Number of attention heads.")
 
@@ -318,7 +284,5 @@ class Checks(Document):
     """Results of the checks."""
 
     warnings: list[CheckWarning] = Field(description="Warnings; empty if there are none.")
-    suggested_devices: int | None = Field(
-        description="Largest device count, up to the given one, that divides the batch evenly; "
-        "null if there is none."
-    )
+    suggested_devices: int | None
+    """Largest device count, up to the given one, that divides the batch evenly; null if there is none."""

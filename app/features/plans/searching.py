@@ -101,10 +101,7 @@ def _search(request: SearchRequest, context: SizingContext) -> Search:
         )
     estimate = _estimate_request(request)
     profile = resolve_model(request.model, context)
-    system = request.system
-    hardware = context.hardware.system(
-        system.id, system.count, system.fabric, system.ports_per_node, system.streaming_memory_gb
-    ).using(system.accelerators)
+    hardware = context.hardware.asked(request.system)
     allowed = allowed_values(request.constraints)
     batch_searched = False
     if estimate.workload.global_batch is None:
@@ -164,14 +161,8 @@ def _estimate_request(request: SearchRequest) -> EstimateRequest:
     if workload.global_batch is not None and not any(getattr(workload, name) for name in AMOUNTS):
         # The rank of plans at a given batch does not depend on how much there is to do.
         workload = workload.model_copy(update={"samples": max(float(workload.global_batch), 1.0)})
-    return EstimateRequest(
-        model=request.model,
-        workload=workload,
-        system=request.system,
-        software=request.software,
-        assumptions=assumptions,
-        currency=request.currency,
-    )
+    changed = {"workload": workload, "assumptions": assumptions}
+    return EstimateRequest(**{**request.asked, **changed}, system=request.system)
 
 
 def _dimensions(plans: Plans, scenario: Scenario) -> list[Dimension]:

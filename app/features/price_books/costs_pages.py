@@ -8,8 +8,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import RedirectResponse, Response
 from pydantic import ValidationError
+from starlette.datastructures import QueryParams
 
 from app.catalog.defaults import REGIONS
 from app.errors import AppError, FieldError
@@ -21,11 +22,11 @@ from app.features.estimates.service import create_estimate, get_estimate, priced
 from app.features.price_books.service import list_books
 from app.platform.json_bodies import from_validation
 from app.platform.web.contexts import REFUSAL, Choice, Form, WarningGroup, grouped
-from app.platform.web.deps import ALL, WorkspaceDep, workspace_of
+from app.platform.web.deps import ALL, QueryDep, WorkspaceDep, workspace_of
 from app.platform.web.forms import refused, typed
 from app.platform.web.locale import voice_of
-from app.platform.web.rendering import render
 from app.platform.web.requirements import Right, requires
+from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 from app.platform.wording.voice import Voice
 from app.platform.workspace import Workspace
@@ -94,36 +95,35 @@ def priced(
         raise from_validation(error.errors(include_url=False)) from None
 
 
-def terms_in(request: Request) -> dict[str, list[str]]:
+def terms_in(query: QueryParams) -> dict[str, list[str]]:
     known = {*WORDS, *NUMBERS, *AMOUNTS}
-    return {name: value for name, value in typed(request.query_params).items() if name in known}
+    return {name: value for name, value in typed(query).items() if name in known}
 
 
-@router.get("/estimates/{identifier}/costs.json")
-def show_costs_data(request: Request, workspace: WorkspaceDep, identifier: str) -> Estimate:
-    """Return the estimate of the page of the same address."""
-    return priced(workspace, identifier, terms_in(request))[1]
+def shown_costs(request: Request, estimate: Estimate) -> CostsPage:
+    return costs_page(request, estimate, Form(terms_in(request.query_params)), stale=False)
 
 
-@router.get("/estimates/{identifier}/costs", response_class=HTMLResponse)
-def show_costs(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
+def refused_costs(request: Request, error: AppError) -> CostsPage:
+    """Return the estimate as it is stored, with the errors beside the terms."""
+    stored = get_estimate(workspace_of(request), request.path_params["identifier"])
+    form = at_fields(refused(terms_in(request.query_params), error, ()))
+    return costs_page(request, stored, form, stale=True)
+
+
+@resource(
+    router, "/estimates/{identifier}/costs", "price_books/costs.html", shown_costs, refused=refused_costs
+)
+def show_costs(workspace: WorkspaceDep, identifier: str, query: QueryDep) -> Estimate:
     """Show what an estimate costs on the terms of the address; refused ones beside the kept estimate."""
-    values = terms_in(request)
-    stored = get_estimate(workspace, identifier)
-    try:
-        estimate = priced(workspace, identifier, values)[1]
-    except AppError as error:
-        form = at_fields(refused(values, error, ()))
-        page = costs_page(request, stored, form, stale=True)
-        return render(request, "price_books/costs.html", page, status=error.status)
-    return render(request, "price_books/costs.html", costs_page(request, estimate, Form(values), stale=False))
+    return priced(workspace, identifier, terms_in(query))[1]
 
 
 @router.post("/estimates/{identifier}/costs")
 @requires(Right.MAKE)
 def keep_costs(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
     """Keep the estimate on the terms of the address as one of its own, and go there."""
-    body, _ = priced(workspace, identifier, terms_in(request))
+    body, _ = priced(workspace, identifier, terms_in(request.query_params))
     return RedirectResponse(f"/estimates/{create_estimate(workspace, body).id}", 303)
 
 

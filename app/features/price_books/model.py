@@ -17,23 +17,12 @@ from app.estimating.schema import Document
 class BookRowKey(Schema):
     """Key that identifies a row of a price book."""
 
-    item: str = Field(
-        min_length=1,
-        max_length=100,
-        description="Identifier in the catalogue; for a discount, also maker:… or kind:….",
-        examples=["dgx-a100-640gb"],
-    )
-    parameter: str = Field(
-        min_length=1,
-        max_length=60,
-        description="Name of the parameter: price, price_hour, tariff, … or discount.",
-        examples=["price"],
-    )
-    condition: str = Field(
-        "",
-        max_length=60,
-        description="Condition that distinguishes several figures, such as spot; empty for the usual one.",
-    )
+    item: str = Field(min_length=1, max_length=100, examples=["dgx-a100-640gb"])
+    """Identifier in the catalogue; for a discount, also maker:… or kind:…."""
+    parameter: str = Field(min_length=1, max_length=60, examples=["price"])
+    """Name of the parameter: price, price_hour, tariff, … or discount."""
+    condition: str = Field("", max_length=60)
+    """Condition that distinguishes several figures, such as spot; empty for the usual one."""
 
 
 class BookRowInput(BookRowKey):
@@ -47,15 +36,10 @@ class BookRowInput(BookRowKey):
 class PriceBookRequest(Schema):
     """A price book, or a full replacement of its rows."""
 
-    name: Name = Field(
-        min_length=1,
-        max_length=200,
-        description="Name; customers do not see it in proposals.",
-        examples=["Spring offers"],
-    )
-    rows: list[BookRowInput] = Field(
-        max_length=MOST_ROWS, description="Prices, rates and discounts; each at most once."
-    )
+    name: Name = Field(min_length=1, max_length=200, examples=["Spring offers"])
+    """Name; customers do not see it in proposals."""
+    rows: list[BookRowInput] = Field(max_length=MOST_ROWS)
+    """Prices, rates and discounts; each at most once."""
     comment: str = Field("", max_length=300, description="Reason for the price book or the change.")
 
 
@@ -70,14 +54,10 @@ class PriceBookPatch(Schema):
     """Fields of a price book to change. Everything else is unchanged."""
 
     name: Name | None = Field(None, min_length=1, max_length=200, description="Name.")
-    rows: list[BookRowInput] = Field(
-        default_factory=list,
-        max_length=MOST_ROWS,
-        description="Rows to add, or to replace existing rows for the same figure.",
-    )
-    remove: list[BookRowKey] = Field(
-        default_factory=list, max_length=MOST_ROWS, description="Rows to remove."
-    )
+    rows: list[BookRowInput] = Field(default_factory=list, max_length=MOST_ROWS)
+    """Rows to add, or to replace existing rows for the same figure."""
+    remove: list[BookRowKey] = Field(default_factory=list, max_length=MOST_ROWS)
+    """Rows to remove."""
     comment: str = Field("", max_length=300, description="Reason for the change.")
 
 

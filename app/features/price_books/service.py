@@ -8,6 +8,7 @@ from dataclasses import asdict
 from app.catalog.books import MOST_ROWS, BookRow
 from app.errors import BadInput, Conflict, FieldError, Message, NotFound, TooLarge, VersionConflict
 from app.estimating.names import name_error
+from app.estimating.schema import filled
 from app.features.price_books.model import (
     BookVersion,
     PriceBookDocument,
@@ -26,7 +27,7 @@ from app.features.price_books.sheets import (
 )
 from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
-from app.platform.listing import Page, filled, page_of
+from app.platform.listing import Page, page_of
 from app.platform.references import existing, no_such
 from app.platform.store.document_queries import DuplicateVersion
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now

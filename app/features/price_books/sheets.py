@@ -12,8 +12,8 @@ from app.catalog.catalog import Catalog
 from app.errors import AppError, BadInput, FieldError, Message, TooLarge
 from app.estimating.capital import taken
 from app.estimating.numbers import CURRENCIES, PLAIN, NumberKind, number_in
+from app.estimating.schema import filled
 from app.features.price_books.model import BookRowDocument, BookRowInput, BookRowKey, RowChange
-from app.platform.listing import filled
 from app.platform.tables import FORMULA, read_cells
 
 COLUMNS = ("item", "parameter", "condition", "value", "unit", "note")

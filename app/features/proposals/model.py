@@ -23,7 +23,7 @@ from app.estimating.decision import Decision, DecisionOption
 from app.estimating.documents import Text
 from app.estimating.money import Currency
 from app.estimating.names import Name
-from app.estimating.request import BudgetKind, Limits, Number, Schema
+from app.estimating.request import BudgetKind, Limits, Number, Schema, patch_of
 from app.estimating.schema import Document, Quantity, SourceRef
 from app.features.bills.model import BillInputs
 from app.features.comparisons.model import Comparison
@@ -123,15 +123,7 @@ MAX_LOGO_TEXT = 700_000
 ProposalLocale = Literal["ko", "en", "zh"]
 
 
-Customer = Annotated[Name, Field(min_length=1, max_length=200)]
-
-Reason = Annotated[str, Field(max_length=4_000)]
-
 Options = Annotated[list[Annotated[str, Field(max_length=200)]], Field(min_length=1, max_length=8)]
-
-Years = Annotated[Number, Field(gt=0, le=20)]
-
-Efficiency = Annotated[Number, Field(gt=0, le=1)]
 
 
 class LogoInput(Schema):
@@ -201,11 +193,8 @@ class Sender(Schema):
     phone: str | None = Field(None, max_length=60, description="Telephone number of the contact.")
 
 
-Sections = Annotated[list[SectionInput], Field(max_length=len(SECTIONS))]
-
-
-class ProposalFields(Limits):
-    """What a proposal is made of, apart from what each must have.
+class ProposalRequest(Limits):
+    """A proposal to create from a study or a comparison.
 
     A proposal of a study keeps the limits of the study that it does not state, in its own currency.
     """
@@ -216,14 +205,16 @@ class ProposalFields(Limits):
     """Identifier of the study from which it is created, in place of a comparison; its options are kept as a
     comparison.
     """
-    reason: Reason | None = Field(None, description="Reason for the choice, in the author's words.")
+    reason: str | None = Field(
+        None, max_length=4_000, description="Reason for the choice, in the author's words."
+    )
     valid_until: date | None = Field(None, description="Last day of validity.", examples=["2099-12-31"])
     title: Name | None = Field(None, max_length=200)
     """Title; if omitted, the title of the comparison."""
     options: Options | None = Field(None, description="Labels of the rows to show; if omitted, all rows.")
     recommended: str | None = Field(None, max_length=200)
     """Label of the row to recommend; if omitted, chosen by rule."""
-    term_years: Years | None = None
+    term_years: Number | None = Field(None, gt=0, le=20)
     """Term over which costs are added up; if omitted, the catalogue's. [a]"""
     price_book_id: str | None = Field(None, max_length=100)
     """Identifier of a price book of the workspace."""
@@ -238,33 +229,22 @@ class ProposalFields(Limits):
     bill: BillInputs | None = None
     """What the bills of materials include; if omitted, what the Bill view of the study keeps."""
     sender: Sender | None = Field(None, description="Who makes the proposal.")
-
-
-class ProposalRequest(ProposalFields):
-    """A proposal to create from a study or a comparison."""
-
-    customer: Customer = Field(description="Name of the customer.", examples=["하이퍼커넥트"])
+    customer: Name = Field(
+        min_length=1, max_length=200, description="Name of the customer.", examples=["하이퍼커넥트"]
+    )
     locale: ProposalLocale = Field("ko", description="Language of the document.")
     currency: Currency = Field("KRW", description="Currency of all prices in the proposal.")
-    scaling_efficiency: Efficiency = 1.0
+    scaling_efficiency: Number = Field(1.0, gt=0, le=1)
     """Scaling efficiency of linear rows, as a share of linear scaling."""
     confidential: bool = Field(True, description="Whether every page is marked confidential.")
     branding: BrandingInput = Field(BrandingInput(), description="Appearance of the document.")
-    sections: Sections = Field([])
+    sections: list[SectionInput] = Field([], max_length=len(SECTIONS))
     """Sections in their order; those left out follow in the usual order and are shown."""
 
 
-class ProposalPatch(ProposalFields):
+@patch_of
+class ProposalPatch(ProposalRequest):
     """Fields of a draft to change. Omitted fields are unchanged; null removes a limit, date or choice."""
-
-    customer: Customer | None = Field(None, description="Name of the customer.")
-    locale: ProposalLocale | None = Field(None, description="Language of the document.")
-    currency: Currency | None = Field(None, description="Currency of all prices in the proposal.")
-    scaling_efficiency: Efficiency | None = None
-    """Scaling efficiency of linear rows, as a share of linear scaling."""
-    confidential: bool | None = Field(None, description="Whether every page is marked confidential.")
-    branding: BrandingInput | None = Field(None, description="Appearance of the document.")
-    sections: Sections | None = Field(None, description="All sections in their order.")
 
 
 REQUIRED = frozenset(

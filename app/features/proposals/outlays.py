@@ -10,7 +10,7 @@ from app.engine.units import HOUR, KILOWATT_HOUR, YEAR
 from app.errors import NotFound
 from app.estimating.context import SizingContext
 from app.estimating.decision import Decision
-from app.estimating.estimate import hardware_of
+from app.estimating.estimate import charged_hardware
 from app.estimating.outlay import COMMITMENTS, outlay_lines
 from app.estimating.prices import DollarPrices, prices
 from app.estimating.request import EstimateRequest
@@ -81,7 +81,7 @@ def formula_of(
         return None
     try:
         context = context.at_prices(request.assumptions)
-        hardware = hardware_of(request, context)
+        hardware = charged_hardware(request, estimate, context)
     except NotFound:  # A price book or an upload has been deleted.
         return None
     catalog, family = context.catalog, estimate.model.family or None
@@ -123,13 +123,13 @@ def formula_of(
     defaults = rates.defaults
     return OutlayFormula(
         option=label,
-        owned=rates.owned,
+        owned=rates.terms.owned,
         years=years,
         run_hours=run_hours,
         exchange_rate=exchange,
-        electricity=price * KILOWATT_HOUR * exchange if rates.owned else 0.0,
+        electricity=price * KILOWATT_HOUR * exchange if rates.terms.owned else 0.0,
         freight_share=defaults.installation_share.si + defaults.commissioning_share.si
-        if rates.owned
+        if rates.terms.owned
         else 0.0,
         commitment_hours=commitment,
         terms=terms,

@@ -129,7 +129,7 @@ def render_form(
 def show_form(workspace: WorkspaceDep, comparison: str = "", study: str = "") -> Response:
     """Go to the proposal view of a study, or of the study made from a comparison."""
     if comparison:
-        study = unsaved_of(workspace, comparison).id
+        study = unsaved_of(workspace, comparison)
     path = f"/studies/{get_study(workspace, study).id}/proposal" if study else "/proposals"
     return RedirectResponse(path, 303)
 

@@ -16,7 +16,7 @@ from app.estimating.documents import Text
 from app.estimating.money import ExchangeRate
 from app.estimating.names import STORED
 from app.estimating.request import AssumptionsInput, EstimateRequest, Limits, Locale
-from app.estimating.schema import Quantity
+from app.estimating.schema import Quantity, filled
 from app.estimating.version import engine_version
 from app.features.bills.service import stored_inputs
 from app.features.calibration.service import list_calibrations
@@ -62,7 +62,7 @@ from app.features.studies.states import state_of
 from app.platform import references
 from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
-from app.platform.listing import Page, filled, read_cursor, write_cursor
+from app.platform.listing import Page, read_cursor, write_cursor
 from app.platform.store.proposal_queries import ANSWERED, EXPIRED
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.repository import Repository

@@ -108,7 +108,7 @@ def judged(
     context = context.at_prices(request.assumptions)
     search = SystemSearch(request, resolve_model(request.model, context), context)
     search.options = list(options)
-    search.refine(search.systems())
+    search.refine()
     document = document.model_copy(update=decided(search.options, request, search.term))
     return with_curve(document, search.options)
 
@@ -136,7 +136,10 @@ def _explored(
 
 LATTICE = Message("powers of two and multiples of 20 nodes; powers of two for pods")
 
-COARSE = Message("powers of two; also multiples of 20 nodes for systems that no other beats")
+COARSE = Message(
+    "powers of two, and multiples of 20 nodes for systems that no other beats; what another option beats in "
+    "time and cost is not searched"
+)
 """Used when every system is tried."""
 
 
@@ -172,7 +175,7 @@ def _curve(
     points = [_point(option, fitting[0]) for option in fitting]
     name = fitting[0].document.name
     # From this count on the global batch divides over no count of the lattice.
-    without = {entry.count for entry in left_out if entry.system == system}
+    without = {entry.count for entry in left_out if entry.system == system and entry.reason == "no_plan"}
     without |= {
         count
         for count, option in options.items()

@@ -12,6 +12,7 @@ from app.estimating.numbers import WHOLE, number_in
 from app.features.sizings.model import (
     LARGEST_ACCELERATORS,
     MOST_ACCELERATORS,
+    MOST_SYSTEMS,
     Sizing,
     SizingOption,
     SizingRequest,
@@ -107,6 +108,9 @@ def question_of(workspace: Workspace, content: StudyContent, filters: Filters) -
         return None
     if (filters.most or 0) > MOST_ACCELERATORS:
         body["most_accelerators"] = filters.most
+    if 0 < len(filters.systems) <= MOST_SYSTEMS:
+        # What is named is searched at every count, also where the whole catalogue has something better.
+        body["systems"] = sorted(filters.systems)
     limits = {**stated(content.limits)}
     unlimited, request = checked(SizingRequest, body), checked(SizingRequest, {**body, **limits})
     check(request)

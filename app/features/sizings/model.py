@@ -19,19 +19,16 @@ from app.estimating.decision import (
     check_limits,
 )
 from app.estimating.documents import CheckWarning, Default, ModelSummary
-from app.estimating.money import Currency
 from app.estimating.names import Name
-from app.estimating.naming import SoftwareName, SystemName
+from app.estimating.naming import SystemName
+from app.estimating.request import BudgetKind as BudgetKind
 from app.estimating.request import (
-    AssumptionsInput,
     Limits,
-    ModelInput,
     Number,
     PlanInput,
+    TrainingRequest,
     Whole,
-    WorkloadInput,
 )
-from app.estimating.request import BudgetKind as BudgetKind
 from app.estimating.schema import Document, Quantity
 
 MOST_SYSTEMS = 64
@@ -43,11 +40,12 @@ MOST_ACCELERATORS = 4096
 LARGEST_ACCELERATORS = 65_536
 
 
-class SizingRequest(Limits):
-    """A model and a workload with optional limits; systems and counts are found."""
+class SizingRequest(TrainingRequest, Limits):
+    """A model and a workload with optional limits; systems and counts are found.
 
-    model: ModelInput = Field(description="Model to train.")
-    workload: WorkloadInput = Field(WorkloadInput(), description="How much to train, and in which batches.")
+    Software is that of systems of its kind; the others take the usual one.
+    """
+
     systems: list[SystemName] | None = Field(
         None,
         description="Identifiers of the systems to consider; if omitted, the whole catalogue.",
@@ -61,14 +59,8 @@ class SizingRequest(Limits):
     )
     most_accelerators: Whole = MOST_ACCELERATORS
     """Number of accelerators of the largest option to consider."""
-    currency: Currency = Field("USD", description="Currency of budget, prices and costs.")
     probability: Number = USUAL_PROBABILITY
     """Share of samples in which all limits must be met."""
-    software: SoftwareName | None = None
-    """Identifier of a software profile, for systems of its kind; otherwise the usual one for the
-    model.
-    """
-    assumptions: AssumptionsInput = Field(AssumptionsInput(), description="Assumptions of the estimate.")
     label: Name | None = Field(None, max_length=200)
     """Name of the sizing."""
 
@@ -190,7 +182,10 @@ class LeftOut(Document):
 
     system: str = Field(description="Identifier of the system.")
     count: int = Field(description="Number of systems.")
-    reason: Literal["no_plan"] = Field(description="no_plan: no legal plan.")
+    reason: Literal["no_plan", "does_not_fit", "beaten"]
+    """no_plan: no legal plan. does_not_fit: too few accelerators for it. beaten: even at the least time
+    and price it can have, it gains less than 2 % over an option that costs less and is no larger.
+    """
 
 
 class ScalingPoint(Document):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -15,7 +17,7 @@ from app.catalog.entries import ChipKind, SystemEntry
 from app.engine.plans import Plans
 from app.engine.records import Floats, IpuChip
 from app.engine.search.evaluate import GpuEvaluator
-from app.engine.units import YEAR
+from app.engine.units import HOUR, YEAR
 from app.errors import AppError, BadInput, Message
 from app.estimating.capital import spot_interruptions
 from app.estimating.checks import time_checks
@@ -35,7 +37,28 @@ from app.estimating.request import EstimateRequest, PlanInput, SystemInput, Work
 from app.estimating.runtime import Run, runs_of
 from app.estimating.scenario import as_stated, recompute_name, recomputed_layers, sharding_name
 from app.estimating.workload import ADAPTER_PAPERS
-from app.features.sizings.model import LeftOut, OptionCosts, SizingOption, SizingRequest
+from app.features.sizings.beaten import (
+    ACCELERATORS,
+    BULK,
+    CROWDED,
+    LINEAR,
+    MONEY,
+    MONOTONE,
+    RELIEVED,
+    SECONDS,
+    Rival,
+    beaten,
+    least_memory,
+    least_times,
+    rival_of,
+)
+from app.features.sizings.model import (
+    LARGEST_ACCELERATORS,
+    LeftOut,
+    OptionCosts,
+    SizingOption,
+    SizingRequest,
+)
 from app.features.sizings.options import SampledOption, fronts, weighing_of
 from app.profiles.model import ModelProfile
 
@@ -44,6 +67,9 @@ SCALABLE_UNIT = 20
 
 TRIED_BETWEEN = 4
 """Counts tried between one that misses and the next of the lattice that meets."""
+
+POWERS = [1 << power for power in range(LARGEST_ACCELERATORS.bit_length() + 1)]
+"""Numbers of devices for which bounds are computed."""
 
 TOGETHER = 64
 """Runs that one call of the engine computes; more take more memory and no less time."""
@@ -68,10 +94,44 @@ class Group:
     """One machine or the smallest system of them."""
     question: ResolvedRequest
     reliability: Reliability
+    place: int
+    context: SizingContext
     findings: dict[int, TimedPlan | None] = field(default_factory=dict)
     """By number of machines; None where no plan is legal."""
     plans: dict[tuple[int, int], PlanChoice] = field(default_factory=dict)
     """Found by devices and batch."""
+
+    def least_on(self, devices: int) -> float:
+        """Return the least time to train on a number of devices. [s]"""
+        return float(self.least(np.array([float(devices)]), ())[0])
+
+    def least(self, devices: Floats, known: Sequence[SampledOption]) -> Floats:
+        """Return the least time to train on numbers of devices, given what was found on others. [s]"""
+        power = np.floor(np.log2(devices)).astype(int)
+        least = np.maximum(self.least_times[power] * 2.0**power / devices, self.least_times[power + 1])
+        least[devices <= self.too_few] = np.inf
+        for option in known:
+            seconds, plan, own = option.seconds, option.document.plan, option.document.accelerators
+            fewer = devices <= own
+            least[fewer] = np.maximum(least[fewer], MONOTONE * seconds)
+            if option.document.fits:
+                frugal = plan.recompute != "none" or plan.offload
+                in_proportion = seconds * own / devices / (RELIEVED if frugal else LINEAR)
+                least[~fewer] = np.maximum(least, in_proportion)[~fewer]
+        return least
+
+    @cached_property
+    def least_times(self) -> Floats:
+        """Time to train below which no plan gets, on each power of two of devices. [s]"""
+        return least_times(self.question, self.hardware, POWERS, self.context)
+
+    @cached_property
+    def too_few(self) -> int:
+        """Devices that cannot hold the model. [-]"""
+        if self.question.scenario.is_ipu:
+            return 0
+        crowded = least_memory(self.question, POWERS) > CROWDED
+        return max(itertools.compress(POWERS, crowded), default=0)
 
     @cached_property
     def evaluator(self) -> GpuEvaluator | None:
@@ -82,6 +142,28 @@ class Group:
     def request_fields(self) -> dict[str, JsonValue]:
         """Fields of an estimate's request, apart from system and plan."""
         return self.question.request.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Offer:
+    """A system, and what one of it costs at least."""
+
+    hardware: Hardware
+    """One of it."""
+    group: Group
+    rival: Rival
+    """One of it in a run of an hour."""
+    by_time: bool
+    """Whether the time is paid, not the system."""
+    startup: float
+    """[s]"""
+
+    def least(self, count: int) -> Rival:
+        """Return what a number of systems takes at least; the time is left open."""
+        one, many = self.rival, BULK * count if count > 1 else 1.0
+        return one._replace(
+            money=one.money * many, power=one.power * many, accelerators=one.accelerators * count
+        )
 
 
 @dataclass(slots=True, eq=False)
@@ -118,6 +200,7 @@ class SystemSearch:
         """Decision of the first option."""
         self._groups: list[Group] = []
         self._systems: dict[str, tuple[Hardware, Group]] = {}
+        self._offers: dict[str, Offer] = {}
         self._watch = watch
 
     @property
@@ -155,39 +238,99 @@ class SystemSearch:
     def explore(self, *, refine: bool) -> None:
         """Search the lattice of counts, then refine around the smallest count that meets the limits.
 
-        Without named systems, every system of the catalogue is tried at powers of two, and those that reach
-        the Pareto front at all their counts.
+        Of the whole catalogue nothing is searched that is beaten at the least time and money it can have, and
+        other counts than powers of two only of systems on the front.
         """
         systems = self.systems()
-        self._search((name, count) for name in systems for count in self._first(systems[name]))
-        if self._coarse and self.options:
-            self._search((name, count) for name in self._on_front() for count in self._rest(name, systems))
+        wanted = [(name, count) for name, counts in systems.items() for count in counts]
+        coarse = self.request.systems is None and self.request.counts is None
+        if coarse:
+            self._narrow([(name, count) for name, count in wanted if is_power_of_two(count)])
+            if not self.options:
+                # Where no system holds the model, the largest of each say how much is missing.
+                self._search([(name, counts[-1]) for name, counts in systems.items()])
+            front = set(self._on_front())
+            self._narrow(
+                [(name, count) for name, count in wanted if name in front and not is_power_of_two(count)]
+            )
+        else:
+            self._search(wanted)
         if refine:
-            self.refine(systems)
+            self.refine()
+        if coarse and self.options:
+            # The scaling curve of what is recommended, or comes first, is whole.
+            weighing = weighing_of(self.options, self.request, self.term)
+            best = int(np.argmin(weighing.outlay)) if weighing.recommended is None else weighing.recommended
+            name = self.options[best].document.system
+            known = by_count(self.options, name)
+            self._search(
+                [(name, count) for count in systems[name] if is_power_of_two(count) and count not in known]
+            )
         if not self.options:
             raise self.refusal or BadInput.at(
                 "workload.global_batch", "no batch size divides evenly over the devices"
             )
 
-    def refine(self, systems: Mapping[str, Sequence[int]]) -> None:
+    def refine(self) -> None:
         """Search between a count that misses the limits and the next that meets them, on the front."""
         if not self.request.question.limited or not self.options:
             return
-        self._search(
-            [(name, count) for name in self._on_front() for count in self._finer(name, systems[name])]
-        )
+        self._narrow([(name, count) for name in self._on_front() for count in self._finer(name)])
 
-    @property
-    def _coarse(self) -> bool:
-        """Whether only the systems on the front are tried at every count, because all systems are tried."""
-        return self.request.systems is None and self.request.counts is None
+    def _narrow(self, wanted: Sequence[tuple[str, int]]) -> None:
+        """Search what may reach the front; what is beaten at its least time and money is left out.
 
-    def _first(self, counts: Sequence[int]) -> list[int]:
-        return [count for count in counts if not self._coarse or is_power_of_two(count)]
+        The time is bounded by computation alone, by the time of the same hardware on more machines, and by
+        that on fewer in proportion, so that each search narrows what is left.
+        """
+        still = [(self._offer(system), count) for system, count in wanted]
+        while still:
+            known = np.array([self._rival(option) for option in self.options]).reshape(-1, len(Rival._fields))
+            least = self._least(still)
+            hopeless = np.isinf(least[:, SECONDS]) | beaten(least, known)
+            self.left_out += [
+                LeftOut(
+                    system=offer.hardware.entry.id,
+                    count=count,
+                    reason="does_not_fit" if math.isinf(seconds) else "beaten",
+                )
+                for (offer, count), seconds in itertools.compress(
+                    zip(still, least[:, SECONDS], strict=True), hopeless
+                )
+            ]
+            still, least = list(itertools.compress(still, ~hopeless)), least[~hopeless]
+            leading = itertools.compress(still, ~beaten(least, least))
+            by_group: dict[int, list[tuple[int, str, int]]] = {}
+            for offer, count in leading:
+                of_group = by_group.setdefault(offer.group.place, [])
+                of_group.append((offer.hardware.devices * count, offer.hardware.entry.id, count))
+            # Between two known numbers of machines the bounds are close, so the middle comes first.
+            ranked = list(map(sorted, by_group.values()))
+            chosen = {each[1:] for same in ranked for each in (same[len(same) // 2], same[-1])}
+            self._search(sorted(chosen))
+            still = [each for each in still if (each[0].hardware.entry.id, each[1]) not in chosen]
 
-    def _rest(self, system: str, systems: Mapping[str, Sequence[int]]) -> list[int]:
-        first = set(self._first(systems[system]))
-        return [count for count in systems[system] if count not in first]
+    def _least(self, candidates: Sequence[tuple[Offer, int]]) -> Floats:
+        """Return the least that candidates take, as rows of :class:`Rival`."""
+        rows = np.array([offer.least(count) for offer, count in candidates])
+        rows = rows.reshape(-1, len(Rival._fields))
+        groups = np.array([offer.group.place for offer, _ in candidates])
+        known: dict[int, list[SampledOption]] = {}
+        for option in self.options:
+            if option.document.system in self._systems:
+                _, group = self._systems[option.document.system]
+                known.setdefault(group.place, []).append(option)
+        for place in np.unique(groups):
+            mine = np.flatnonzero(groups == place)
+            rows[mine, SECONDS] = self._groups[place].least(rows[mine, ACCELERATORS], known.get(place, []))
+        paid = np.array([offer.by_time for offer, _ in candidates])
+        rows[paid, MONEY] *= rows[paid, SECONDS] / HOUR
+        rows[:, SECONDS] += [offer.startup for offer, _ in candidates]
+        return rows
+
+    def _rival(self, option: SampledOption) -> Rival:
+        ipu = self.context.catalog.system(option.document.system).chip_kind is ChipKind.IPU
+        return rival_of(option.alternative, option.document.accelerators, ipu=ipu)
 
     @property
     def term(self) -> float:
@@ -198,24 +341,24 @@ class SystemSearch:
         front = fronts(weighing_of(self.options, self.request, self.term))
         return sorted({self.options[index].document.system for index in front})
 
-    def _finer(self, system: str, counts: Sequence[int]) -> list[int]:
+    def _finer(self, system: str) -> list[int]:
         """Return the counts to try between a lattice point that misses and the next, which meets."""
         if self.context.catalog.system(system).chip_kind is ChipKind.IPU:
             return []
         known = by_count(self.options, system)
-        # A system that came to the front only now has not been tried at all its counts.
-        counts = sorted({*self._first(counts), *known})
         weighing = weighing_of(list(known.values()), self.request, self.term)
         meets = dict(zip(known, weighing.meets, strict=True))
         return [
             count
-            for low, high in pairwise(counts)
-            if not meets.get(low, False) and meets.get(high, False)
+            for low, high in pairwise(known)
+            if not meets[low] and meets[high]
             for count in between(low, high)
         ]
 
     def _search(self, wanted: Iterable[tuple[str, int]]) -> None:
         """Append an option for each system and count, or an entry of what was left out."""
+        wanted = list(wanted)
+        self.left_out = [each for each in self.left_out if (each.system, each.count) not in wanted]
         candidates = [self.candidate(system, count) for system, count in wanted]
         fresh: dict[Group, dict[int, Hardware]] = {}
         for candidate in candidates:
@@ -243,14 +386,28 @@ class SystemSearch:
             self.first = self.first or finding.plan
             self.options.append(self._option(candidate, finding))
 
+    def _offer(self, system: str) -> Offer:
+        if system not in self._offers:
+            request, catalog, family = self.request, self.context.catalog, self.profile.family
+            one = self.candidate(system, 1)
+            kind, hour = one.hardware.entry.chip_kind, (HOUR, np.array([HOUR]))
+            option = sized_alternative(request, one.hardware, one.charges, hour, [], catalog, family)
+            self._offers[system] = Offer(
+                one.hardware,
+                one.group,
+                rival_of(option, one.hardware.devices, ipu=kind is ChipKind.IPU),
+                by_time=not option.owned and not (option.outlay is not None and option.outlay.commitment),
+                startup=catalog.reliability_defaults(kind).startup.si,
+            )
+        return self._offers[system]
+
     def candidate(self, system: str, count: int) -> Candidate:
-        request, catalog = self.request, self.context.catalog
         if system not in self._systems:
             smallest = self.context.hardware.system(system, 1)
             self._systems[system] = smallest, self._group(smallest)
-        smallest, group = self._systems[system]
-        hardware, warnings = replace(smallest, count=count), list[CheckWarning]()
-        charges = charges_of(hardware, request, catalog, warnings, self.profile.family)
+        (smallest, group), warnings = self._systems[system], list[CheckWarning]()
+        hardware = replace(smallest, count=count)
+        charges = charges_of(hardware, self.request, self.context.catalog, warnings, self.profile.family)
         return Candidate(group, hardware, charges, warnings)
 
     def _group(self, hardware: Hardware) -> Group:
@@ -267,22 +424,19 @@ class SystemSearch:
         if software is not None:
             profile = self.context.software_profile(software)
             software = software if profile.kind == hardware.entry.chip_kind.value else None
-        estimate_request = EstimateRequest(
-            model=self.request.model,
-            workload=self.request.workload,
-            system=SystemInput(id=hardware.entry.id, count=hardware.count),
-            software=software,
-            assumptions=assumptions,
-            currency=self.request.currency,
-        )
-        group = Group(hardware, question_of(estimate_request, self.profile, hardware, self.context), assumed)
+        system = SystemInput(id=hardware.entry.id, count=hardware.count)
+        estimate_request = EstimateRequest(**{**self.request.asked, "software": software}, system=system)
+        question = question_of(estimate_request, self.profile, hardware, self.context)
+        group = Group(hardware, question, assumed, len(self._groups), self.context)
         self._groups.append(group)
         return group
 
     def _decide(self, group: Group, hardware: Hardware) -> PlanDecision | None:
         try:
             evaluator, known = group.evaluator, group.plans
-            return choose(group.question, hardware, self.context, evaluator=evaluator, known=known)
+            return choose(
+                group.question, hardware, self.context, evaluator=evaluator, known=known, least=group.least_on
+            )
         except AppError as error:
             # An error of one count alone: no plan divides it. Others concern the whole request.
             names = {entry.field for entry in error.errors}
@@ -322,8 +476,9 @@ class SystemSearch:
 
     def _option(self, candidate: Candidate, timed: TimedPlan) -> SampledOption:
         """Return an option with its limit-dependent fields as they are without limits."""
-        group, hardware, charges = candidate.group, candidate.hardware, candidate.charges
-        decision, catalog = timed.plan, self.context.catalog
+        group, decision, catalog = candidate.group, timed.plan, self.context.catalog
+        hardware = replace(candidate.hardware, idle_machines=decision.charged.idle_machines)
+        charges = candidate.charges and candidate.charges.of(hardware)
         run = timed.run if timed.fits else None
         entry, choice, currency = hardware.entry, decision.choice, self.request.currency
         plan = plan_input(decision)
@@ -334,8 +489,8 @@ class SystemSearch:
         hourly = capex = None
         if charges is not None:
             hourly = quantity(charges.hourly, charges.hourly_samples, currency)
-            capex = quantity(*charges.capital, currency) if charges.owned else None
-        time = None if run is None else (run.total, run.total_samples)
+            capex = quantity(*charges.capital, currency) if charges.found.terms.owned else None
+        time = None if run is None else (run.time.total, run.total_samples)
         alternative = sized_alternative(
             self.request,
             hardware,
@@ -356,7 +511,7 @@ class SystemSearch:
             name=entry.name,
             count=hardware.count,
             machines=hardware.machines,
-            idle_machines=hardware.machines - decision.machines_used,
+            idle_machines=hardware.idle_machines,
             accelerators=hardware.devices,
             chip=entry.chip,
             fits=run is not None,
@@ -392,8 +547,8 @@ class SystemSearch:
         if not timed.fits:
             return ["does_not_fit", *(warning.code for warning in found)]
         charges = candidate.charges
-        term = None if charges is None or not charges.owned else charges.found.lifetime * YEAR
-        long = time_checks(timed.run.total, candidate.hardware, term, lambda: None)
+        term = None if charges is None or not charges.found.terms.owned else charges.found.lifetime * YEAR
+        long = time_checks(timed.run.time.total, candidate.hardware, term, lambda: None)
         return [warning.code for warning in (*found, *candidate.warnings, *long)]
 
 
@@ -450,7 +605,7 @@ def sampled_options(
     for option in options:
         if option.system not in smallest:
             smallest[option.system] = context.hardware.system(option.system, 1)
-        hardware = replace(smallest[option.system], count=option.count)
+        hardware = replace(smallest[option.system], count=option.count, idle_machines=option.idle_machines)
         charges = charges_of(hardware, request, context.catalog, [], family or None)
         time = None
         if option.time_to_train is not None and option.id in samples:
@@ -523,7 +678,10 @@ def _alike(hardware: Hardware, other: Hardware) -> bool:
 
     Host memory matters because an offloaded optimizer must fit, and take equally long, on both.
     """
-    if hardware.entry.chip != other.entry.chip or hardware.devices_per_machine != other.devices_per_machine:
+    if (
+        hardware.entry.chip != other.entry.chip
+        or hardware.entry.devices_per_machine != other.entry.devices_per_machine
+    ):
         return False
     mine, theirs = hardware.engine, other.engine
     if isinstance(mine, IpuChip) or isinstance(theirs, IpuChip):

@@ -15,13 +15,14 @@ from app.errors import BadInput, NotFound
 from app.estimating.context import SizingContext
 from app.estimating.names import STORED
 from app.estimating.options import usual_term
+from app.estimating.schema import filled
 from app.estimating.version import engine_version
 from app.features.sizings.answering import SizingSamples, judged, scaling, size
 from app.features.sizings.model import ScalingCurve, Sizing, SizingOption, SizingRequest, SizingSummary, check
 from app.features.sizings.options import SampledOption, decided, samples_of, stored_samples
 from app.features.sizings.search import Watch, nobody, sampled_options
 from app.platform.idempotency import IdempotentCall, Save, keep
-from app.platform.listing import Page, filled, page_of, stretch
+from app.platform.listing import Page, page_of, stretch
 from app.platform.references import existing
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id
 from app.platform.store.tables import SizingRow

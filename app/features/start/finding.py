@@ -68,9 +68,8 @@ class SearchResults(Document):
     models: list[FoundModel] = Field(description="Models, those used last first.")
     systems: list[FoundSystem] = Field(description="Systems, favourites first.")
     more: int = Field(description="Number of further matches that are not listed.")
-    published_name: bool = Field(
-        description="Whether the search is a name on Hugging Face that no preset has."
-    )
+    published_name: bool
+    """Whether the search is a name on Hugging Face that no preset has."""
 
 
 def plain(text: str) -> str:

@@ -343,11 +343,11 @@ def ask(request: Request, workspace: WorkspaceDep, query: QueryDep) -> Response:
     draft = replace(draft, form=replace(draft.form, values=arranged(workspace, draft.form.values)))
     try:
         content = content_of(draft, voice_of(request).language, line)
-        study = unsaved_study(workspace, "ask", content, strict=True)
+        identifier = unsaved_study(workspace, "ask", content, strict=True)
     except (AppError, ValidationError) as error:
         return refused(request, workspace, draft, as_app_error(error))
     view = "/systems" if query.get("view") == "systems" else ""
-    return RedirectResponse(f"/studies/{study.id}{view}", 303)
+    return RedirectResponse(f"/studies/{identifier}{view}", 303)
 
 
 @router.post("/", response_class=HTMLResponse)

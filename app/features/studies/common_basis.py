@@ -17,7 +17,7 @@ from app.estimating.capital import BOUNDS, terms_of
 from app.estimating.context import SizingContext
 from app.estimating.costing import Charges
 from app.estimating.documents import Estimate
-from app.estimating.estimate import Timed, hardware_of, time_to_train
+from app.estimating.estimate import Timed, charged_hardware, time_to_train
 from app.estimating.money import CostLine
 from app.estimating.prices import prices
 from app.estimating.ranges import common_normals, quantity, stated_samples
@@ -163,7 +163,7 @@ def _ways(
     """Yield every way to pay for an option that has a price, its own first."""
     assumptions = request.assumptions.model_copy(update=shared)
     priced = context.at_prices(assumptions)
-    hardware = hardware_of(request, priced)
+    hardware = charged_hardware(request, estimate, priced)
     own = terms_of(hardware, assumptions, priced.catalog)
     others = [name for name in RENTALS if name != own.rental]
     # A stated rent is that of the option's own way to rent.
@@ -202,7 +202,7 @@ def _way(
         value, low, high = (float(run_cost(end, duration)) for end in (hourly.value, hourly.low, hourly.high))
         return Quantity(value=value, low=low, high=high, unit=currency)
 
-    purchase = charges.capital if charges.owned else None
+    purchase = charges.capital if charges.found.terms.owned else None
     cost = BasisCost(
         acquisition="rent" if rental is not None else "own",
         rental=rental,

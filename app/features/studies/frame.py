@@ -446,7 +446,7 @@ def led(
         except NotFound:
             study = None
     if study is None:
-        study = unsaved_study(workspace, "unsaved", checked(StudyContent, body), strict=strict).id
+        study = unsaved_study(workspace, "unsaved", checked(StudyContent, body), strict=strict)
     query = [*fields.items(), *displayed(request)]
     return RedirectResponse(address(study, query, f"/{view}{ending}" if view else ending), 303)
 

@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, field_validator
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue
 
 from app.errors import Message
 from app.estimating.decision import Decision
 from app.estimating.documents import CheckWarning, Estimate, Text
-from app.estimating.money import Currency
-from app.estimating.names import Name
+from app.estimating.names import Name, Trimmed
 from app.estimating.naming import SoftwareName
 from app.estimating.request import (
     AssumptionsInput,
@@ -24,8 +23,10 @@ from app.estimating.request import (
     PlanInput,
     Schema,
     SystemInput,
+    TrainingRequest,
     Whole,
     WorkloadInput,
+    patch_of,
 )
 from app.estimating.schema import Document, Quantity
 from app.features.studies.options import (
@@ -53,22 +54,11 @@ Knobs = Annotated[
 ]
 
 
-class StudyBase(Schema):
+class StudyBase(TrainingRequest):
     """Fields shared by all options; each option can change some of them."""
 
-    model: ModelInput
-    """Model to train."""
-    workload: WorkloadInput = WorkloadInput()
-    """How much to train, and in which batches."""
-    software: SoftwareName | None = None
-    """Identifier of a software profile; if omitted, the usual one for the model on each chip."""
-    assumptions: AssumptionsInput = AssumptionsInput()
-    """Assumptions of the estimate."""
-    currency: Currency = "USD"
-    """Currency of every price and cost."""
-    scaling_efficiency: Number = Field(
-        1.0, gt=0, le=1, description="Scaling efficiency of scaled figures, as a share of linear scaling."
-    )
+    scaling_efficiency: Number = Field(1.0, gt=0, le=1)
+    """Scaling efficiency of scaled figures, as a share of linear scaling."""
 
 
 VIEWS: Mapping[str, Message] = {
@@ -158,80 +148,47 @@ StudyOptions = Annotated[list[StudyOption], BeforeValidator(with_keys)]
 class StudyContent(Schema):
     """A study: its name, its base, its options and notes."""
 
-    name: Label = Field(description="Name of the study.", examples=["BERT-Large for Seoul"])
+    name: Annotated[Trimmed, Field(min_length=1, max_length=200)] = Field(examples=["BERT-Large for Seoul"])
+    """Name of the study."""
     base: StudyBase
     """Base shared by all options."""
-    options: StudyOptions = Field(
-        min_length=1, max_length=MAX_OPTIONS, description="1 to 8 options; omitted keys are assigned."
-    )
+    options: StudyOptions = Field(min_length=1, max_length=MAX_OPTIONS)
+    """1 to 8 options; omitted keys are assigned."""
     notes: str = Field("", max_length=MAX_NOTES, description="Notes on the question, in plain text.")
     customer: Name = Field("", max_length=200, description="Customer who asks.", examples=["하이퍼커넥트"])
     owner: Name = Field("", max_length=200, description="Person in charge of the study.")
     tags: list[Tag] = Field(default=[], max_length=10, description="Words by which studies are grouped.")
     limits: Limits = Field(default=Limits(), description="What an answer has to meet.")
-    baseline: Key | None = Field(
-        None, description="Option that the others are compared with; if omitted, the best one."
-    )
-    views: Views = Field(
-        default={},
-        description="What the views of the study ask beyond the question, by view, as their forms hold it.",
-    )
-
-    @field_validator("name")
-    @classmethod
-    def without_spaces_around(cls, name: str) -> str:
-        return name.strip()
+    baseline: Key | None = None
+    """Option that the others are compared with; if omitted, the best one."""
+    views: Views = Field(default={})
+    """What the views of the study ask beyond the question, by view, as their forms hold it."""
 
 
-class StudyPatch(Schema):
-    """Fields of a study to change. Omitted fields are unchanged. Every change creates a version."""
+@patch_of
+class StudyPatch(StudyContent):
+    """Fields of a study to change, each as a whole. Every change creates a version."""
 
-    name: Label | None = Field(None, description="New name.")
-    notes: str | None = Field(None, max_length=MAX_NOTES, description="New notes.")
-    customer: Name | None = Field(None, max_length=200, description="New customer.")
-    owner: Name | None = Field(None, max_length=200, description="New person in charge.")
-    tags: list[Tag] | None = Field(
-        None, max_length=10, description="New tags; they replace the existing ones."
-    )
-    limits: Limits | None = Field(None, description="New limits; they replace the existing ones.")
-    views: Views | None = Field(None, description="New inputs of the views; they replace the existing ones.")
-    base: StudyBase | None = Field(None, description="New base; it replaces the existing base.")
-    options: StudyOptions | None = Field(
-        None,
-        min_length=1,
-        max_length=MAX_OPTIONS,
-        description="New options; they replace all existing options; omitted keys are assigned.",
-    )
-    knobs: Knobs = Field(
-        default={},
-        description="Knobs to apply to the study before it is stored, as written in a URL.",
-        examples=[{"count.a": 4, "batch": 1024}],
-    )
+    knobs: Knobs = Field(default={}, examples=[{"count.a": 4, "batch": 1024}])
+    """Knobs to apply to the study before it is stored, as written in a URL."""
 
 
 class StateRequest(Schema):
     """A state of a study: a version and the knobs applied to it."""
 
-    knobs: Knobs = Field(
-        default={},
-        description="Knob name → value; “count.a” changes one option, “batch” all. An empty "
-        "value means the default.",
-        examples=[{"count.a": 4, "batch": 1024}],
-    )
-    version: Whole | None = Field(
-        None, ge=1, description="Version to which the knobs apply; if omitted, the newest."
-    )
-    pair: list[Key] | None = Field(
-        None, min_length=2, max_length=2, description="Two options to compare with each other."
-    )
+    knobs: Knobs = Field(default={}, examples=[{"count.a": 4, "batch": 1024}])
+    """Knob name → value; “count.a” changes one option, “batch” all. An empty value means the default."""
+    version: Whole | None = Field(None, ge=1)
+    """Version to which the knobs apply; if omitted, the newest."""
+    pair: list[Key] | None = Field(None, min_length=2, max_length=2)
+    """Two options to compare with each other."""
 
 
 class DuplicateRequest(StateRequest):
     """A copy of a study, in any of its states."""
 
-    name: Name | None = Field(
-        None, description="Name of the copy; if omitted, the original name with a suffix."
-    )
+    name: Name | None = None
+    """Name of the copy; if omitted, the original name with a suffix."""
 
 
 class StudyFile(Schema):
@@ -239,9 +196,8 @@ class StudyFile(Schema):
 
     format: Literal["rackline-study"] = Field(description="Format of the file.")
     format_version: Literal[1] = Field(description="Version of the format.")
-    engine_version: str = Field(
-        "", max_length=40, description="Version of the engine with which the file was written."
-    )
+    engine_version: str = Field("", max_length=40)
+    """Version of the engine with which the file was written."""
     catalog_version: str = Field("", max_length=100, description="Version of the catalogue.")
     study: StudyContent = Field(description="The study.")
 
@@ -339,25 +295,18 @@ class StudyOptionAnswer(Document):
     label: str = Field(description="Name.")
     kind: ClaimKind = Field(description="Origin of the figure; estimates are modelled.")
     system: str | None = Field(description="Identifier of the system.")
-    time: Quantity | None = Field(
-        description="Time to train; null if it does not fit or cannot be estimated."
-    )
-    cost: Quantity | None = Field(
-        description="Cost of the run on the basis shared by all options; null if no cost is known."
-    )
-    costs: list[BasisCost] = Field(
-        default=[],
-        description="Cost on the basis shared by all options, for each way of "
-        "paying; the option's own way first.",
-    )
+    time: Quantity | None
+    """Time to train; null if it does not fit or cannot be estimated."""
+    cost: Quantity | None
+    """Cost of the run on the basis shared by all options; null if no cost is known."""
+    costs: list[BasisCost] = Field(default=[])
+    """Cost on the basis shared by all options, for each way of paying; the option's own way first."""
     time_against_best: Delta | None = Field(description="Comparison with the fastest option.")
     cost_against_best: Delta | None = Field(description="Comparison with the cheapest option.")
-    time_against_baseline: Delta | None = Field(
-        None, description="Comparison with the baseline in time; null if the study names none."
-    )
-    cost_against_baseline: Delta | None = Field(
-        None, description="Comparison with the baseline in cost; null if the study names none."
-    )
+    time_against_baseline: Delta | None = None
+    """Comparison with the baseline in time; null if the study names none."""
+    cost_against_baseline: Delta | None = None
+    """Comparison with the baseline in cost; null if the study names none."""
     refusal: Text | None = Field(description="Why the option cannot run or be estimated; null if it can.")
     estimate: Estimate | None = Field(description="Full estimate, if the option is an estimate.")
 
@@ -398,9 +347,8 @@ class Why(Document):
     first: str = Field(description="Key of the first option.")
     second: str = Field(description="Key of the second option.")
     difference: float | None = Field(description="Time of the second option minus that of the first. [s]")
-    parts: list[WhyPart] = Field(
-        description="Components that differ, largest first; they add up to the difference."
-    )
+    parts: list[WhyPart]
+    """Components that differ, largest first; they add up to the difference."""
     sentences: list[Text] = Field(description="Explanation in sentences, time first, then cost.")
 
 
@@ -408,17 +356,14 @@ class Swing(Document):
     """Effect of one input alone on the lead of the best option."""
 
     input: str = Field(description="Input that is varied.")
-    option: str | None = Field(
-        description="Key of the option to which the input belongs; null if it applies to all options."
-    )
-    basis: Literal["assumed", "model"] = Field(
-        description="“assumed”: varied by the assumed share; “model”: its share of the range of the lead."
-    )
+    option: str | None
+    """Key of the option to which the input belongs; null if it applies to all options."""
+    basis: Literal["assumed", "model"]
+    """“assumed”: varied by the assumed share; “model”: its share of the range of the lead."""
     low: float = Field(description="Lead at the low end of the input.")
     high: float = Field(description="Lead at the high end of the input.")
-    overtaken_by: str | None = Field(
-        description="Key of the option that is then the best; null if there is none."
-    )
+    overtaken_by: str | None
+    """Key of the option that is then the best; null if there is none."""
     text: Text = Field(description="Explanation in one sentence.")
 
 
@@ -428,12 +373,10 @@ class Tornado(Document):
     metric: Metric = Field(description="Metric in which the option is best.")
     best: str = Field(description="Key of the best option.")
     runner_up: str = Field(description="Key of the runner-up.")
-    lead: float = Field(
-        description="Ratio of the runner-up to the best option; at 1, the best option is overtaken."
-    )
-    low: float | None = Field(
-        None, description="10th percentile of the lead, from paired samples; null if nothing has a range."
-    )
+    lead: float
+    """Ratio of the runner-up to the best option; at 1, the best option is overtaken."""
+    low: float | None = None
+    """10th percentile of the lead, from paired samples; null if nothing has a range."""
     high: float | None = Field(None, description="90th percentile.")
     share: float = Field(description="Share by which each assumed input is varied.")
     swings: list[Swing] = Field(description="Inputs, widest swing first.")
@@ -452,27 +395,21 @@ class StudyAnswer(Document):
     changes: list[StudyChange] = Field(description="Differences from the version, as fields and sentences.")
     options: list[StudyOptionAnswer] = Field(description="Options, in order.")
     decision: Decision = Field(description="What is recommended under the limits, for the demanded work.")
-    by_demand: list[DemandAnswer] = Field(
-        description="What is recommended for one run, for ten a year, and for systems that are always busy."
-    )
+    by_demand: list[DemandAnswer]
+    """What is recommended for one run, for ten a year, and for systems that are always busy."""
     fastest: str | None = Field(description="Key of the fastest option; null if options tie.")
     cheapest: str | None = Field(description="Key of the cheapest option; null if options tie.")
-    fastest_tied: list[str] = Field(
-        default=[], description="Keys of the options that tie for the shortest time."
-    )
-    cheapest_tied: list[str] = Field(
-        default=[], description="Keys of the options that tie for the lowest cost."
-    )
-    one_basis: CommonBasis | None = Field(
-        None, description="Basis shared by the costs of all options; null if no cost is known."
-    )
-    contests: list[Contest] = Field(
-        description="Comparison of every option with every other, in time and in cost."
-    )
+    fastest_tied: list[str] = Field(default=[])
+    """Keys of the options that tie for the shortest time."""
+    cheapest_tied: list[str] = Field(default=[])
+    """Keys of the options that tie for the lowest cost."""
+    one_basis: CommonBasis | None = None
+    """Basis shared by the costs of all options; null if no cost is known."""
+    contests: list[Contest]
+    """Comparison of every option with every other, in time and in cost."""
     where_time_goes: list[PartAcross] = Field(description="Components of the time to train, largest first.")
-    why: Why | None = Field(
-        description="Explanation of the difference between two options; null with fewer than two."
-    )
+    why: Why | None
+    """Explanation of the difference between two options; null with fewer than two."""
     tornados: list[Tornado] = Field(description="What would change the best option, in time and in cost.")
     warnings: list[CheckWarning] = Field(description="Warnings to consider when comparing the options.")
 
@@ -481,9 +418,8 @@ class Study(Document):
     """A stored study."""
 
     id: str = Field(description="Identifier.")
-    saved: bool = Field(
-        True, description="False for an answer that nobody has saved; it is deleted after some time."
-    )
+    saved: bool = True
+    """False for an answer that nobody has saved; it is deleted after some time."""
     version: int = Field(description="Number of this version.")
     latest: int = Field(description="Newest version.")
     archived: bool = Field(description="Whether the study is archived.")

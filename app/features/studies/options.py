@@ -47,27 +47,20 @@ class StatedFigure(Schema):
         description="Time to train; a linear figure can omit it and is then scaled from another. [h]",
     )
     kind: ClaimKind = Field(description="Origin of the figure; “linear” is an extrapolation.")
-    scaled_from: Key | None = Field(
-        None, description="Key of the option from which a linear figure is scaled."
-    )
-    factor: Number | None = Field(
-        None,
-        ge=LEAST_SHARE,
-        le=MOST_TIMES,
-        description="Hardware of this option as a multiple of that option's.",
-    )
-    system: SystemName | None = Field(
-        None, max_length=100, description="Identifier of a system.", examples=["ipu-pod64"]
-    )
+    scaled_from: Key | None = None
+    """Key of the option from which a linear figure is scaled."""
+    factor: Number | None = Field(None, ge=LEAST_SHARE, le=MOST_TIMES)
+    """Hardware of this option as a multiple of that option's."""
+    system: SystemName | None = Field(None, max_length=100, examples=["ipu-pod64"])
+    """Identifier of a system."""
 
 
 class PublishedFigure(StatedFigure):
     """A stated time to train with its label; a linear one is scaled from another row."""
 
     label: Name = Field(min_length=1, max_length=200, description="Label of the row; must be unique.")
-    scaled_from: str | None = Field(
-        None, description="Label of the row from which a linear row is scaled.", examples=["1 × DGX A100"]
-    )
+    scaled_from: str | None = Field(None, examples=["1 × DGX A100"])
+    """Label of the row from which a linear row is scaled."""
 
 
 class BasisCost(Document):

@@ -88,7 +88,6 @@ def show_study_data(workspace: WorkspaceDep, identifier: str, query: QueryDep) -
 @router.get("/studies/{identifier}", response_class=HTMLResponse)
 def show_study(request: Request, workspace: WorkspaceDep, identifier: str, query: QueryDep) -> Response:
     """Show a study in the state of the address, after a redirect to the one address of that state."""
-    studies.get_study(workspace, identifier)
     try:
         shown = answered_state(workspace, identifier, query)
     except (AppError, ValidationError) as error:
@@ -390,7 +389,7 @@ def figure_patch(content: StudyContent, values: Mapping[str, str]) -> StudyPatch
     option = {"label": values.get("figure.label") or None, "figure": figure}
     tree = tree_of(content)
     changed = StudyContent.model_validate({**tree, "options": [*tree["options"], option]})
-    return StudyPatch(options=changed.options)
+    return StudyPatch.model_validate({"options": changed.options})
 
 
 @router.get("/studies/{identifier}/delete", response_class=HTMLResponse)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +13,7 @@ from app.errors import AppError, Conflict, FieldError, Message, NotFound, Versio
 from app.estimating.documents import Estimate
 from app.estimating.names import STORED
 from app.estimating.request import EstimateRequest
+from app.estimating.schema import Document, filled
 from app.estimating.version import engine_version
 from app.features.estimates.service import make_estimate
 from app.features.studies.answering import Outcomes, Requests
@@ -31,7 +32,7 @@ from app.features.studies.model import (
 )
 from app.features.studies.options import PublishedFigure
 from app.platform.idempotency import IdempotentCall, Save, keep
-from app.platform.listing import Page, filled, read_cursor, write_cursor
+from app.platform.listing import Page, read_cursor, write_cursor
 from app.platform.references import hold_named, no_such
 from app.platform.store.document_queries import StudyFilter
 from app.platform.store.queries import EVERYTHING, After, ListFilter, new_id, now
@@ -119,32 +120,48 @@ def keep_study(
     return keep(workspace, once, Study, make)
 
 
-def unsaved_study(workspace: Workspace, path: str, content: StudyContent, *, strict: bool = False) -> Study:
+def unsaved_study(workspace: Workspace, path: str, content: StudyContent, *, strict: bool = False) -> str:
     """Return the unsaved study to which an address leads; the same question leads to the same study.
 
     A ``strict`` study is refused if an option cannot be estimated; otherwise its page says why.
     """
+    digest = hashlib.sha256(content.model_dump_json(exclude_unset=True).encode()).hexdigest()
+    return unsaved_under(workspace, f"{path}:{digest[:32]}", lambda: content, strict=strict)
 
-    def make() -> tuple[Study, Save]:
+
+class Kept(Document):
+    """What an address leads to."""
+
+    id: str
+
+
+def unsaved_under(
+    workspace: Workspace, name: str, asked: Callable[[], StudyContent], *, strict: bool = False
+) -> str:
+    """Return the unsaved study kept under a name; only the first who asks for it writes its question."""
+
+    def make() -> tuple[Kept, Save]:
+        content = asked()
         check(content, workspace.sizing.catalog)
         check_labels(content)
         if strict:
             estimates_of(workspace, content, {})
-        return first_version(content, saved=False)
+        study, save = first_version(content, saved=False)
+        return Kept(id=study.id), save
 
-    digest = hashlib.sha256(content.model_dump_json(exclude_unset=True).encode()).hexdigest()
     while True:
         # Under a name that no caller's key has: theirs must not stand in the way of a page.
-        call = IdempotentCall.of("studies/unsaved", f"{path}:{digest[:32]}", content)
-        identifier = keep(workspace, call, Study, make).id
-        try:
-            study = get_study(workspace, identifier)
-        except NotFound:  # It has been deleted since.
-            return keep(workspace, None, Study, make)
-        if study.latest == 1:
-            return study
+        call = IdempotentCall.of("studies/kept", name, name.encode())
+        identifier = keep(workspace, call, Kept, make).id
+        with workspace.transaction() as repository:
+            record = repository.studies.find(identifier)
+        if record is None:  # It has been deleted since.
+            return keep(workspace, None, Kept, make).id
+        if record.version == 1:
+            return identifier
         # It has been changed since, so it no longer asks this question.
-        digest = hashlib.sha256(f"{digest} {study.id}".encode()).hexdigest()
+        digest = hashlib.sha256(f"{name} {identifier}".encode()).hexdigest()
+        name = f"{name.partition(':')[0]}:{digest[:32]}"
 
 
 def first_version(content: StudyContent, *, saved: bool = True) -> tuple[Study, Save]:

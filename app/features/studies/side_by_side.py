@@ -19,7 +19,7 @@ from app.estimating.costing import Charges
 from app.estimating.decision import Alternative, Decision, DecisionQuestion
 from app.estimating.deliberation import Deliberation, decision_of
 from app.estimating.documents import CheckWarning, Estimate
-from app.estimating.estimate import hardware_of
+from app.estimating.estimate import charged_hardware
 from app.estimating.options import USED, alternative_of, usual_term
 from app.estimating.outlay import Uncertain, outlay_of
 from app.estimating.prices import prices
@@ -363,7 +363,7 @@ def _estimated(
     family = (estimate.model.family or None) if estimate is not None else None
     try:
         context = context.at_prices(request.assumptions)
-        hardware = hardware_of(request, context)
+        hardware = charged_hardware(request, estimate, context)
     except NotFound:  # A price book or an upload has been deleted.
         return Alternative(id=key, name=name, owned=False, time=time)
     catalog, currency = context.catalog, request.currency

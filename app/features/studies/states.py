@@ -98,8 +98,19 @@ def answer_state(
     workspace: Workspace, state: State, pair: Sequence[str] | None = None, *, strict: bool = True
 ) -> StudyAnswer:
     """Answer a state; unless ``strict``, an option that cannot be estimated gets the reason instead."""
-    requests, outcomes = estimates_of(workspace, state.content, state.variant.knobs, strict=strict)
-    return study_answer(state, requests, outcomes, workspace.context(), pair)
+
+    def make() -> StudyAnswer:
+        requests, outcomes = estimates_of(workspace, state.content, state.variant.knobs, strict=strict)
+        return study_answer(state, requests, outcomes, workspace.context(), pair)
+
+    asked = state.content.model_dump_json(exclude_unset=True)
+    if not strict or "price_book_id" in asked:
+        # Books change, and so does what stands in the way of an estimate.
+        return make()
+    study = state.study.model_dump_json(exclude_unset=True)
+    key = workspace.id, workspace.own_state, study, asked, *state.variant.knobs.items(), *(pair or ())
+    answer: StudyAnswer = workspace.installation.answers.get(key, make)
+    return answer
 
 
 def decision_before(workspace: Workspace, state: State) -> Decision:

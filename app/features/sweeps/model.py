@@ -44,9 +44,8 @@ class SweepSystem(Schema):
     label: Label | None = Field(None, description="Label; if omitted, the identifier of the system.")
     id: str = Field(description="Identifier of a system.", examples=["dgx-a100-640gb"])
     count: Whole | None = Field(None, description="Number of systems; if omitted, 1.")
-    counts: list[Whole] | None = Field(
-        None, description="Several counts, instead of one.", min_length=1, max_length=MOST_COUNTS
-    )
+    counts: list[Whole] | None = Field(None, min_length=1, max_length=MOST_COUNTS)
+    """Several counts, instead of one."""
     fabric: str | None = Field(None, description="Identifier of a fabric; if omitted, the system's default.")
     ports_per_node: Whole | None = None
     """Number of fabric ports per node; if omitted, the default of the system."""
@@ -79,12 +78,8 @@ class SweepPrices(Prices):
     """One price list: prices for all systems, and exceptions by system."""
 
     label: Label = Field(description="Name.")
-    by_system: dict[str, Prices] = Field(
-        default={},
-        description="Prices of individual systems by identifier; they take precedence over "
-        "those for all systems.",
-        max_length=MOST_ENTRIES,
-    )
+    by_system: dict[str, Prices] = Field(default={}, max_length=MOST_ENTRIES)
+    """Prices of individual systems by identifier; they take precedence over those for all systems."""
 
 
 class SweepScenario(Schema):
@@ -101,21 +96,14 @@ class SweepRequest(Schema):
     """Estimates of every combination of the lists, in order; the last list varies fastest."""
 
     title: Name | None = Field(None, max_length=200, description="Title of the sweep.")
-    study_id: str | None = Field(
-        None, max_length=60, description="Identifier of the study that the sweep belongs to."
-    )
-    models: list[SweepModel] = Field(
-        description="Models with their workloads.", min_length=1, max_length=MOST_ENTRIES
-    )
-    systems: list[SweepSystem] = Field(
-        description="Systems and their counts.", min_length=1, max_length=MOST_ENTRIES
-    )
-    prices: list[SweepPrices] = Field(
-        default=[],
-        description="Price lists; if omitted, only the catalogue's prices.",
-        max_length=MOST_ENTRIES,
-    )
-    scenarios: list[SweepScenario] = Field(
-        default=[], description="Scenarios; if omitted, only the default one.", max_length=MOST_ENTRIES
-    )
+    study_id: str | None = Field(None, max_length=60)
+    """Identifier of the study that the sweep belongs to."""
+    models: list[SweepModel] = Field(min_length=1, max_length=MOST_ENTRIES)
+    """Models with their workloads."""
+    systems: list[SweepSystem] = Field(min_length=1, max_length=MOST_ENTRIES)
+    """Systems and their counts."""
+    prices: list[SweepPrices] = Field(default=[], max_length=MOST_ENTRIES)
+    """Price lists; if omitted, only the catalogue's prices."""
+    scenarios: list[SweepScenario] = Field(default=[], max_length=MOST_ENTRIES)
+    """Scenarios; if omitted, only the default one."""
     currency: Currency = Field("USD", description="Currency of every price and cost.")

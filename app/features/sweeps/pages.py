@@ -27,11 +27,12 @@ from app.platform.listing import Page
 from app.platform.rates import CostClass
 from app.platform.web import event_stream
 from app.platform.web.contexts import FigureView, Form
-from app.platform.web.deps import WorkspaceDep
+from app.platform.web.deps import WorkspaceDep, workspace_of
 from app.platform.web.forms import FormDep
 from app.platform.web.locale import voice_of
 from app.platform.web.rendering import DISPLAY_PARAMS, environment, render
 from app.platform.web.requirements import Right, requires
+from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice
@@ -77,12 +78,17 @@ def open_many(request: Request, workspace: Workspace, identifier: str) -> OpenVi
     return open_view(request, workspace, identifier, VIEW, None, part_of=TAB)
 
 
-def many_page(view: OpenView, form: ManyForm, error: AppError | None = None) -> ManyPage:
-    study, frame = view.state.study, view.frame
+def view_of(request: Request) -> OpenView:
+    return open_many(request, workspace_of(request), request.path_params["identifier"])
+
+
+def many_page(
+    view: OpenView, form: ManyForm, earlier: Page[SweepState], error: AppError | None = None
+) -> ManyPage:
+    frame = view.frame
     errors = () if error is None else error.errors
     fields = {"model", "system", "counts", "batches"}
     at_field = any(field_error.field.partition(".")[0] in fields for field_error in errors)
-    earlier = sweeps.list_sweeps(view.workspace, EARLIER, None, study.id).items
     content = view.state.content
     modelled = stated(content.base.model) or any(option.model for option in content.options)
     return ManyPage(
@@ -94,24 +100,21 @@ def many_page(view: OpenView, form: ManyForm, error: AppError | None = None) -> 
         own=frame.question[0] if modelled else "",
         offer=offer_of(view.workspace),
         most=MOST_POINTS,
-        earlier=[(sweep, frame.url(f"{VIEW}/{sweep.id}")) for sweep in earlier],
+        earlier=[(sweep, frame.url(f"{VIEW}/{sweep.id}")) for sweep in earlier.items],
     )
 
 
-@router.get(f"{PATH}.json")
-def show_many_data(workspace: WorkspaceDep, identifier: str) -> Page[SweepState]:
+def form_page(request: Request, earlier: Page[SweepState]) -> ManyPage:
+    """Return the form, filled with the options of the study."""
+    view = view_of(request)
+    return many_page(view, ManyForm.of_study(view.workspace, view.state.content), earlier)
+
+
+@resource(router, PATH, "sweeps/many.html", form_page)
+def show_many(workspace: WorkspaceDep, identifier: str) -> Page[SweepState]:
     """Return the sweeps of a study."""
     get_study(workspace, identifier)
     return sweeps.list_sweeps(workspace, EARLIER, None, identifier)
-
-
-@router.get(PATH, response_class=HTMLResponse)
-def show_many(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
-    """Show the form, filled with the options of the study."""
-    view = open_many(request, workspace, identifier)
-    return render(
-        request, "sweeps/many.html", many_page(view, ManyForm.of_study(workspace, view.state.content))
-    )
 
 
 @router.post(PATH, response_class=HTMLResponse)
@@ -123,7 +126,8 @@ def ask_for_sweep(request: Request, workspace: WorkspaceDep, identifier: str, se
         body = request_of(workspace, view.state.content, form, identifier, own_name=view.frame.question[0])
         sweep = sweeps.create_sweep(workspace, body)
     except AppError as error:
-        return render(request, "sweeps/many.html", many_page(view, form, error), status=error.status)
+        page = many_page(view, form, show_many(workspace, identifier), error)
+        return render(request, "sweeps/many.html", page, status=error.status)
     return RedirectResponse(view.frame.url(f"{VIEW}/{sweep.id}"), 303)
 
 
@@ -151,23 +155,18 @@ def study_of_sweep(workspace: Workspace, sweep: SweepRequest) -> Mapping[str, An
 
 
 class RowParameters:
-    """Query parameters that select the rows of a page."""
+    """Query parameters that select the rows of a page, which finds them beside its request."""
 
-    def __init__(self, wanted: FilterDep, first: Annotated[int, Query(ge=1, le=MOST_POINTS)] = 1) -> None:
+    def __init__(
+        self, request: Request, wanted: FilterDep, first: Annotated[int, Query(ge=1, le=MOST_POINTS)] = 1
+    ) -> None:
+        request.state.rows = self
         self.labels = wanted.labels
         self.order = wanted.order
         self.first = first
 
 
 RowsDep = Annotated[RowParameters, Depends()]
-
-
-@router.get(f"{PATH}/{{sweep}}.json")
-def show_sweep_data(workspace: WorkspaceDep, identifier: str, sweep: str, params: RowsDep) -> SweepAnswer:
-    """Return a sweep with the rows that its page shows."""
-    get_study(workspace, identifier)
-    offset, order, labels = params.first - 1, params.order, params.labels
-    return sweeps.get_sweep(workspace, sweep, limit=ROWS, offset=offset, order=order, labels=labels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,22 +202,19 @@ AXES = {
 """Length of each list in words."""
 
 
-@router.get(f"{PATH}/{{sweep}}", response_class=HTMLResponse)
-def show_sweep(
-    request: Request, workspace: WorkspaceDep, identifier: str, sweep: str, params: RowsDep
-) -> Response:
-    """Show the progress of a sweep and its rows."""
-    view, voice = open_many(request, workspace, identifier), voice_of(request)
+def sweep_page(request: Request, answer: SweepAnswer) -> SweepPage:
+    """Return the progress of a sweep and its rows."""
+    view, voice = view_of(request), voice_of(request)
+    params: RowParameters = request.state.rows
     frame, model = view.frame, view.state.content.base.model
-    answer = show_sweep_data(workspace, identifier, sweep, params)
-    plotted = sweeps.best_rows(workspace, sweep, MOST_PLOTTED, params.order, params.labels)
+    plotted = sweeps.best_rows(view.workspace, answer.id, MOST_PLOTTED, params.order, params.labels)
     scenarios = SweepRequest.model_validate(answer.request).scenarios
     query = {**params.labels} | ({"order": params.order} if params.order != "position" else {})
 
     def address(first: int) -> str:
         return frame.url(f"{VIEW}/{answer.id}", **query, **({"first": str(first)} if first > 1 else {}))
 
-    page = SweepPage(
+    return SweepPage(
         frame=frame,
         answer=answer,
         axes=[
@@ -235,7 +231,14 @@ def show_sweep(
         time_scale=time_scale([row.duration for row in answer.rows]),
         figure=time_cost_figure(plotted, answer.matching, voice),
     )
-    return render(request, "sweeps/sweep.html", page)
+
+
+@resource(router, f"{PATH}/{{sweep}}", "sweeps/sweep.html", sweep_page)
+def show_sweep(workspace: WorkspaceDep, identifier: str, sweep: str, params: RowsDep) -> SweepAnswer:
+    """Return a sweep with the rows of the address."""
+    get_study(workspace, identifier)
+    offset, order, labels = params.first - 1, params.order, params.labels
+    return sweeps.get_sweep(workspace, sweep, limit=ROWS, offset=offset, order=order, labels=labels)
 
 
 def time_cost_figure(rows: Sequence[SweepRow], matching: int, voice: Voice) -> FigureView | None:

@@ -13,6 +13,7 @@ from sqlmodel import col
 
 from app.errors import BadInput, Conflict
 from app.estimating.names import STORED
+from app.estimating.schema import filled
 from app.features.studies.service import get_study
 from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.points import Sweep, UploadSet
@@ -21,7 +22,7 @@ from app.features.sweeps.run import WorkerPool, run_sweep
 from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.job_running import JobClaim
-from app.platform.listing import Page, filled, read_cursor, write_cursor
+from app.platform.listing import Page, read_cursor, write_cursor
 from app.platform.references import existing, hold_named
 from app.platform.store.document_queries import Label, Order, RowPlace, RowSelection
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now

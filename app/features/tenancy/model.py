@@ -25,27 +25,18 @@ class TeamRequest(Schema):
     """Devices requested by one team."""
 
     team: Team = Field(description="Name of the team.", examples=["vision"])
-    devices: Whole = Field(
-        ge=1,
-        le=MOST_DEVICES,
-        description="Number of accelerators; with `slice`, number of instances of that profile.",
-    )
-    slice: str | None = Field(
-        None, max_length=40, description="MIG profile, if part of a GPU is enough.", examples=["1g.10gb"]
-    )
+    devices: Whole = Field(ge=1, le=MOST_DEVICES)
+    """Number of accelerators; with `slice`, number of instances of that profile."""
+    slice: str | None = Field(None, max_length=40, examples=["1g.10gb"])
+    """MIG profile, if part of a GPU is enough."""
     spanning: bool | None = None
     """True for a session that spans several pods, which an orchestrator must join. If omitted, the session
     spans pods if one pod is too small and the orchestrator supports it.
     """
-    pod: Whole | None = Field(
-        None,
-        ge=0,
-        le=MOST_DEVICES,
-        description="Pod or node on which the team already runs, from 0; requires `first_device`.",
-    )
-    first_device: Whole | None = Field(
-        None, ge=0, le=MOST_DEVICES, description="First device that the team holds there, from 0."
-    )
+    pod: Whole | None = Field(None, ge=0, le=MOST_DEVICES)
+    """Pod or node on which the team already runs, from 0; requires `first_device`."""
+    first_device: Whole | None = Field(None, ge=0, le=MOST_DEVICES)
+    """First device that the team holds there, from 0."""
 
 
 class PartitionRequest(Schema):
@@ -57,26 +48,18 @@ class PartitionRequest(Schema):
     """Whether teams must be isolated from each other."""
     orchestrator: Literal["none", "gc-docker", "backend.ai"] = "none"
     """Orchestrator of the teams' containers."""
-    requests: list[TeamRequest] = Field(
-        min_length=1, max_length=MOST_REQUESTS, description="Devices requested by each team."
-    )
+    requests: list[TeamRequest] = Field(min_length=1, max_length=MOST_REQUESTS)
+    """Devices requested by each team."""
 
 
 class TeamLoad(Schema):
     """Jobs of one team, with random arrivals."""
 
     team: Team = Field(description="Name of the team.", examples=["vision"])
-    jobs_per_month: Number = Field(
-        ge=0.001,
-        le=100_000,
-        description="Mean number of jobs that arrive per month of 30.4375 days. [1/month]",
-    )
-    devices: Whole | None = Field(
-        None,
-        ge=1,
-        le=MOST_DEVICES,
-        description="Number of accelerators per job; if omitted, that of the estimate.",
-    )
+    jobs_per_month: Number = Field(ge=0.001, le=100_000)
+    """Mean number of jobs that arrive per month of 30.4375 days. [1/month]"""
+    devices: Whole | None = Field(None, ge=1, le=MOST_DEVICES)
+    """Number of accelerators per job; if omitted, that of the estimate."""
     hours: Number | None = Field(
         None,
         ge=SHORTEST,
@@ -88,9 +71,8 @@ class TeamLoad(Schema):
     )
     distribution: Literal["exponential", "lognormal", "fixed"] | None = None
     """Distribution of the duration. If omitted, lognormal if a deviation is given, otherwise exponential."""
-    estimate_id: str | None = Field(
-        None, max_length=60, description="Identifier of an estimate that gives the duration of a job."
-    )
+    estimate_id: str | None = Field(None, max_length=60)
+    """Identifier of an estimate that gives the duration of a job."""
 
 
 class QueueRequest(Schema):
@@ -98,9 +80,8 @@ class QueueRequest(Schema):
 
     system: SystemName = Field(description="Identifier of a system.", examples=["dgx-a100-640gb"])
     count: Whole = Field(1, ge=1, le=MOST_COUNT, description="Number of systems.")
-    teams: list[TeamLoad] = Field(
-        min_length=1, max_length=MOST_TEAMS, description="Teams and the jobs they submit."
-    )
+    teams: list[TeamLoad] = Field(min_length=1, max_length=MOST_TEAMS)
+    """Teams and the jobs they submit."""
     discipline: Literal["fifo", "backfill", "fair"] = "fifo"
     """Queueing discipline: fifo, in order of arrival; backfill, in order of arrival, but short jobs can
     overtake if they delay no job ahead of them; fair, the team with the least usage first, with backfill.

@@ -21,7 +21,7 @@ from app.errors import Message
 from app.estimating.documents import CheckWarning, Estimate
 from app.estimating.hardware import known_id
 from app.estimating.ranges import quantity
-from app.estimating.schema import Quantity
+from app.estimating.schema import Quantity, filled
 from app.features.tenancy.jobs import (
     WARM_UP,
     Interruptions,
@@ -385,17 +385,15 @@ def simulate(request: QueueRequest, catalog: Catalog, estimates: Mapping[int, Es
     experiment = Experiment(request, streams, site, failures)
     simulation = experiment.simulate(request.count)
     needed, points = search(experiment, simulation.point)
-    return QueueAnswer(
+    return filled(
+        QueueAnswer,
+        request,
         system=entry.id,
         name=entry.name,
-        count=request.count,
         devices=site.devices,
-        discipline=request.discipline,
-        days=request.days,
         warm_up_days=WARM_UP * request.days,
         runs=experiment.runs,
         batches=experiment.runs * (len(experiment.edges) - 1),
-        seed=request.seed,
         failures_per_1000_node_days=None if failures is None else failures.rate * PER_1000_NODE_DAYS,
         offered_load=busy_devices(streams),
         utilisation=simulation.point.utilisation,

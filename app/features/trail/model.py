@@ -13,15 +13,10 @@ from app.estimating.schema import Document
 class TrailActor(Document):
     """Actor of an audit event."""
 
-    kind: str = Field(
-        description="Kind of actor: person, key, link, local (a server without accounts), "
-        "operator or system.",
-        examples=["person"],
-    )
-    id: str = Field(
-        description="Identifier of the account or key; empty if there is none.",
-        examples=["acc_a2b3c4d5e6f7g2h3"],
-    )
+    kind: str = Field(examples=["person"])
+    """Kind of actor: person, key, link, local (a server without accounts), operator or system."""
+    id: str = Field(examples=["acc_a2b3c4d5e6f7g2h3"])
+    """Identifier of the account or key; empty if there is none."""
     name: str = Field(description="Name of the actor; empty if unknown.", examples=["Account owner"])
 
 
@@ -40,14 +35,9 @@ class TrailEvent(Document):
     action: str = Field(description="Action: kind of object and verb.", examples=["proposal.frozen"])
     actor: TrailActor = Field(description="Actor.")
     object: TrailObject = Field(description="Object of the action.")
-    address: str = Field(
-        description="Network address of the request; empty for the server itself.", examples=["192.0.2.7"]
-    )
-    request_id: str = Field(
-        description="Identifier of the request; the same for every event that it caused.",
-        examples=["9f2c4b7a01d3e856"],
-    )
-    detail: dict[str, Any] = Field(
-        description="Details, such as the name and the fields that changed; never a secret.",
-        examples=[{"name": "BERT-Large for Seoul", "version": 2}],
-    )
+    address: str = Field(examples=["192.0.2.7"])
+    """Network address of the request; empty for the server itself."""
+    request_id: str = Field(examples=["9f2c4b7a01d3e856"])
+    """Identifier of the request; the same for every event that it caused."""
+    detail: dict[str, Any] = Field(examples=[{"name": "BERT-Large for Seoul", "version": 2}])
+    """Details, such as the name and the fields that changed; never a secret."""

@@ -8,8 +8,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
+from app.estimating.schema import filled
 from app.features.trail.model import TrailActor, TrailEvent, TrailObject
-from app.platform.listing import Page, filled, in_utc, read_cursor, write_cursor
+from app.platform.listing import Page, in_utc, read_cursor, write_cursor
 from app.platform.store.queries import After
 from app.platform.store.tables import AuditEvent
 from app.platform.store.trail import TrailFilter

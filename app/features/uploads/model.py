@@ -6,10 +6,10 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from app.estimating.documents import CheckWarning, Text
-from app.estimating.names import Name
+from app.estimating.names import Name, Trimmed
 from app.estimating.request import Schema, Sent, TransformerInput, Whole
 from app.estimating.schema import Document, Quantity
 from app.platform.catalogue_model import OperatorSummary
@@ -94,9 +94,8 @@ class ReadPrice(Document):
 
     item: str = Field(description="Item as the file names it.", examples=["p4d.24xlarge"])
     price: float = Field(description="Price of one unit, before the discount, in its currency.")
-    currency: str = Field(
-        description="Currency (ISO 4217); empty if the file does not say.", examples=["USD"]
-    )
+    currency: str = Field(examples=["USD"])
+    """Currency (ISO 4217); empty if the file does not say."""
     unit: str = Field(description="Unit of the price, such as an hour; each for a piece.", examples=["hour"])
     count: float | None = Field(None, description="Quantity; null if none is stated.")
     discount: float | None = Field(None, description="Share taken off; null if none is stated.")
@@ -107,9 +106,8 @@ class ReadPrice(Document):
 class ReadParts(Document):
     """What was read, as the parts of an estimate request."""
 
-    model: dict[str, Any] | None = Field(
-        None, description="Model of a request; null if the file describes none that fits into one."
-    )
+    model: dict[str, Any] | None = None
+    """Model of a request; null if the file describes none that fits into one."""
     workload: dict[str, Any] = Field(default_factory=dict, description="Fields of a workload.")
     plan: dict[str, Any] = Field(default_factory=dict, description="Fields of a plan.")
     prices: list[ReadPrice] = Field(default_factory=list, description="Lines of a price list or quote.")
@@ -123,12 +121,10 @@ class ImportDocument(Document):
     read: ReadParts = Field(description="What was read.")
     parameters: float | None = Field(None, description="Parameter count of the model, if there is one.")
     assumed: list[Text] = Field(description="What was assumed where the file gives no value.")
-    missing: list[str] = Field(
-        description="Fields of a request that the file does not give.", examples=[["workload.tokens"]]
-    )
-    not_understood: list[str] = Field(
-        description="Fields, columns or lines that were not understood.", examples=[["moe_layer_freq"]]
-    )
+    missing: list[str] = Field(examples=[["workload.tokens"]])
+    """Fields of a request that the file does not give."""
+    not_understood: list[str] = Field(examples=[["moe_layer_freq"]])
+    """Fields, columns or lines that were not understood."""
     warnings: list[CheckWarning] = Field(description="What may make its figures wrong.")
 
     @classmethod
@@ -151,21 +147,15 @@ class ImportDocument(Document):
         )
 
 
-UploadName = Annotated[Name, Field(min_length=1, max_length=200)]
+UploadName = Annotated[Trimmed, Field(min_length=1, max_length=200)]
 
 
 class UploadPatch(Schema):
     """Fields of an upload to change. Omitted fields are unchanged."""
 
     name: UploadName | None = Field(None, description="New name.", examples=["Qwen2-7B of Customer A"])
-    customer: Name | None = Field(
-        None, max_length=200, description="Customer; empty for none.", examples=["Customer A"]
-    )
-
-    @field_validator("name", "customer")
-    @classmethod
-    def without_spaces_around(cls, text: str | None) -> str | None:
-        return None if text is None else text.strip()
+    customer: Trimmed | None = Field(None, max_length=200, examples=["Customer A"])
+    """Customer; empty for none."""
 
 
 class SampleFields(Schema):
@@ -182,9 +172,8 @@ class ProfileRequest(Schema):
     """
 
     name: Name | None = Field(None, max_length=200, description="Name.", examples=["our 7B"])
-    seq_len: Whole | None = Field(
-        None, description="Length of a sample; if omitted, that of the model. [tokens]"
-    )
+    seq_len: Whole | None = None
+    """Length of a sample; if omitted, that of the model. [tokens]"""
     config: dict[str, Sent] | None = Field(None, description="A Hugging Face config.json object.")
     transformer: TransformerInput | None = Field(None, description="A transformer defined by its dimensions.")
     layers: list[dict[str, Sent]] | None = Field(None, max_length=10_000, description="A layer table.")

@@ -12,7 +12,7 @@ from pydantic import Field
 from app.errors import Conflict, Message, NotFound, Unprocessable, check_between
 from app.estimating.documents import CheckWarning
 from app.estimating.request import ModelInput
-from app.estimating.schema import Document, Quantity
+from app.estimating.schema import Document, Quantity, filled
 from app.estimating.workload import resolve_model
 from app.features.uploads.model import (
     Bin,
@@ -24,7 +24,7 @@ from app.features.uploads.model import (
     WorkloadDocument,
 )
 from app.platform.idempotency import IdempotentCall, Save, keep
-from app.platform.listing import Page, filled, page_of, read_cursor, write_cursor
+from app.platform.listing import Page, page_of, read_cursor, write_cursor
 from app.platform.references import existing, no_such
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id
 from app.platform.store.repository import Repository

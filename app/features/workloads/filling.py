@@ -12,8 +12,8 @@ from app.estimating.naming import finder
 from app.estimating.numbers import number_in
 from app.estimating.request import WorkloadInput
 from app.estimating.schema import SourceRef
+from app.estimating.trace import source_ref
 from app.features.workloads.suggestions import targets_for, usual_training
-from app.platform.catalogue import source_ref
 from app.platform.web.contexts import Choice, Form
 from app.platform.web.forms import refused
 from app.platform.web.query_forms import FormFields

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from app.catalog.own import PREFIX
 from app.platform.catalogue import Catalogue
@@ -124,6 +125,7 @@ def system_choice(system: System, scale_out: Iterable[Fabric], catalogue: Catalo
     return SystemChoice(system.id, system.name, f"{system.devices} × {chip.name}", fabrics, system.fabric)
 
 
+@lru_cache(maxsize=4)
 def system_names(catalogue: Catalogue) -> list[ChoiceGroup]:
     """Return the systems by maker for a list to choose from, short enough to read when it is closed."""
     documents = catalogue.systems.documents

@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
+from app.errors import AppError
 from app.platform.rates import CostClass
 from app.platform.web.rendering import data_path, render
 from app.platform.web.requirements import Right, requires
@@ -27,18 +28,28 @@ def resource(
     cost: CostClass | None = None,
     headers: Mapping[str, str] | None = None,
     part: str = "",
+    refused: Callable[[Request, AppError], object] | None = None,
 ) -> Callable[[Callable[Given, Shown]], Callable[Given, Shown]]:
     """Serve the document that a function returns: as it is under the path with ``.json``, and as a page.
 
-    ``view`` makes of it what the template reads as ``page``; ``headers`` are the page's. ``part`` is the
-    template without the surrounding page, for htmx.
+    ``view`` makes of it what the template reads as ``page``, or a redirect; ``headers`` are the page's.
+    ``part`` is the template without the surrounding page, for htmx. A page with a form shows what was
+    ``refused`` beside its fields.
     """
 
     def register(load: Callable[Given, Shown]) -> Callable[Given, Shown]:
         def page(request: Request, **arguments: Any) -> Response:
-            document = load(**arguments)  # type: ignore[call-arg]
+            status = 200
+            try:
+                shown = view(request, load(**arguments))  # type: ignore[call-arg]
+            except AppError as error:
+                if refused is None:
+                    raise
+                shown, status = refused(request, error), error.status
+            if isinstance(shown, Response):
+                return shown
             name = part if part and "HX-Request" in request.headers else template
-            return render(request, name, view(request, document), headers=headers)
+            return render(request, name, shown, status=status, headers=headers)
 
         # FastAPI reads from the signature what a route depends on.
         signature = inspect.signature(load, eval_str=True)

@@ -558,7 +558,7 @@ def test_a_sign_in_under_way_does_not_outlive_its_password(
             accounts.set_disabled(identity, "ann@example.com", disabled=True)
 
     meanwhile(monkeypatch, passwords, "matches", happens)
-    with pytest.raises(SignInRefusal, match="e-mail address or password is wrong"):
+    with pytest.raises(SignInRefusal):
         sign_in(identity, "ann@example.com", PASSWORD, ELSEWHERE)
     sessions_left = people.get_account(identity, ann, "").sessions
     assert all(session.address == HOME.address for session in sessions_left)

@@ -83,7 +83,6 @@ def test_the_bill_is_at_the_prices_of_the_study(reader: Reader) -> None:
 
 def test_a_total_without_every_price_says_at_least(reader: Reader) -> None:
     page = reader.page(f"{reader.study({'id': 'big-basin-p100', 'count': 4})}/bill")
-    assert "Bill of materials total, at least" in headline(page)
     assert "price unknown" in page.select_one("#lines").get_text()  # type: ignore[union-attr]
     assert page.select_one('[data-code="price_unknown"]') is not None
 

@@ -110,7 +110,7 @@ def test_a_file_that_is_another_is_neither_read_nor_written(
     change(file)
     there = file.read_bytes() if file.exists() else None
     for _ in range(2):
-        with pytest.raises(Unavailable, match="removed, replaced or cut short"):
+        with pytest.raises(Unavailable):
             write(store, "ws_two")
     assert "Put it back" in (readiness(store) or "")
     assert (file.read_bytes() if file.exists() else None) == there, "what was put there is left alone"
