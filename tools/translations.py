@@ -67,7 +67,7 @@ PROPOSED = (
         "features/studies/side_by_side",
         "features/studies/common_basis",
     ),
-    *(f"features/bills/{name}" for name in ("bill", "fabric", "model", "racks", "service")),
+    *(f"features/bills/{name}" for name in ("bill", "drawings", "fabric", "model", "racks", "service")),
     *(
         f"features/proposals/{name}"
         for name in (
@@ -83,6 +83,7 @@ PROPOSED = (
             "public",
             "review",
             "sheets",
+            "texts",
         )
     ),
     *("features/calibration/fitting", "features/calibration/gain"),
@@ -92,7 +93,10 @@ PROPOSED = (
 )
 """Where a proposal gets its sentences from: how it is written, and what can be said of an option in it."""
 
-DRAWN = {"Share of training time", "less time", "more time"}
+DRAWN = {
+    *("Share of training time", "less time", "more time", "Achieved per device", "Arithmetic intensity"),
+    *("Attained", "Limited by", "Operator", "What the budget pays for", "all operators", "ridge point"),
+}
 """What it says in charts of estimates, which on pages have more to say."""
 
 LINKS = ("features/proposals/customers", "features/proposals/sharing", "platform/rates")

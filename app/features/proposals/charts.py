@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 
 from app.estimating.schema import Quantity
-from app.features.comparisons.charts import cost_to_train, hours_of, time_to_train
+from app.features.bills.drawings import rack_elevation, topology
+from app.features.comparisons.charts import hours_of, time_to_train
 from app.features.comparisons.model import ComparisonRow
-from app.features.estimates.charts import breakdown, sensitivity
+from app.features.estimates.charts import breakdown, roofline, sensitivity
+from app.features.proposals.account import Account
 from app.features.proposals.model import ProposalContent, Term
-from app.features.proposals.writing.options import recommended_estimate, running_estimates
-from app.platform.charts import figures
+from app.features.proposals.writing.deal import gantt
+from app.features.proposals.writing.options import charted, recommended_estimate, running_estimates
+from app.features.studies.charts import MapStar, decision_map
+from app.platform.charts import figures, svg
 from app.platform.charts.figures import Figure, axis, time_scale
 from app.platform.fonts import printable
 from app.platform.wording.scales import Scale
@@ -19,18 +24,72 @@ from app.platform.wording.voice import MISSING, Voice
 
 
 def proposal_figures(content: ProposalContent, voice: Voice) -> dict[str, Figure]:
-    estimates = running_estimates(content)
-    charts = {"time": time_to_train(content.comparison, voice)}
-    if any(estimate.cost for _, estimate in estimates):
-        charts["cost"] = cost_to_train(content.comparison, voice)
-    if estimates:
-        charts["breakdown"] = breakdown(estimates, voice)
-    estimate = recommended_estimate(content)
-    if estimate is not None and estimate.sensitivity:
-        charts["sensitivity"] = sensitivity(estimate, voice)
-    if content.term is not None:
-        charts["term"] = term_cost(content.term, content.currency, voice)
-    return charts
+    """Return the figures that have something to show, by name."""
+    shown, estimates, best = charted(content), running_estimates(content), recommended_estimate(content)
+    makers: dict[str, Callable[[], Figure | None]] = {
+        "time": lambda: time_to_train(content.comparison, voice),
+        "map": lambda: map_of(content, voice),
+        "breakdown": lambda: breakdown(estimates, voice),
+        "sensitivity": lambda: None if best is None else sensitivity(best, voice),
+        "roofline": lambda: None if best is None else roofline([(best.name, best)], voice),
+        "break-even": lambda: outlay_by_runs(content.account, content.currency, voice),
+        "term": lambda: None if content.term is None else term_cost(content.term, content.currency, voice),
+    }
+    made = {name: make() for name, make in makers.items() if name in shown}
+    return {name: drawn for name, drawn in made.items() if drawn is not None}
+
+
+MOST_RUNS_DRAWN = 2.5
+"""Length of the curves of outlay, in numbers of runs at which both cost the same."""
+
+CURVE_POINTS = 60
+
+
+def outlay_by_runs(account: Account | None, currency: str, voice: Voice) -> Figure | None:
+    """Draw the outlay of the best bought and the best rented option over the number of runs."""
+    if account is None or account.break_even is None:
+        return None
+    found = account.break_even
+    middle = found.runs or float(account.runs)
+    most = min(max(MOST_RUNS_DRAWN * middle, float(account.runs) * 1.1, 2.0), max(found.most_runs, 2.0))
+    runs = [most * step / CURVE_POINTS for step in range(CURVE_POINTS + 1)]
+    traces, highest = [], []
+    for name, colour in ((found.owned, figures.BLUE), (found.rented, figures.LIMIT)):
+        outlay = account.of(name)
+        assert outlay is not None, "the account has what it compares"
+        amounts = [outlay.of_runs(count) for count in runs]
+        highest.append(max(amounts))
+        traces.append(figures.line(runs, amounts, {"color": colour}, name=figures.plain(name)))
+    shapes = [] if found.runs is None else [figures.upright(found.runs)]
+    return figures.figure(
+        traces,
+        axis(voice.gettext("Number of runs"), [0.0, most], voice.number, zero=True),
+        axis(voice.gettext("Outlay"), [0.0, *highest], voice.amount, unit=currency, zero=True),
+        [voice.gettext("Number of runs"), voice.gettext("Outlay")],
+        shapes=shapes,
+    )
+
+
+def map_of(content: ProposalContent, voice: Voice) -> Figure | None:
+    """Draw time against money with the limits; None without a decision."""
+    decision = content.decision
+    if decision is None:
+        return None
+    stars = [
+        MapStar(row.label, row.kind, hours_of(row))
+        for row in content.comparison.rows
+        if row.estimate is None and row.hours is not None
+    ]
+    names = {option.id: option.id for option in decision.options}
+    if len(names) > MOST_NAMED:
+        over = decision.margin.over if decision.margin is not None else None
+        named = {decision.recommended, over, content.advice.recommended, *decision.tied}
+        names = {name: name if name in named else "" for name in names}
+    return decision_map(decision, names, stars, voice)
+
+
+MOST_NAMED = 5
+"""Options whose names have room on a printed map; of more, only the leading ones are named."""
 
 
 def term_cost(term: Term, currency: str, voice: Voice) -> Figure:
@@ -68,22 +127,36 @@ def printed_charts(content: ProposalContent, voice: Voice) -> dict[str, str]:
     charts = proposal_figures(content, voice)
     rows = content.comparison.rows
     times = [hours_of(row) for row in rows]
-    _write_values(charts["time"], rows, times, time_scale(times), voice)
-    if "cost" in charts:
-        _write_values(charts["cost"], rows, [row.run_cost for row in rows], None, voice)
+    if "time" in charts:
+        _write_values(charts["time"], rows, times, time_scale(times), voice)
     estimate = recommended_estimate(content)
     if "sensitivity" in charts and estimate is not None:
         strongest = sorted(estimate.sensitivity, key=lambda effect: -abs(effect.high - effect.low))[
             :MOST_INPUTS
         ]
         charts["sensitivity"] = sensitivity(estimate.model_copy(update={"sensitivity": strongest}), voice)
-    if content.term is not None:
+    if "term" in charts and content.term is not None:
         term = content.term.model_copy(update={"options": content.term.asked})
         charts["term"] = term_cost(term, content.currency, voice)
     for chart in charts.values():
         labels = chart["layout"]["yaxis"]
-        labels["ticktext"] = [printable(text) for text in labels["ticktext"]]
-    return {name: printed(chart) for name, chart in charts.items()}
+        labels["ticktext"] = [printable(text) for text in labels.get("ticktext") or ()]
+    return {name: printed(chart) for name, chart in charts.items()} | drawings(content, voice)
+
+
+def drawings(content: ProposalContent, voice: Voice) -> dict[str, str]:
+    """Return the drawings of schedule, racks and network as SVG, by name."""
+    drawn = {"gantt": gantt(content, voice)}
+    layout = content.layout
+    if layout is not None:
+        drawn["racks"] = rack_elevation(layout.racks, voice) if layout.racks else None
+        drawn["network"] = topology(layout.network, voice) if layout.network is not None else None
+    found = {name: str(svg.written(drawing, name)) for name, drawing in drawn.items() if drawing is not None}
+    # Printed rims lie over the letters that they should stand behind.
+    return {name: RIM.sub("", text) for name, text in found.items()}
+
+
+RIM = re.compile(r' stroke="[^"]*" stroke-width="7"[^>]*?paint-order="stroke"')
 
 
 def _write_values(

@@ -11,10 +11,10 @@ from typing import Any, Literal
 from app.catalog.books import RENTALS
 from app.catalog.entries import Acquisition, ChipKind, SystemEntry
 from app.engine.units import HOUR
-from app.errors import AppError, Message, NotFound
+from app.errors import AppError, BadInput, Message, NotFound
 from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning, Estimate, Text
-from app.estimating.money import ExchangeRate
+from app.estimating.money import ExchangeRate, rounded
 from app.estimating.prices import rent_of
 from app.estimating.ranges import scaled
 from app.estimating.request import AssumptionsInput, EstimateRequest
@@ -26,21 +26,23 @@ from app.features.bills.model import Bill, BillInputs, BillRequest
 from app.features.bills.service import StatedPrices, at_prices_of, stated_inputs
 from app.features.comparisons.compare import comparison_of, question_of, row_labels, side_by_side
 from app.features.comparisons.model import Comparison, ComparisonRow
+from app.features.proposals.account import Account, account_of
 from app.features.proposals.advice import advise
 from app.features.proposals.branding import branding_of
+from app.features.proposals.conditions import SiteLayout
 from app.features.proposals.evidence import (
     NamedAnswers,
     evidence_of,
     evidence_warnings,
     with_evidence,
 )
+from app.features.proposals.measurements import Evidence
 from app.features.proposals.model import (
     COMMITTED,
     EDITION,
     Assumption,
     Commitment,
     ConvertedBudget,
-    Evidence,
     Logo,
     OptionBill,
     OptionTerm,
@@ -53,7 +55,7 @@ from app.features.proposals.model import (
 from app.features.proposals.naming import in_words, names_of
 from app.features.proposals.outlays import outlay_formulas
 from app.features.proposals.public import public
-from app.features.proposals.texts import reason_in, sections_of
+from app.features.proposals.texts import reason_in, sections_of, with_sections
 from app.features.studies.common_basis import BasisRequest
 from app.features.studies.options import PublishedFigure
 from app.features.studies.side_by_side import OptionEntry
@@ -97,20 +99,28 @@ def build_content(
     rows = comparison.rows
     requests = {label: option.request for label, option in zip(labels, options, strict=True)}
     stated = StatedPrices(request.study_id or request.comparison_id or "", title, 1, today.isoformat(), ())
-    bills, bill_warnings = option_bills(rows, requests, context, request, stated)
+    bills, bill_warnings, layouts = option_bills(rows, requests, context, request, stated)
     bills, evidence = public(bills), public(evidence_of(answers, context))
     owned = {each.id: each.owned for each in side.candidates}
     powers = {each.id: each.power[0] for each in side.candidates if each.power is not None}
     by_figures = advise(decision, rows, powers, request.recommended)
     recommended = next((row for row in rows if row.label == by_figures.recommended), None)
     advice = with_evidence(by_figures, evidence, recommended)
+    totals = {bill.label: (bill.total.value, bill.complete) for bill in bills if bill.total and bill.groups}
+    conditions = request.conditions
+    account = account_of(
+        side, decision, advice.recommended, totals, conditions.vat_rate if conditions else None, today
+    )
+    kind = request.kind or "estimate"
+    if kind == "offer":
+        check_offer(request, account)
     warnings: list[OptionWarning] = [(None, warning) for warning in comparison.warnings]
     warnings += [(row.label, warning) for row in rows if row.estimate for warning in row.estimate.warnings]
     warnings += [(None, warning) for warning in side.not_sold_new]
     warnings += [*bill_warnings, *evidence_warnings(answers, evidence, recommended)]
     estimates = [row.estimate for row in rows if row.estimate is not None]
     sections = sections_of(request.sections, request.locale, request.reason)
-    return ProposalContent(
+    content = ProposalContent(
         edition=EDITION,
         title=comparison.title,
         customer=request.customer,
@@ -145,9 +155,26 @@ def build_content(
         ],
         converted=converted,
         by_demand=side.by_demand(question),
+        kind=kind,
+        conditions=conditions,
+        account=public(account),
+        layout=layouts.get(advice.recommended or ""),
         outlays=outlay_formulas(side, decision),
         names=names_of(rows, catalog),
     )
+    return with_sections(content, sections)
+
+
+def check_offer(request: ProposalRequest, account: Account | None) -> None:
+    """Refuse an offer that nobody could sign: without its last day, its sender or a whole price."""
+    if request.valid_until is None:
+        raise BadInput.at("valid_until", "an offer needs its last day of validity")
+    if request.sender is None or not request.sender.organization:
+        raise BadInput.at("sender.organization", "an offer needs the organization that makes it")
+    if account is None or account.price is None or not account.price.complete:
+        raise BadInput.at(
+            "kind", "an offer needs an option with a whole price; make an estimate, or state the prices"
+        )
 
 
 COMMITTED_FIGURES: Mapping[str, Literal["at_most", "at_least"]] = {
@@ -242,10 +269,13 @@ def option_bills(
     context: SizingContext,
     proposal: ProposalRequest,
     stated: StatedPrices,
-) -> tuple[list[OptionBill], list[OptionWarning]]:
-    """Return the bills of the options that run and name a system, and the warnings about them."""
+) -> tuple[list[OptionBill], list[OptionWarning], dict[str, SiteLayout]]:
+    """Return the bills of the options that run and name a system, the warnings about them, and their racks
+    and networks by label.
+    """
     currency = proposal.currency
     bills: list[OptionBill] = []
+    layouts: dict[str, SiteLayout] = {}
     warnings: list[OptionWarning] = []
     for row in rows:
         count = system_count(row)
@@ -265,8 +295,9 @@ def option_bills(
             bills.append(option_bill(row.label, note=Text.of(error.message)))
             continue
         bills.append(purchase_bill(row.label, bill))
+        layouts[row.label] = SiteLayout(racks=bill.racks, network=bill.network)
         warnings += [(row.label, warning) for warning in bill.warnings]
-    return bills, warnings
+    return bills, warnings, layouts
 
 
 def system_count(row: ComparisonRow) -> int | None:
@@ -300,15 +331,37 @@ def option_bill(label: str, **known: Any) -> OptionBill:
 
 
 def purchase_bill(label: str, bill: Bill) -> OptionBill:
+    """Return a bill in whole units of its currency, so that unit price × quantity is the total of a line."""
+    lines, groups = [], dict[str, Quantity]()
+    whole = nothing = Quantity.exact(0.0, bill.currency)
+    for line in bill.lines:
+        price = None if line.unit_price is None else in_units(line.unit_price)
+        total = None if price is None else scaled(price, line.quantity)
+        if total is not None:
+            groups[line.group] = in_units(sum_of(groups.get(line.group, nothing), total))
+            whole = in_units(sum_of(whole, total))
+        sources = [line.source] if line.source else []
+        lines.append({**dict(line), "unit_price": price, "total": total, "sources": sources})
     return option_bill(
         label,
         **dict(bill.totals),
-        lines=[{**dict(line), "sources": [line.source] if line.source else []} for line in bill.lines],
-        groups=[{**dict(group), "total": group.price} for group in bill.groups],
-        total=bill.totals.price,
+        lines=lines,
+        groups=[{**dict(group), "total": groups.get(group.group, group.price)} for group in bill.groups],
+        total=whole,
         equipment=bill.equipment,
         tax_note=bill.tax_note,
     )
+
+
+def in_units(amount: Quantity) -> Quantity:
+    """Return an amount of money rounded to its currency's unit."""
+    value, low, high = (float(rounded(end, amount.unit)) for end in (amount.value, amount.low, amount.high))
+    return Quantity(value=value, low=low, high=high, unit=amount.unit)
+
+
+def sum_of(first: Quantity, second: Quantity) -> Quantity:
+    value, low, high = (getattr(first, end) + getattr(second, end) for end in ("value", "low", "high"))
+    return Quantity(value=value, low=low, high=high, unit=first.unit)
 
 
 def rental_bill(

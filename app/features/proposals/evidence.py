@@ -18,16 +18,8 @@ from app.features.networks.answering import weigh_fabrics
 from app.features.networks.measuring import measured_gain, noise_of
 from app.features.networks.model import FabricChoice, FabricOption, NetworkAdvice
 from app.features.proposals.exchange import in_currency
-from app.features.proposals.model import (
-    Advice,
-    Evidence,
-    FitFound,
-    FittedRun,
-    GainFound,
-    OptionReasons,
-    ProposalRequest,
-    WeighedOption,
-)
+from app.features.proposals.measurements import Evidence, FitFound, FittedRun, GainFound, WeighedOption
+from app.features.proposals.model import Advice, OptionReasons, ProposalRequest
 from app.platform.workspace import Workspace
 
 UNDER = "Not recommended: {against} gains {gain} % over {taken}, below the threshold of {threshold} %"

@@ -11,7 +11,8 @@ from starlette.datastructures import FormData, UploadFile
 
 from app.engine.units import HOUR
 from app.errors import BadInput
-from app.estimating.numbers import HOURS, MONEY, PERCENT, YEARS, measure, number_in
+from app.estimating.numbers import HOURS, MONEY, PERCENT, PLAIN, YEARS, measure, number_in
+from app.features.proposals.conditions import Conditions
 from app.features.proposals.model import Proposal, Sender
 from app.features.proposals.service import LOGOS
 from app.features.proposals.texts import own_text, sections_of
@@ -19,8 +20,13 @@ from app.platform.web.forms import typed, whole
 
 TEXTS = (
     *("customer", "title", "locale", "currency", "reason", "valid_until", "recommended", "price_book_id"),
-    "calibration_id",
+    *("calibration_id", "kind"),
 )
+
+CONDITION_NUMBERS = {"vat_rate": PERCENT} | dict.fromkeys(
+    ("lead_weeks", "installation_weeks", "acceptance_weeks"), PLAIN
+)
+"""Conditions that are numbers."""
 
 NUMBERS = {"scaling_efficiency": PERCENT, "term_years": YEARS}
 
@@ -51,6 +57,12 @@ def request_body(form: FormData) -> dict[str, Any]:
             body["branding"][name] = logo
     sender = {name: first.get(f"sender.{name}") for name in Sender.model_fields}
     body["sender"] = sender if any(sender.values()) else None
+    conditions: dict[str, Any] = {name: first.get(f"conditions.{name}") for name in Conditions.model_fields}
+    for name, kind in CONDITION_NUMBERS.items():
+        written = conditions[name]
+        conditions[name] = number_in(written, kind, f"conditions.{name}") if written else None
+    stated = {name: value for name, value in conditions.items() if value is not None}
+    body["conditions"] = stated or None
     if "left_out" in values:
         body["sections"] = [{"id": name, "shown": False} for name in values["left_out"]]
     if "no_networks" in first:
@@ -107,9 +119,22 @@ def form_values(proposal: Proposal, labels: Sequence[str]) -> dict[str, list[str
         **{f"sender.{name}": value for name, value in sender.items()},
         "accent": content.branding.accent,
         "footer": content.branding.footer,
+        "kind": content.kind,
+        **{f"conditions.{name}": value for name, value in stated_conditions(content.conditions).items()},
     }
     filled = {name: [value] for name, value in fields.items() if value}
     return {**filled, "options": [row.label for row in content.comparison.rows if row.label in labels]}
+
+
+def stated_conditions(conditions: Conditions | None) -> dict[str, str]:
+    """Return the conditions of a draft as they are typed."""
+    if conditions is None:
+        return {}
+    stated = conditions.model_dump(exclude_none=True)
+    units = {name: kind.unit or 1.0 for name, kind in CONDITION_NUMBERS.items()}
+    return {
+        name: f"{value / units[name]:.6g}" if name in units else str(value) for name, value in stated.items()
+    }
 
 
 def section_texts(form: FormData) -> dict[str, str]:

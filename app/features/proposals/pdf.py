@@ -50,7 +50,8 @@ def payload(proposal: Proposal, voice: Voice) -> dict[str, Any]:
 
 def foot(content: ProposalContent, voice: Voice) -> str:
     """Return the foot of every page: which figures are committed to."""
-    if not content.acceptance:
+    hidden = {section.id for section in content.sections if not section.shown}
+    if not content.acceptance or "acceptance" in hidden:
         return voice.gettext("Estimates, not promises: every figure has a range, a formula and a source.")
     level = {"section": voice.label("acceptance", "document"), "level": f"P{100 * COMMITTED:.0f}"}
     template = voice.gettext(

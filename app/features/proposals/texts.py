@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from app.errors import BadInput
-from app.features.proposals.model import SECTIONS, ProposalContent, SectionInput
+from app.errors import BadInput, Message
+from app.estimating.documents import Text
+from app.features.proposals.model import SECTIONS, ProposalContent, ProposalWarning, SectionInput
 from app.platform.wording.voice import folder
 
 TEMPLATES = "proposal_texts.csv"
@@ -43,6 +44,35 @@ def sections_of(requested: Sequence[SectionInput], language: str, reason: str | 
         )
         for section in sorted([*requested, *missing], key=lambda section: section.id != FIRST)
     ]
+
+
+def contradictions(
+    sections: Sequence[SectionInput], language: str, recommended: str | None, labels: Sequence[str]
+) -> Iterator[ProposalWarning]:
+    """Yield a warning for every text of the author that names another option and not the recommended one."""
+    for section in sections:
+        own = own_text(section.id, section.text or "", language) if section.shown else None
+        named = [label for label in labels if own is not None and label in own]
+        if own is None or not named or recommended is None or recommended in own:
+            continue
+        message = Message(
+            "the text of “{section}” names {named}, but {recommended} is recommended",
+            {"section": section.id, "named": ", ".join(named), "recommended": recommended},
+        )
+        yield ProposalWarning(code=CONTRADICTION, severity="caution", text=Text.of(message), options=named)
+
+
+CONTRADICTION = "text_contradicts_decision"
+"""Code of a warning to the author, which no customer sees."""
+
+
+def with_sections(content: ProposalContent, sections: list[SectionInput]) -> ProposalContent:
+    """Return a content with other sections, and the warnings about their texts."""
+    labels = [row.label for row in content.comparison.rows]
+    kept = [warning for warning in content.warnings if warning.code != CONTRADICTION]
+    found = contradictions(sections, content.locale, content.advice.recommended, labels)
+    update = {"sections": sections, "reason": reason_in(sections), "warnings": [*kept, *found]}
+    return content.model_copy(update=update)
 
 
 def reason_in(sections: Sequence[SectionInput]) -> str | None:

@@ -61,7 +61,9 @@ def least_times(
             sequence_parallel=split,
         )  # fmt: skip
         parts = scenario.step(plans).parts
-        once = sum(parts[name][::2] for name in ("gemm", "attention", "memory_bound", "tensor_comm"))
+        once = np.sum(
+            [parts[name][::2] for name in ("gemm", "attention", "memory_bound", "tensor_comm")], axis=0
+        )
         # What is fixed of each micro-batch, without what is fixed of a step.
         once = once + parts["fixed"][1::2] - parts["fixed"][::2]
         tensor, size, sharers = tensor[::2], size[::2], sharers[::2]

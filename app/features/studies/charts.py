@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log10
 from statistics import median
+from typing import NamedTuple
 
 from app.engine.units import DAY
 from app.estimating.decision import Decision, DecisionOption
 from app.estimating.schema import Quantity
 from app.features.studies.model import PartAcross, StudyAnswer, StudyOptionAnswer, Swing, Tornado
+from app.features.studies.options import ClaimKind
 from app.platform.charts import figures
 from app.platform.charts.figures import Figure, Trace, axis
 from app.platform.wording.scales import Scale
@@ -52,7 +54,25 @@ def time_and_money(answer: StudyAnswer, voice: Voice) -> Figure | None:
 
     Stated figures have no price; they stand as stars on the ground of the map.
     """
-    decision, labels = answer.decision, {option.key: option.label for option in answer.options}
+    stars = [MapStar(option.label, option.kind, option.time, option.key) for option in answer.options]
+    return decision_map(
+        answer.decision, {option.key: option.label for option in answer.options}, stars, voice
+    )
+
+
+class MapStar(NamedTuple):
+    """A stated time on a map, which shows it unless its option has a price."""
+
+    label: str
+    kind: ClaimKind
+    time: Quantity | None
+    key: str = ""
+
+
+def decision_map(
+    decision: Decision, labels: Mapping[str, str], stated: Sequence[MapStar], voice: Voice
+) -> Figure | None:
+    """Draw the options of a decision; ``labels`` are their names."""
     question = decision.question
     placed = [
         (option, option.time, money)
@@ -62,7 +82,7 @@ def time_and_money(answer: StudyAnswer, voice: Voice) -> Figure | None:
     if not placed:
         return None
     known = {option.id for option, _, _ in placed}
-    stars = [option for option in answer.options if option.time is not None and option.key not in known]
+    stars = [star for star in stated if star.time is not None and star.key not in known]
     scale = figures.time_scale([time for _, time, _ in placed])
     title = voice.gettext("Outlay" if question.budget is None else "What the budget pays for")
     time_title = voice.gettext("Training time")

@@ -103,6 +103,14 @@ def bars(
     _ranges(axes, trace, tips, places)
 
 
+BESIDE: dict[str, dict[str, Any]] = {
+    f"{up} {aside}": {"xytext": (shift * 5, rise * 5), "va": upright, "ha": across}
+    for up, rise, upright in (("top", 1, "bottom"), ("middle", 0, "center"), ("bottom", -1, "top"))
+    for aside, shift, across in (("left", -1, "right"), ("center", 0, "center"), ("right", 1, "left"))
+}
+"""Place of a text → where it stands beside its point. [pt]"""
+
+
 def points(axes: Axes, trace: dict[str, Any], x: list[Any], y: list[Any], order: int) -> None:
     """Draw a line, its points, what it encloses and the texts at its points."""
     mode, line, marker = trace.get("mode", "lines"), trace.get("line", {}), trace.get("marker", {})
@@ -128,7 +136,8 @@ def points(axes: Axes, trace: dict[str, Any], x: list[Any], y: list[Any], order:
         _markers(axes, marker, x, y, usual if "lines" not in mode else ink, label)
     if "text" in mode:
         for spot, height, text in zip(x, y, listed(trace.get("text")), strict=False):
-            axes.annotate(lines(text), (spot, height), (5, 0), textcoords="offset points", va="center")
+            place = trace.get("textposition", "middle right")
+            axes.annotate(lines(text), (spot, height), textcoords="offset points", **BESIDE[place])
     _ranges(axes, trace, x, y)
 
 
@@ -290,6 +299,9 @@ PRINTED = SETTINGS | {
 PRINT_WIDTH, PRINT_HEAD, PRINT_ROW, PRINT_LEGEND = 6.7, 0.6, 0.4, 0.2
 """Text of an A4 page; what stands around the rows, one row, and one line of the legend. [inch]"""
 
+PRINT_ROWS = 7
+"""Height of a figure without named rows, in rows."""
+
 PRINT_COLUMNS = 3
 """Names of a printed legend in one row at most."""
 
@@ -328,9 +340,9 @@ def still(figure: Figure, form: Format, *, title: str = "") -> bytes:
 
 
 def printed(figure: Figure) -> str:
-    """Return a figure of named rows as SVG for a printed page: text stays text, the paper is the ground."""
+    """Return a figure as SVG for a printed page: text stays text, the paper is the ground."""
     learn_fonts()
-    rows = len(figure["layout"]["yaxis"]["ticktext"])
+    rows = len(figure["layout"]["yaxis"].get("ticktext") or ()) or PRINT_ROWS
     names = figures.legend(figure["data"]) if figure["layout"]["showlegend"] else ()
     height = PRINT_HEAD + PRINT_ROW * rows + PRINT_LEGEND * math.ceil(len(names) / PRINT_COLUMNS)
     with DRAWING, matplotlib.rc_context(PRINTED):

@@ -26,6 +26,7 @@ from app.estimating.documents import Text
 from app.estimating.ranges import COUNTS, MONEY, SENTENCES, chance
 from app.estimating.schema import Quantity
 from app.platform.wording import scales
+from app.platform.wording.amounts import in_digits
 from app.platform.wording.scales import Scale, decimal, decimals_of, scale_of
 from app.profiles.presets import beside
 
@@ -377,6 +378,14 @@ class Voice:
     def full(self, value: float | None, unit: str) -> str:
         """Write an amount of money to the last digit that counts: won without decimals."""
         return MISSING if value is None else scales.full(value, unit, self.locale)
+
+    def exact(self, value: float, unit: str) -> str:
+        """Write an amount of money to the last unit of its currency, cents included."""
+        digits = in_digits(abs(value), unit)
+        minus = "\N{MINUS SIGN}" if value < 0 else ""
+        if unit == "USD" and self.language in scales.DOLLARS:
+            return f"{minus}{digits}{scales.DOLLARS[self.language]}"
+        return f"{minus}{scales.SYMBOLS[unit]}{digits}"
 
     def date(self, written: str | datetime.datetime) -> str:
         """Write an ISO date, or the day of a moment; a year or a month alone stays as it is."""

@@ -39,7 +39,10 @@ def modelled(currency: str = "KRW") -> list[OptionEntry]:
 
 def request_of(one: Estimate) -> EstimateRequest:
     system = SystemInput(id="dgx-a100-640gb", count=one.system.count)
-    return EstimateRequest(model=ModelInput(preset="gpt3-175b"), system=system, label=one.name)
+    currency = "USD" if one.cost is None else one.cost.run.unit
+    return EstimateRequest(
+        model=ModelInput(preset="gpt3-175b"), system=system, label=one.name, currency=currency
+    )
 
 
 def content(

@@ -148,7 +148,7 @@ def test_the_summary_says_what_is_recommended_in_chinese() -> None:
     first = squeezed("".join(page.extract_text() for page in read))
     assert "2026年11月2日" in first and MOMENT.day == 2
     for word in (
-        "基础设施方案建议书",
+        "基础设施估算书",
         "推荐方案",
         "不应采购的方案",
         "装不下",

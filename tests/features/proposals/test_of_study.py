@@ -119,7 +119,7 @@ def test_every_limit_that_the_author_breaks_is_named_on_the_first_page(ask: Ask)
     ]
     assert "acceptance" not in made["content"]
     page = unescape(ask("GET", f"/proposals/{made['id']}", headers={"accept": "text/html"}).text)
-    first = page[: page.index("What could change this")]
+    first = page[: page.index("What you sign")]
     assert "misses the deadline by" in first and "exceeds the budget by" in first
     assert "(P90)" not in first and "stated as ₩1,000,000,000; 1 USD" in first
 
@@ -127,7 +127,7 @@ def test_every_limit_that_the_author_breaks_is_named_on_the_first_page(ask: Ask)
 def test_without_limits_none_are_spoken_of(ask: Ask) -> None:
     made = proposal(ask, study(ask, LORA)["id"], currency="USD", recommended="DGX H100")
     page = unescape(ask("GET", f"/proposals/{made['id']}", headers={"accept": "text/html"}).text)
-    first = page[: page.index("What could change this")]
+    first = page[: page.index("What you sign")]
     text = " ".join(re.sub(r"<[^>]+>", " ", first.partition('class="verdict"')[2]).split())
     assert "limits" not in text and "y outlay alone" in text
 

@@ -22,14 +22,18 @@ from app.estimating.request import EstimateRequest
 from app.features.proposals.charts import printed_charts
 from app.features.proposals.model import Proposal
 from app.features.proposals.pdf import proposal_pdf
+from app.features.studies.options import PublishedFigure
 from app.features.studies.side_by_side import OptionEntry
 from app.platform.fonts import SUBSTITUTE, coverage, printable
+from app.platform.wording.amounts import in_words
 from app.platform.wording.voice import voice
 from tests.conftest import ROOT, sizing_context
 from tests.features.proposals.chinese import chinese
 from tests.features.proposals.conftest import CLAIMED, modelled, proposal, request_of
 from tests.support.documents import estimate
 from tests.support.renderings import squeezed, text_of
+
+OFFERED = {"kind": "offer", "valid_until": "2026-12-31", "sender": {"organization": "래블업"}}
 
 HOSTILE = [
     '#strong[x] *bold* _it_ `raw` $x^2$ @ref <label> // no /* */ \\ #import "x"',
@@ -91,24 +95,40 @@ def test_the_cover_says_who_offers_what_to_whom() -> None:
         "minji@example.com",
         "2026-0012",
         "2026. 11. 2.",
-        "요약",
         "출처",
     ):
         assert said in cover
 
 
-def test_the_summary_is_one_page(korean: Proposal) -> None:
-    summary = squeezed(pages(proposal_pdf(korean))[1])
+def test_the_first_page_is_the_answer(korean: Proposal) -> None:
+    first = squeezed(pages(proposal_pdf(korean))[0])
     for said in (
         "128×DGXA100구매를권합니다",
         "추천근거",
-        "VAT별도",
+        "공급가액",
+        "합계(부가세포함)",
         "4년간1회실행의총지출",
         "P90",
-        "결과를바꿀수있는요인",
+        "추천을바꾸는조건",
+        "서명하지않습니다",
     ):
-        assert said in summary
-    assert summary.index("구매를권합니다") < summary.index("추천근거") < summary.index("완료시점")
+        assert said in first
+    assert first.index("구매를권합니다") < first.index("추천근거") < first.index("완료시점")
+
+
+@pytest.mark.parametrize("locale", ["ko", "en", "zh"])
+def test_every_amount_of_the_first_page_is_that_of_the_content(locale: str) -> None:
+    made = proposal(modelled(), locale=locale)
+    first = squeezed(pages(proposal_pdf(made))[0]).replace("\u200b", "")
+    account = made.content.account
+    assert account is not None and account.price is not None
+    price, outlay = account.price, account.of(account.price.option)
+    assert outlay is not None and price.vat is not None and price.total is not None
+    assert price.supply + price.vat == price.total and price.vat == round(price.supply * 0.1)
+    for amount in (price.supply, price.vat, price.total, outlay.total):
+        assert f"₩{amount:,.0f}" in first
+    for amount in (price.total, outlay.total):
+        assert squeezed(in_words(amount, "KRW", locale)) in first
 
 
 @pytest.mark.parametrize("locale", ["ko", "en", "zh"])
@@ -173,11 +193,11 @@ def test_both_parties_can_sign_and_no_text_is_markup() -> None:
         {"id": "signature"},
         {"id": "sources", "shown": False},
     ]
-    text = text_of(proposal_pdf(proposal(modelled(), sections=sections, sender={"organization": "래블업"})))
+    text = text_of(proposal_pdf(proposal(modelled(), sections=sections, **OFFERED)))
     assert "#strong[x]" in text and "<b>둘째 줄</b>" in text
     for said in ("공급사", "래블업", "하이퍼커넥트", "직책", "서명란"):
         assert said in text
-    assert text.index("서명란") < text.index("구성안 비교", text.index("서명란"))
+    assert text.index("서명란", text.index("둘째 줄")) < text.index("선정 이유")
     assert "공개 수치는 아래 출처" not in text
 
 
@@ -203,7 +223,7 @@ def test_the_document_is_tagged_and_every_chart_has_words(korean: Proposal) -> N
     assert "pdfuaid" in root["/Metadata"].get_data().decode()
     alternatives = list(alternative_texts(root["/StructTreeRoot"]))
     drawn = printed_charts(korean.content, voice("ko"))
-    assert len(alternatives) == len(drawn) == 5
+    assert len(alternatives) == len(drawn) == 6
     assert all(len(text) > 20 for text in alternatives)
     assert any("34.2" in text for text in alternatives)
 
@@ -300,15 +320,16 @@ def test_a_mark_stands_for_what_no_font_has(text: str) -> None:
 def test_charts_are_the_same_svg_every_time_with_text_as_text(korean: Proposal) -> None:
     drawn = printed_charts(korean.content, voice("ko"))
     assert drawn == printed_charts(korean.content, voice("ko"))
-    found = ElementTree.fromstring(drawn["time"])
+    found = ElementTree.fromstring(drawn["map"])
     words = " ".join(one.text or "" for one in found.iter("{http://www.w3.org/2000/svg}text"))
-    assert "34.2일" in words and "128 × DGX A100" in words
-    assert "date" not in drawn["time"].lower()
+    assert "총지출 (KRW)" in words and "128 × DGX A100" in words
+    assert "date" not in drawn["map"].lower()
 
 
 def test_times_that_span_decades_stand_as_points_with_numbers_at_the_axis() -> None:
-    options = [estimate("a", "long", 90.0 * 86400), estimate("b", "short", 3600.0)]
-    made = proposal([OptionEntry(request_of(one), one) for one in options], locale="en")
+    stated = [("long", 2160.0), ("short", 1.0)]
+    options = [OptionEntry(PublishedFigure(label=name, hours=hours, kind="vendor")) for name, hours in stated]
+    made = proposal(options, locale="en")
     words = printed_charts(made.content, voice("en"))["time"]
-    assert "60.0 min" in words and "130,000 min" in words
+    assert "60 min" in words and "129,600 min" in words
     assert ">1,000<" in words and "mathdefault" not in words

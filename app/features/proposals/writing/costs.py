@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from app.engine.units import KILOWATT
 from app.errors import Message
+from app.estimating.schema import Quantity
+from app.features.proposals.account import Account, OptionOutlay, YearOutlay
 from app.features.proposals.model import OptionBill, OptionTerm, ProposalContent, Term
 from app.features.proposals.writing.blocks import Block, Cell, Grid, Head, Paragraph, chart, figure, table
-from app.features.proposals.writing.options import Titled, columns
+from app.features.proposals.writing.options import charted
 from app.platform.wording.voice import MISSING, Voice
 
 
@@ -15,13 +16,10 @@ def bill(content: ProposalContent, voice: Voice) -> list[Block]:
     if not content.bills:
         return []
     note = voice.gettext(
-        "Quantities follow from the system by the rule beside them; prices come from the sources and are"
-        " not offers. The bill of materials total adds racks, the management network, storage and spare "
-        "parts where they are asked for, and freight and installation to the systems and network; it is "
-        "the purchase that the cost over the term rests on. Power under load is that of all parts under "
-        "the typical load that their makers state; "
-        "power in this training is that of the machines while they train this model. Neither includes "
-        "cooling. A total range adds all low and all high prices, as if they moved together."
+        "Quantities follow from the system by the rule beside them. Unit price × quantity is the total of a "
+        "line; the totals add up to the purchase that the outlay begins with. Power under load is that of "
+        "all parts under the typical load that their makers state, without cooling. A range below a total "
+        "adds all low and all high prices, as if they moved together."
     )
     blocks: list[Block] = [Paragraph(note)]
     for index, option in enumerate(content.bills):
@@ -29,22 +27,49 @@ def bill(content: ProposalContent, voice: Voice) -> list[Block]:
             why = {"option": option.label, "why": option.note}
             none = Message("{option}: no bill of materials: {why}", why)
             blocks.append(Paragraph(voice.sentence(none), quiet=True))
-        elif option.label in content.offered or not option.groups:
+        elif option.label in content.offered:
             blocks.append(by_part(option, index, voice))
             if option.racks is not None:
                 blocks.append(Paragraph(hall_facts(option, voice), quiet=True))
-    others = [bill for bill in content.bills if bill.label not in content.offered]
-    grouped = [bill for bill in others if bill.groups and bill.note is None]
-    if grouped:
-        caption = voice.gettext("Options that are not recommended, by group")
-        by_group = [(bill.label, sums(bill, grouped, voice)) for bill in grouped]
-        blocks += columns("bill-groups", caption, voice.gettext("Component"), by_group)
-        more = voice.gettext(
-            "Options that are not recommended are totaled by group; CSV and XLSX list every part."
-        )
-        blocks.append(Paragraph(more, quiet=True))
+    blocks += others(content, voice)
+    charts = charted(content)
+    for name, caption in (("racks", "Rack elevation"), ("network", "Network topology")):
+        if name in charts:
+            blocks.append(chart(name, voice.gettext(caption), layout_words(content, name, voice), ()))
     notes = {bill.tax_note.message: bill.tax_note for bill in content.bills if bill.tax_note is not None}
     return [*blocks, *(Paragraph(voice.sentence(note)) for note in notes.values())]
+
+
+def layout_words(content: ProposalContent, name: str, voice: Voice) -> str:
+    """Return racks or network in words."""
+    layout = content.layout
+    assert layout is not None, "what is drawn is known"
+    if name == "network" and layout.network is not None:
+        plan = layout.network
+        counts = {
+            "nodes": plan.nodes,
+            "leaf": plan.leaf,
+            "spine": plan.balanced_spine,
+            "cables": plan.balanced_cables,
+        }
+        return voice.say(
+            Message("{nodes} nodes, {leaf} leaf and {spine} spine switches, {cables} cables", counts)
+        )
+    told = [
+        voice.say(
+            Message(
+                "{count} racks of {height} units with {power} kW of {limit} kW each",
+                {
+                    "count": rack.count,
+                    "height": rack.height,
+                    "power": round(rack.power / KILOWATT, 1),
+                    "limit": round(rack.power_limit / KILOWATT, 1),
+                },
+            )
+        )
+        for rack in layout.racks
+    ]
+    return voice.sign(", ").join(told)
 
 
 def hall_facts(option: OptionBill, voice: Voice) -> str:
@@ -58,25 +83,43 @@ def hall_facts(option: OptionBill, voice: Voice) -> str:
     return " · ".join(facts)
 
 
-def sums(option: OptionBill, options: Sequence[OptionBill], voice: Voice) -> list[Titled]:
-    """Return the sums of one option by the groups of all options, and its totals."""
-    known = {group.group: group for group in option.groups}
-    at_least = voice.gettext("at least")
-    cells: list[Titled] = []
-    for name in dict.fromkeys(group.group for bill in options for group in bill.groups):
-        group = known.get(name)
-        more = at_least if group is not None and not group.complete else ""
-        cells.append((voice.label(name, "bill"), figure(group.total if group else None, voice, more=more)))
-    unknown, more = voice.gettext("price unknown"), "" if option.complete else at_least
-    racks = MISSING if option.racks is None else voice.say(Message("{count} racks", {"count": option.racks}))
-    height = "" if option.rack_units is None else voice.value(option.rack_units, "U")
+def others(content: ProposalContent, voice: Voice) -> list[Block]:
+    """Return the totals of the options that are not offered."""
+    bills = [bill for bill in content.bills if bill.label not in content.offered and bill.note is None]
+    if not bills:
+        return []
+    unknown = voice.gettext("price unknown")
+
+    def total(option: OptionBill) -> Cell:
+        # Rented options have no total but that of an hour.
+        known = option.total or next((line.total for line in option.lines), None)
+        priced = exact_figure(known, voice, unknown)
+        more = "" if option.complete or known is None else f"{voice.gettext('at least')} "
+        hourly = "" if option.groups or known is None else f" {voice.gettext('per hour')}"
+        return Cell(f"{more}{priced.text}{hourly}", priced.under)
+
+    def racks(option: OptionBill) -> str:
+        return (
+            MISSING if option.racks is None else voice.say(Message("{count} racks", {"count": option.racks}))
+        )
+
     return [
-        *cells,
-        (voice.gettext("Bill of materials total"), figure(option.total, voice, unknown=unknown, more=more)),
-        (voice.gettext("Systems and network"), figure(option.equipment, voice)),
-        (voice.gettext("Racks"), Cell(racks, height)),
-        (voice.gettext("Power under load"), figure(option.power, voice)),
+        table(
+            "bill-others",
+            voice.gettext("Options that are not recommended"),
+            bills,
+            (Head(voice.gettext("Option"), width=2.0), lambda option: option.label),
+            (Head(voice.gettext("Bill of materials total"), True, 1.8), total),
+            (Head(voice.gettext("Systems and network"), True, 1.5), lambda o: voice.central(o.equipment)),
+            (Head(voice.gettext("Racks"), True), racks),
+            (Head(voice.gettext("Power under load"), True), lambda o: voice.central(o.power)),
+        )
     ]
+
+
+def exact_figure(price: Quantity | None, voice: Voice, unknown: str) -> Cell:
+    """Return a price to the last unit, with its range below."""
+    return Cell(unknown) if price is None else Cell(voice.exact(price.value, price.unit), voice.spread(price))
 
 
 def by_part(option: OptionBill, index: int, voice: Voice) -> Grid:
@@ -97,36 +140,156 @@ def by_part(option: OptionBill, index: int, voice: Voice) -> Grid:
         ),
         (Head(voice.gettext("Count"), True, 0.9), lambda part: voice.number(part.quantity)),
         (Head(voice.gettext("Rule"), width=2.4), lambda part: voice.say(part.rule)),
-        (Head(unit_price, True, 1.4), lambda part: figure(part.unit_price, voice, unknown=unknown)),
-        (Head(total, True, 1.4), lambda part: figure(part.total, voice, unknown=unknown)),
-        foot=[Cell(whole), *[Cell("")] * 3, figure(option.total, voice)] if option.total else [],
+        (Head(unit_price, True, 1.4), lambda part: exact_figure(part.unit_price, voice, unknown)),
+        (Head(total, True, 1.4), lambda part: exact_figure(part.total, voice, unknown)),
+        foot=[Cell(whole), *[Cell("")] * 3, exact_figure(option.total, voice, unknown)]
+        if option.total
+        else [],
     )
 
 
 def term(content: ProposalContent, voice: Voice) -> list[Block]:
-    """Return the cost of every option over the term, item by item."""
+    """Return how the price becomes the outlay, when it is paid, and from how many runs buying pays."""
+    if content.account is not None:
+        return accounted(content, content.account, voice)
     costs = content.term
     if costs is None:
         return []
-    message = Message(
-        "all options over {years} years of {hours} useful hours per year: the cost of an hour "
-        "of work times these hours. Purchase is spread over the term, including the cost of "
-        "capital. Owned systems and commitments are paid for every hour; list and spot prices "
-        "apply only to the hours in use.",
-        {"years": costs.years, "hours": round(costs.useful_hours_per_year)},
-    )
-    other = voice.gettext(
-        "The outlay of the recommendation is another figure: all money that leaves over the term for the "
-        "demanded runs, idle time of owned systems included, without interest."
-    )
     whole = [f"{option.label} {voice.quantity(option.over_term)}" for option in costs.asked]
     what = voice.gettext("Stacked bar chart of cost over the term by option")
     return [
-        Paragraph(voice.sentence(message)),
-        *([] if content.decision is None else [Paragraph(other, quiet=True)]),
         totals(costs, voice),
         cost_items(costs, content.currency, voice),
         chart("term", voice.gettext("Cost over the term"), what, whole),
+    ]
+
+
+def accounted(content: ProposalContent, account: Account, voice: Voice) -> list[Block]:
+    blocks: list[Block] = [Paragraph(outlay_basis(account, voice))]
+    blocks += bridge(account, content.currency, voice)
+    offered = account.of(account.price.option) if account.price is not None else None
+    if offered is not None:
+        blocks += cash_flow(offered, content.currency, voice)
+    return [*blocks, *break_even(account, content.currency, voice)]
+
+
+def outlay_basis(account: Account, voice: Voice) -> str:
+    values = {"runs": account.runs, "years": account.years}
+    return voice.sentence(
+        Message(
+            "the outlay is all money that leaves over {years} years for the demanded work ({runs} in all), "
+            "without tax and interest. Amounts in tables are exact to the unit of the currency; in sentences "
+            "they are rounded to three digits.",
+            values,
+        )
+    )
+
+
+MOST_SIDE_BY_SIDE = 4
+"""Options whose outlay stands side by side; further ones have only their totals."""
+
+
+def bridge(account: Account, currency: str, voice: Voice) -> list[Block]:
+    """Return the outlays line by line, the bill of materials first, with the offered option first."""
+    first = account.price.option if account.price is not None else None
+    ordered = sorted(account.options, key=lambda one: (one.option != first, one.total))
+    shown, others = ordered[:MOST_SIDE_BY_SIDE], ordered[MOST_SIDE_BY_SIDE:]
+    amounts = [{line.item: line.amount for line in one.lines} for one in shown]
+    heads = [Head(voice.gettext("From the bill to the outlay"), width=1.7)]
+    heads += [Head(one.option, True, 1.3) for one in shown]
+    rows = []
+    for item in dict.fromkeys(item for lines in amounts for item in lines):
+        cells = [voice.exact(lines[item], currency) if item in lines else MISSING for lines in amounts]
+        rows.append([Cell(item_name(item, voice)), *map(Cell, cells)])
+    foot = [Cell(voice.gettext("Outlay")), *(Cell(voice.exact(one.total, currency)) for one in shown)]
+    caption = voice.gettext("Outlay by line")
+    blocks: list[Block] = [
+        Grid("bridge", caption, heads, rows, foot=foot),
+        *(
+            []
+            if not rented_work(account, currency, voice)
+            else [Paragraph(rented_work(account, currency, voice))]
+        ),
+    ]
+    if others:
+        told = [f"{one.option} {voice.exact(one.total, currency)}" for one in others]
+        blocks.append(Paragraph(f"{voice.gettext('Further options')}{voice.sign(': ')}{' · '.join(told)}"))
+    return blocks
+
+
+def item_name(item: str, voice: Voice) -> str:
+    name = voice.label(item, "cost")
+    return name[:1].upper() + name[1:]
+
+
+def rented_work(account: Account, currency: str, voice: Voice) -> str:
+    """Return how the rent of the offered option follows from its hours; empty if it is bought."""
+    offered = account.of(account.price.option) if account.price is not None else None
+    if offered is None or offered.owned or offered.commitment_hours:
+        return ""
+    values = {
+        "runs": account.runs,
+        "hours": voice.decimal(offered.run_hours, 2),
+        "price": voice.exact(round(offered.per_run / offered.run_hours, 2), currency),
+    }
+    return voice.sentence(Message("{runs} × {hours} hours of work at {price} an hour", values))
+
+
+def cash_flow(outlay: OptionOutlay, currency: str, voice: Voice) -> list[Block]:
+    """Return the payments by year with their present values."""
+    paid = [year for year in outlay.years if year.amount]
+
+    def when(year: YearOutlay) -> str:
+        if year.year == 0:
+            return voice.gettext("Before the first run")
+        return voice.say(Message("Year {year}", {"year": year.year}))
+
+    note = Message(
+        "payments of a year are discounted from its end at {rate} a year; the residual value counts in the "
+        "last",
+        {"rate": voice.percent(outlay.discount_rate)},
+    )
+    whole = [voice.exact(outlay.total, currency), voice.exact(outlay.present_value, currency)]
+    return [
+        table(
+            "cash-flow",
+            voice.say(Message("Payments by year: {option}", {"option": outlay.option})),
+            paid,
+            (Head(voice.gettext("When"), width=1.4), when),
+            (Head(voice.gettext("Payment"), True, 1.4), lambda y: voice.exact(y.amount, currency)),
+            (
+                Head(voice.gettext("Present value"), True, 1.4),
+                lambda y: voice.exact(y.present_value, currency),
+            ),
+            foot=[Cell(voice.gettext("Total")), *map(Cell, whole)],
+        ),
+        Paragraph(voice.sentence(note), quiet=True),
+    ]
+
+
+def break_even(account: Account, currency: str, voice: Voice) -> list[Block]:
+    """Return from how many runs the best bought option costs less than the best rented one."""
+    found = account.break_even
+    if found is None:
+        return []
+    values: dict[str, object] = {"owned": found.owned, "rented": found.rented}
+    if found.runs is None or found.months is None:
+        said = Message(
+            "{owned} never costs less than {rented} within the term, which has room for {most} runs",
+            {**values, "most": int(found.most_runs)},
+        )
+    else:
+        values |= {"runs": voice.decimal(found.runs, 1), "months": voice.decimal(found.months, 1)}
+        said = Message(
+            "{owned} costs less than {rented} from {runs} runs on, which is {months} months of work. Where "
+            "the two cannot be told apart, the smaller purchase is recommended.",
+            values,
+        )
+    what = voice.gettext("Outlay by number of runs, of the best bought and the best rented option")
+    known = [f"{found.owned} · {found.rented}"]
+    return [
+        Paragraph(voice.sentence(said)),
+        chart("break-even", voice.gettext("When buying pays"), what, known),
     ]
 
 

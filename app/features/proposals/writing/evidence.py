@@ -7,7 +7,8 @@ from pydantic import JsonValue
 from app.errors import Message
 from app.estimating.documents import Validation
 from app.features.proposals.lines import RATE
-from app.features.proposals.model import FitFound, GainFound, Proposal, ProposalContent, WeighedOption
+from app.features.proposals.measurements import FitFound, GainFound, WeighedOption
+from app.features.proposals.model import Proposal, ProposalContent
 from app.features.proposals.naming import display_value, source_title
 from app.features.proposals.writing import blocks as kinds
 from app.features.proposals.writing.blocks import Block, Cell, Grid, Head, Paragraph, figure, table
@@ -130,22 +131,10 @@ NEAREST = 3
 """Measured runs named per option."""
 
 
-def risks(content: ProposalContent, voice: Voice) -> list[Block]:
-    flags = [
-        kinds.Flag(
-            code=warning.code,
-            severity=warning.severity,
-            word=voice.label(warning.severity),
-            text=voice.sentence(warning.text),
-            options=" · ".join(warning.options),
-        )
-        for warning in content.warnings
-    ]
-    calm = Paragraph(voice.gettext("No check raised a warning."))
-    blocks: list[Block] = [kinds.Flags(flags) if flags else calm]
-    if content.branding.note is not None:
-        blocks.append(Paragraph(voice.sentence(content.branding.note), quiet=True))
-    return blocks
+def appearance(content: ProposalContent, voice: Voice) -> list[Block]:
+    """Return how the colour that was asked for was changed."""
+    note = content.branding.note
+    return [] if note is None else [Paragraph(voice.sentence(note), quiet=True)]
 
 
 def assumptions(content: ProposalContent, voice: Voice) -> list[Block]:

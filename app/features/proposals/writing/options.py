@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from app.errors import Message
@@ -31,7 +32,7 @@ from app.platform.wording.voice import MISSING, Voice, words, written
 COLUMNS = 4
 """Options side by side in one table with options as columns."""
 
-MOST_RATIOS = 10
+MOST_RATIOS = 5
 
 NAMED_PARTS, NAMED_INPUTS = 3, 8
 """Parts per option, and inputs, named in the text of a chart."""
@@ -54,6 +55,20 @@ def running_estimates(content: ProposalContent) -> list[tuple[str, Estimate]]:
     ]
 
 
+def leading_estimates(content: ProposalContent) -> list[tuple[str, Estimate]]:
+    """Return as many estimates as stand side by side: of what is offered, then of the least outlay."""
+    estimates = running_estimates(content)
+
+    def rank(one: tuple[str, Estimate]) -> tuple[bool, bool, float]:
+        option = content.decided(one[0])
+        outlay = None if option is None else option.outlay
+        missed = option is not None and not option.meets
+        return one[0] not in content.offered, missed, math.inf if outlay is None else outlay.value
+
+    leading = {label for label, _ in sorted(estimates, key=rank)[:COLUMNS]}
+    return [one for one in estimates if one[0] in leading]
+
+
 def recommended_estimate(content: ProposalContent) -> Estimate | None:
     """Return the estimate of the recommended option, labelled as its row; by default the first estimate."""
     estimates = dict(running_estimates(content))
@@ -61,8 +76,29 @@ def recommended_estimate(content: ProposalContent) -> Estimate | None:
     return None if name is None else estimates[name].model_copy(update={"label": name})
 
 
-def comparison(content: ProposalContent, voice: Voice, charted: bool = False) -> list[Block]:
-    """Return the options as a table, their ratios, and the charts not drawn before."""
+def charted(content: ProposalContent) -> set[str]:
+    """Return the names of the charts that have something to show: no lonely bar, no empty row."""
+    timed = [row for row in content.comparison.rows if row.hours is not None]
+    options = content.decision.options if content.decision is not None else ()
+    placed = [option for option in options if option.time is not None and option.outlay is not None]
+    estimates, best = running_estimates(content), recommended_estimate(content)
+    account, layout = content.account, content.layout
+    has_content = {
+        "map": len(placed) > 1,
+        "time": len(timed) > 1 and len(placed) < 2,
+        "breakdown": any(estimate.breakdown for _, estimate in estimates),
+        "sensitivity": best is not None and len(best.sensitivity) > 1,
+        "roofline": best is not None and best.roof is not None and len(best.roofline) > 1,
+        "break-even": account is not None and account.break_even is not None,
+        "term": account is None and content.term is not None and len(content.term.asked) > 1,
+        "racks": layout is not None and bool(layout.racks),
+        "network": layout is not None and layout.network is not None,
+    }
+    return {name for name, known in has_content.items() if known}
+
+
+def comparison(content: ProposalContent, voice: Voice) -> list[Block]:
+    """Return the options as a table, their ratios, and their charts."""
     rows = content.comparison.rows
     heads = [
         Head(voice.gettext("Option"), width=2.0),
@@ -80,19 +116,31 @@ def comparison(content: ProposalContent, voice: Voice, charted: bool = False) ->
     best = [index for index, row in enumerate(rows) if row.label in content.offered]
     caption = voice.gettext("Options side by side, with ranges in brackets")
     blocks: list[Block] = [Grid("options", caption, heads[:column_count], cells, best=best)]
-    if not charted and any(row.hours is not None for row in rows):
+    charts = charted(content)
+    if "time" in charts:
         blocks.append(time_chart(content, voice))
+    # Where nothing is offered, the map stands on the first page.
+    if "map" in charts and content.offered:
+        blocks.append(map_chart(content, voice))
     if content.comparison.ratios:
         blocks.append(ratios(content, voice))
     if any(row.kind == "linear" for row in rows):
         share = {"share": 100.0 * content.comparison.scaling_efficiency}
         message = Message("rows scaled from another row assume {share} % of linear scaling", share)
         blocks.append(Paragraph(voice.sentence(message), quiet=True))
-    if any(row.estimate is not None and row.estimate.cost is not None for row in rows):
-        costs = [f"{row.label} {voice.quantity(row.run_cost)}" for row in rows if row.run_cost is not None]
-        what = voice.gettext("Bar chart of cost per run by option")
-        blocks.append(chart("cost", voice.gettext("Cost per run"), what, costs))
     return blocks
+
+
+def map_chart(content: ProposalContent, voice: Voice) -> ChartBlock:
+    scale = scale_of_times(content)
+    options = content.decision.options if content.decision is not None else ()
+    entries = [
+        f"{option.id} {voice.central(option.time, scale)}, {voice.central(option.outlay)}"
+        for option in options
+        if option.time is not None
+    ]
+    what = voice.gettext("Map of the options by training time and money, with the limits as lines")
+    return chart("map", voice.gettext("Time against money"), what, entries)
 
 
 def time_chart(content: ProposalContent, voice: Voice) -> ChartBlock:
@@ -183,7 +231,7 @@ def columns(
 
 def logic(content: ProposalContent, voice: Voice) -> list[Block]:
     """Return the derivation of the times from the models."""
-    estimates = running_estimates(content)
+    every, estimates = running_estimates(content), leading_estimates(content)
     if not estimates:
         return []
     scale = scale_of_times(content)
@@ -202,11 +250,16 @@ def logic(content: ProposalContent, voice: Voice) -> list[Block]:
         *columns("logic", voice.gettext("From the model to the time"), voice.gettext("Figure"), chain),
         *columns("parts", voice.gettext("Training time breakdown"), voice.gettext("Part"), times),
     ]
-    if any(estimate.breakdown for _, estimate in estimates):
-        blocks.append(breakdown_chart(estimates, voice))
-    recommended = recommended_estimate(content)
-    if recommended is not None and recommended.sensitivity:
+    charts, recommended = charted(content), recommended_estimate(content)
+    if len(estimates) < len(every):
+        fewer = voice.gettext("Tables show the leading options; CSV and XLSX list every one.")
+        blocks.append(Paragraph(fewer, quiet=True))
+    if "breakdown" in charts:
+        blocks.append(breakdown_chart(every, voice))
+    if recommended is not None and "sensitivity" in charts:
         blocks.append(sensitivity_chart(recommended, voice))
+    if recommended is not None and "roofline" in charts:
+        blocks.append(roofline_chart(recommended, voice))
     return blocks
 
 
@@ -285,6 +338,16 @@ def breakdown_chart(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> 
     return chart("breakdown", voice.gettext("Share of training time by part"), what, entries)
 
 
+def roofline_chart(estimate: Estimate, voice: Voice) -> ChartBlock:
+    option = {"option": estimate.name}
+    entries = [
+        f"{voice.label(point.operator)} {voice.label(point.bound, 'bound')}"
+        for point in sorted(estimate.roofline, key=lambda point: -point.seconds)[:NAMED_INPUTS]
+    ]
+    what = voice.say(Message("Operators of the model under the roof of a chip of {option}", option))
+    return chart("roofline", voice.say(Message("What limits {option}", option)), what, entries)
+
+
 def sensitivity_chart(estimate: Estimate, voice: Voice) -> ChartBlock:
     option = {"option": estimate.name}
     entries = [
@@ -299,7 +362,7 @@ def sensitivity_chart(estimate: Estimate, voice: Voice) -> ChartBlock:
 
 def plans(content: ProposalContent, voice: Voice) -> list[Block]:
     estimates = [
-        (label, estimate) for label, estimate in running_estimates(content) if estimate.plan is not None
+        (label, estimate) for label, estimate in leading_estimates(content) if estimate.plan is not None
     ]
     if not estimates:
         return []

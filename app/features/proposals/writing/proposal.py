@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pydantic import JsonValue
 
 from app.engine.units import HOUR
 from app.errors import Message
 from app.estimating.decision import Decision, DecisionOption
-from app.estimating.documents import Text
-from app.estimating.ranges import chance, duration, money
 from app.estimating.schema import Quantity
-from app.features.comparisons.charts import hours_of
-from app.features.comparisons.model import ComparisonRow
 from app.features.proposals.lines import ProposalLine
 from app.features.proposals.model import Commitment, Proposal, ProposalContent, SectionInput, Sender
 from app.features.proposals.texts import templates
-from app.features.proposals.writing import costs, evidence, options
+from app.features.proposals.writing import answer, costs, deal, evidence, options
 from app.features.proposals.writing.blocks import (
     Against,
     Block,
     Cell,
-    ChartBlock,
     Grid,
     Head,
     Paragraph,
     Points,
     SectionBlock,
     Signatures,
-    VerdictBlock,
     View,
     figure,
     table,
 )
 from app.features.proposals.writing.evidence import measured_rate, measured_run
-from app.features.proposals.writing.options import recommended_estimate, scale_of_times
-from app.features.studies.common_basis import exchange_sentence
+from app.features.proposals.writing.options import scale_of_times
 from app.features.studies.options import DemandAnswer
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import MISSING, Voice, written
@@ -125,42 +116,43 @@ def value_written(
 FINGERPRINT = 12
 """Digits of the hash that are printed on every page."""
 
-OFFER = frozenset({"scope", "acceptance", "bill", "term", "exclusions", "terms", "signature"})
+OFFER = frozenset({"scope", "acceptance", "schedule", "bill", "term", "exclusions", "terms", "signature"})
 """Sections about the offer, left out if no option is offered."""
 
 
 def write_proposal(proposal: Proposal, voice: Voice) -> View:
     """Return a proposal in words; sections that are not shown are marked."""
     content = proposal.content
-    first = summary(content, voice)
-    charted = any(isinstance(block, ChartBlock) for block in first)
+    draft = proposal.frozen_at is None
     computed = {
-        "summary": first,
+        "summary": answer.answer(content, voice),
         "reasons": reasons(content, voice),
-        "comparison": options.comparison(content, voice, charted),
+        "comparison": [*options.comparison(content, voice), *deal.claims(content, voice)],
         "measured": evidence.measured(content, voice),
         "logic": options.logic(content, voice),
         "bill": costs.bill(content, voice),
         "term": costs.term(content, voice),
-        "acceptance": acceptance(content, voice),
-        "risks": evidence.risks(content, voice),
-        "assumptions": evidence.assumptions(content, voice),
+        "acceptance": [*deal.procedure(content, voice), *acceptance(content, voice)],
+        "schedule": deal.schedule(content, voice),
+        "terms": deal.conditions(content, voice),
+        "risks": [*deal.risks(content, voice, draft), *evidence.appearance(content, voice)],
+        "assumptions": [*deal.weighty(content, voice), *evidence.assumptions(content, voice)],
         "sources": evidence.sources(content, voice),
         "method": evidence.method(proposal, voice),
         "plan": options.plans(content, voice),
-        "signature": signatures(content, voice),
+        "signature": signatures(content, voice) if content.kind != "estimate" else (),
     }
     # Proposals frozen before sections could be chosen have the computed ones.
     chosen = content.sections or [SectionInput.model_validate({"id": name}) for name in computed]
     sections = [
         SectionBlock(s.id, voice.label(s.id, "document"), computed.get(s.id, ()), s.text or "", s.shown)
         for s in chosen
-        if content.offered or s.id not in OFFER
+        if (content.offered or s.id not in OFFER) and not (s.id == "signature" and content.kind == "estimate")
     ]
     return View(
         language=voice.language,
         title=content.title,
-        kicker=voice.gettext("Infrastructure proposal"),
+        kicker=voice.label(content.kind or "proposal", "document_kind"),
         customer=content.customer,
         facts=facts(proposal, voice),
         confidential=voice.gettext("Confidential") if content.confidential else "",
@@ -185,264 +177,14 @@ def facts(proposal: Proposal, voice: Voice) -> list[tuple[str, str]]:
         (voice.gettext("Sender"), sender.organization or ""),
         (voice.gettext("Contact"), " · ".join(filter(None, (sender.contact, sender.email, sender.phone)))),
         (voice.gettext("Reference number"), content.number or ""),
+        (voice.gettext("Revision"), voice.number(proposal.version)),
+        (voice.gettext("Replaces"), (content.conditions.supersedes if content.conditions else None) or ""),
         (voice.gettext("Date"), voice.date(day)),
         (voice.gettext("Valid until"), voice.date(until.isoformat()) if until else unlimited),
         (voice.gettext("Currency"), content.currency),
         (voice.gettext("Hash"), fingerprint(proposal) or voice.gettext("not frozen yet")),
     ]
     return [(name, value) for name, value in rows if value]
-
-
-MOST_REASONS, MOST_CHANGES, MOST_CHARTED = 3, 3, 5
-"""Reasons, inputs that could change the result, and options in the chart of a summary of one page."""
-
-
-def rows_offered(content: ProposalContent) -> list[ComparisonRow]:
-    return [row for row in content.comparison.rows if row.label in content.offered]
-
-
-def summary(content: ProposalContent, voice: Voice) -> list[Block]:
-    """Return the summary page: what to take, why, its price and when it finishes."""
-    rows = rows_offered(content)
-    sentence = voice.sentence(recommendation(content, rows))
-    if content.decision is None or content.advice.recommended != content.decision.recommended:
-        sentence = voice.ended(sentence)
-    figures = headline(rows[0], content, voice) if len(rows) == 1 else ()
-    costs = [line for row in rows for line in paid(row, content, voice)]
-    times = [completion(row, content, voice) for row in rows]
-    offer = [Points(voice.gettext("Cost"), costs), Points(voice.gettext("Completion"), times)]
-    blocks: list[Block] = [
-        VerdictBlock(voice.gettext("Recommendation"), sentence, figures),
-        Points(
-            voice.gettext(
-                "What is trained, and within which limits" if limited(content) else "What is trained"
-            ),
-            basis(content, voice),
-        ),
-        Points(voice.gettext("Reasons"), main_reasons(content, rows, voice)),
-        *(offer if rows else [Points(voice.gettext("What would fit"), remedies(content, voice))]),
-        Points(voice.gettext("What could change this"), possible_changes(content, voice)),
-    ]
-    if len(rows) == 1 and len(content.comparison.rows) <= MOST_CHARTED:
-        blocks.append(options.time_chart(content, voice))
-    return blocks
-
-
-def limited(content: ProposalContent) -> bool:
-    if content.decision is not None:
-        return content.decision.question.limited
-    return content.advice.deadline_s is not None or content.advice.budget is not None
-
-
-def basis(content: ProposalContent, voice: Voice) -> list[str]:
-    """Return the workload, the customer's limits and the exchange rate."""
-    advice, colon = content.advice, voice.sign(": ")
-    estimates = [row.estimate for row in content.comparison.rows if row.estimate is not None]
-    lines = []
-    for estimate in estimates[:1]:
-        amount = [] if estimate.trained is None else [voice.sentence(estimate.trained)]
-        lines.append(
-            f"{estimate.model.name}{colon}{voice.sign(', ').join(amount)}" if amount else estimate.model.name
-        )
-    if advice.deadline_s is not None:
-        lines.append(f"{voice.gettext('Deadline')}{colon}{voice.value(advice.deadline_s, 's')}")
-    if advice.budget is not None:
-        budget = voice.full(advice.budget, content.currency)
-        kind = advice.budget_kind
-        paid = voice.label(kind) if kind else voice.gettext("purchase, or the run if rented")
-        lines.append(f"{voice.gettext('Budget')} ({paid}){colon}{budget}{stated_budget(content, voice)}")
-    lines += demanded(content, voice)
-    rates = [estimate.cost.basis for estimate in estimates if estimate.cost is not None]
-    if (content.currency != "USD" or advice.budget is not None) and rates and rates[0].get("exchange_rate"):
-        lines.append(exchange_sentence(rates[0], voice).rstrip(".。"))
-    return lines
-
-
-def stated_budget(content: ProposalContent, voice: Voice) -> str:
-    """Return the budget as it was stated in another currency, with the rate and its date."""
-    converted = content.converted
-    if converted is None:
-        return ""
-    own, other, rate = content.currency, converted.stated.unit, converted.rate
-    one, units, rate = (other, own, rate) if rate >= 1.0 else (own, other, 1.0 / rate)
-    values: dict[str, object] = {
-        "budget": voice.full(converted.stated.value, other),
-        "one": one,
-        "rate": voice.number(rate, 5),
-        "currency": units,
-        "day": voice.date(converted.as_of),
-    }
-    message = Message("stated as {budget}; 1 {one} = {rate} {currency}, {day}", values)
-    return f" ({voice.say(message)})"
-
-
-def demanded(content: ProposalContent, voice: Voice) -> list[str]:
-    """Return the power at the site, the certainty of the limits, and how often the work is done."""
-    decision, colon = content.decision, voice.sign(": ")
-    if decision is None:
-        return []
-    question = decision.question
-    lines = [f"{voice.gettext('Number of runs')}{colon}{voice.number(decision.runs)}"]
-    if question.power_w is not None:
-        lines.append(f"{voice.gettext('Power at the site')}{colon}{voice.value(question.power_w, 'W')}")
-    if question.limited:
-        lines.append(f"{voice.label('limits.probability')}{colon}{voice.percent(question.probability)}")
-    return lines
-
-
-def recommendation(content: ProposalContent, rows: Sequence[ComparisonRow]) -> Text | Message:
-    advice, decision = content.advice, content.decision
-    if decision is not None and advice.recommended == decision.recommended:
-        return decision.sentences[0]
-    if not rows:
-        return Message("none of the options is offered")
-    if len(rows) > 1:
-        both = {"options": ", ".join(row.label for row in rows)}
-        return Message(
-            "nothing separates {options}, so each of them is offered and the choice is yours", both
-        )
-    values: dict[str, object] = {"option": rows[0].label, "time": duration((rows[0].hours or 0.0) * HOUR)}
-    whole = content.outlay_of(rows[0].label)
-    if whole is None or content.term is None:
-        return Message("we recommend {option}, which trains the model in {time}", values)
-    values |= {"cost": money(whole.value, content.currency), "years": content.term.years}
-    return Message(
-        "we recommend {option}, which trains the model in {time} and costs {cost} in {years} years", values
-    )
-
-
-def main_reasons(content: ProposalContent, rows: Sequence[ComparisonRow], voice: Voice) -> list[str]:
-    advice = content.advice
-    if not rows:
-        avoided = [(option.label, voice.sentence(text)) for option in advice.avoid for text in option.reasons]
-        return [f"{label}{voice.sign(': ')}{reason}" for label, reason in avoided[:MOST_REASONS]]
-    sentences = [voice.sentence(reason) for reason in advice.reasons]
-    estimate = rows[0].estimate
-    if estimate is not None and estimate.memory is not None:
-        memory = estimate.memory
-        usable = voice.central(memory.usable or memory.capacity)
-        used = {"need": voice.central(memory.per_device), "have": usable}
-        fits = Message("the model fits: {need} of {have} usable memory per device", used)
-        sentences.append(voice.sentence(fits))
-    if estimate is not None and estimate.validation.family_error is not None:
-        error = {"error": voice.percent(estimate.validation.family_error)}
-        median = Message("published runs of its kind were predicted within {error} (median)", error)
-        sentences.append(voice.sentence(median))
-    return sentences[:MOST_REASONS]
-
-
-def remedies(content: ProposalContent, voice: Voice) -> list[str]:
-    """Return what would fit instead of the options that do not."""
-    decision = content.decision
-    lines = [voice.sentence(text) for text in decision.sentences[1:]] if decision is not None else []
-    for warning in content.warnings:
-        remedy = warning.text.values.get("remedy")
-        if isinstance(remedy, dict):
-            lines.append(f"{' · '.join(warning.options)}{voice.sign(': ')}{voice.sentence(remedy)}")
-    return lines or [voice.gettext("Other options, or wider limits: see the comparison of the options.")]
-
-
-def paid(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list[str]:
-    """Return the costs of an option: purchase, over the term and per run."""
-    bill = next((bill for bill in content.bills if bill.label == row.label), None)
-    messages = []
-    if bill is not None and bill.total is not None and bill.groups:
-        template = (
-            "bill of materials total: {cost}, with installation and excluding VAT"
-            if bill.complete
-            else "bill of materials total: at least {cost}, with installation and excluding VAT"
-        )
-        messages.append(Message(template, {"cost": voice.quantity(bill.total)}))
-    whole, decision = content.outlay_of(row.label), content.decision
-    if whole is not None and content.term is not None:
-        over: dict[str, object] = {"years": content.term.years, "cost": voice.quantity(whole)}
-        if decision is None:
-            messages.append(Message("over {years} years, operation included: {cost}, excluding VAT", over))
-        else:
-            over["runs"] = decision.runs
-            template = (
-                "outlay over {years} years for one run, operation included: {cost}, excluding VAT"
-                if decision.runs == 1
-                else "outlay over {years} years for {runs} runs, operation included: {cost}, excluding VAT"
-            )
-            messages.append(Message(template, over))
-    if row.run_cost is not None:
-        messages.append(Message("per training run: {cost}", {"cost": voice.quantity(row.run_cost)}))
-    if not messages:
-        messages.append(Message("the cost is unknown: nobody publishes a price"))
-    return [of_option(row, content, voice) + voice.sentence(message) for message in messages]
-
-
-def of_option(row: ComparisonRow, content: ProposalContent, voice: Voice) -> str:
-    """Return the label of the option that prefixes a line if several are offered."""
-    return f"{row.label}{voice.sign(': ')}" if len(content.offered) > 1 else ""
-
-
-def completion(row: ComparisonRow, content: ProposalContent, voice: Voice) -> str:
-    """Return when an option finishes training, and with which probability."""
-    time, scale, before = hours_of(row), scale_of_times(content), of_option(row, content, voice)
-    values: dict[str, object] = {"time": voice.central(time, scale)}
-    if time is None or time.low == time.high:
-        unsure = Message("{time} after the start of training, without a known range", values)
-        return before + voice.sentence(unsure)
-    values["late"] = voice.value(time.high, "s", scale, exact=False)
-    deadline = content.advice.deadline_s
-    sure = Message(
-        "{time} after the start of training, and within {late} with a probability of 90 % (P90)", values
-    )
-    if content.decision is not None and deadline is not None and time.high > deadline:
-        values["limit"] = voice.value(deadline, "s")
-        sure = Message(
-            "{time} after the start of training; it may take longer than the {limit} asked", values
-        )
-    told = f"{before}{voice.ended(voice.sentence(sure))}"
-    option = content.decided(row.label)
-    kept = None if option is None else option.probability
-    if kept is not None:
-        likely = Message("all limits are kept with a probability of {chance}", {"chance": chance(kept)})
-        return f"{told} {voice.sentence(likely)}"
-    if deadline is None or content.decision is not None:
-        return before + voice.sentence(sure)
-    template = (
-        "the deadline of {limit} is met with a probability of at least 90 %"
-        if time.high <= deadline
-        else "the deadline of {limit} is met with a probability of less than 90 %"
-    )
-    return f"{told} {voice.sentence(Message(template, {'limit': voice.value(deadline, 's')}))}"
-
-
-def possible_changes(content: ProposalContent, voice: Voice) -> list[str]:
-    """Return what could change the result: the most influential inputs, and the warnings."""
-    sentences, estimate, scale = [], recommended_estimate(content), scale_of_times(content)
-    ranked = sorted(estimate.sensitivity if estimate else (), key=lambda f: -abs(f.high - f.low))
-    for factor in ranked[:MOST_CHANGES]:
-        ends = {name: voice.value(getattr(factor, name), "s", scale, exact=False) for name in ("low", "high")}
-        values = {"input": voice.label(factor.input), **ends}
-        sentences.append(voice.sentence(Message("{input}: training time between {low} and {high}", values)))
-    severities = [warning.severity for warning in content.warnings]
-    counted = Message(
-        "serious warnings: {serious}, cautions: {cautions}; all are listed under “Risks and "
-        "warnings”. Ranges are 80 % intervals, from the 10th to the 90th percentile.",
-        {"serious": severities.count("serious"), "cautions": severities.count("caution")},
-    )
-    return [*sentences, voice.sentence(counted)]
-
-
-HEADLINES = 4
-
-
-def headline(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list[tuple[str, str, str]]:
-    estimate, scale = row.estimate, scale_of_times(content)
-    bought = next((bill.total for bill in content.bills if bill.label == row.label and bill.groups), None)
-    figures = [
-        (voice.gettext("Training time"), hours_of(row)),
-        (voice.gettext("Cost per run"), row.run_cost if estimate and estimate.cost else None),
-        (voice.gettext("Bill of materials total"), bought),
-        (voice.gettext("Outlay" if content.decision else "Cost over the term"), content.outlay_of(row.label)),
-        (voice.gettext("Power in this training"), estimate.system.power if estimate and bought else None),
-    ]
-    known = [(name, q, scale if q.unit == "s" else None) for name, q in figures if q is not None]
-    return [(name, voice.central(q, size), voice.spread(q, size)) for name, q, size in known[:HEADLINES]]
 
 
 def reasons(content: ProposalContent, voice: Voice) -> list[Block]:
@@ -522,7 +264,7 @@ def acceptance(content: ProposalContent, voice: Voice) -> list[Block]:
     bounds = {"at_most": voice.gettext("at most"), "at_least": voice.gettext("at least")}
     value = Head(voice.gettext("Committed value"), True, 1.6)
     blocks: list[Block] = []
-    for index, row in enumerate(rows_offered(content)):
+    for index, row in enumerate(answer.rows_offered(content)):
         commitments = [commitment for commitment in content.acceptance if commitment.option == row.label]
         if not commitments:
             option = {"option": row.label}
