@@ -28,7 +28,7 @@ LINEAR, RELIEVED = 1.05, 1.6
 where they also need not compute activations again or keep the optimizer on the host."""
 MONOTONE = 0.99
 """Share of a time that fewer machines take at least: a choice on more is slower by little at most."""
-LITTLE = 0.02
+LITTLE = 0.01
 """Share of its time by which an option that costs more must be faster to be searched."""
 CROWDED = 1.1
 """Share of the memory beyond which a plan that fills at least so much does not fit."""
