@@ -325,8 +325,8 @@ def outlays(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
             if shared and value is not None:
                 formula(page, row, column, f"=$C{row}", value, EXACT)
             elif row == ELECTRICITY and value and converted(option, "power", money):
-                price = value / option.exchange_rate
-                formula(page, row, column, f"={number(price)}*{letter}{RATE}", value, EXACT)
+                tariff = value / option.exchange_rate
+                formula(page, row, column, f"={number(tariff)}*{letter}{RATE}", value, EXACT)
             elif not shared:
                 put(page, row, column, value, EXACT)
                 page.cell(row, column).fill = INPUT
