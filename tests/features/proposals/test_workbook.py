@@ -182,9 +182,18 @@ def test_another_rate_and_freight_give_the_outlay_of_the_engine(
     assert sums(page) == pytest.approx(engine(other, proposal), rel=0.005)
 
 
-def test_tax_is_added_to_the_outlay(page: Worksheet) -> None:
+def test_tax_is_added_to_what_is_invoiced(page: Worksheet, proposal: Any) -> None:
     page.cell(sheets.TAX, 3).value = 0.1
-    taxed = [1.1 * total for total in sums(page)]
+    formulas = proposal["content"]["outlays"]
+    own = [
+        sum(
+            t["once"] + t["per_year"] * formula["years"]
+            for t in formula["terms"]
+            if t["item"] in sheets.UNTAXED
+        )
+        for formula in formulas
+    ]
+    taxed = [total + 0.1 * (total - left) for total, left in zip(sums(page), own, strict=True)]
     assert sums(page, "Total with tax") == pytest.approx(taxed)
 
 
