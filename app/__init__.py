@@ -1,3 +1,3 @@
 """Rackline: what a training run needs, how long it takes and what it costs."""
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"

@@ -107,9 +107,21 @@ class NetworkBill:
         return all(line.price is not None for line in self.lines)
 
 
-def has_bill(catalog: Catalog, fabric: str) -> bool:
-    """Return whether switches of a fabric can be bought; those of clouds and pods cannot."""
-    return bool(catalog.conditions(fabric, "switch"))
+def listed_network(
+    catalog: Catalog, *, fabric: str, nodes: int, ports_per_node: int, oversubscription: float, machine: str
+) -> NetworkBill | None:
+    """Return the network between machines; None where it is not sold by the switch, or not in this size."""
+    try:
+        return network_bill(
+            catalog,
+            fabric=fabric,
+            nodes=nodes,
+            ports_per_node=ports_per_node,
+            oversubscription=oversubscription,
+            machine=machine,
+        )
+    except BadInput:
+        return None
 
 
 def network_bill(
@@ -128,7 +140,8 @@ def network_bill(
     Of the fabric's switches it takes those of the cheapest network; without prices, of the one with the
     fewest. The uplinks of each leaf divide evenly over the spines.
     """
-    if not has_bill(catalog, fabric):
+    switches = catalog.conditions(fabric, "switch")
+    if not switches:
         name = catalog.items[fabric].name if fabric in catalog.items else fabric
         raise BadInput.at(
             "fabric",
@@ -137,7 +150,7 @@ def network_bill(
         )
     refusals: list[BadInput] = []
     bills: list[NetworkBill] = []
-    for switch in catalog.conditions(fabric, "switch"):
+    for switch in switches:
         at_rate = catalog.find(fabric, "switch_ports", switch) or catalog.figure(switch, "ports")
         ports = round(at_rate.si)
         try:

@@ -10,7 +10,6 @@ from typing import get_args
 from app.catalog.catalog import Catalog
 from app.catalog.entries import HOST, ChipKind, SystemEntry, total
 from app.catalog.figures import Figure, Spread
-from app.errors import BadInput
 from app.estimating.bill_parts import (
     checkpoint_parts,
     commissioning,
@@ -33,8 +32,7 @@ from app.estimating.network_parts import (
     BillPart,
     Group,
     NetworkBill,
-    has_bill,
-    network_bill,
+    listed_network,
 )
 from app.estimating.racks import PackedRack, RackLimits, blocks_of, limits_of, pack, rack_parts
 from app.estimating.schema import Quantity
@@ -216,23 +214,19 @@ def _network(
     if order.whole_price is not None:
         own = [included(line, order.whole_price, system.name) for line in own]
     joined = order.joined(catalog)
-    if has_bill(catalog, order.fabric) and (joined or system.chip_kind is ChipKind.GPU):
-        if order.machines <= machines_linked(catalog, system):
-            return None, own
-        try:
-            bill = network_bill(
-                catalog,
-                fabric=order.fabric,
-                nodes=order.machines,
-                ports_per_node=order.ports_per_node,
-                oversubscription=order.oversubscription,
-                machine=system.machine,
-            )
-        except BadInput:
-            pass
-        else:
-            lines = list(bill.lines)
-            if not joined and order.whole_price is not None:
-                lines = [included(line, order.whole_price, system.name) for line in lines]
-            return bill, own + lines
-    return None, own + ([unlisted_network(catalog, bought)] if joined else [])
+    bill = None
+    if joined or (system.chip_kind is ChipKind.GPU and order.machines > machines_linked(catalog, system)):
+        bill = listed_network(
+            catalog,
+            fabric=order.fabric,
+            nodes=order.machines,
+            ports_per_node=order.ports_per_node,
+            oversubscription=order.oversubscription,
+            machine=system.machine,
+        )
+    if bill is None:
+        return None, own + ([unlisted_network(catalog, bought)] if joined else [])
+    lines = list(bill.lines)
+    if not joined and order.whole_price is not None:
+        lines = [included(line, order.whole_price, system.name) for line in lines]
+    return bill, own + lines

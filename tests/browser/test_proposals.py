@@ -44,6 +44,8 @@ def made(server: str) -> dict[str, str]:
 @pytest.mark.parametrize("name", ["draft", "frozen", "link", "form", "list", "replay"])
 def test_pages_are_accessible(korean_window: Seat, made: dict[str, str], name: str) -> None:
     page = korean_window.open(made[name])
+    # A link folds the sections; what is folded is to be right, too.
+    page.evaluate("document.querySelectorAll('details').forEach((one) => one.open = true)")
     charts_drawn(page)
     page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
@@ -66,3 +68,15 @@ def test_without_scripts_everything_is_there(plain_window: Seat, made: dict[str,
     page.get_by_role("button", name="Save draft").click()
     expect(page.locator("#customer")).to_have_attribute("aria-invalid", "true")
     expect(page.locator("#title")).to_have_value("BERT")
+
+
+def test_the_page_of_a_link_takes_at_most_six_screens_of_a_phone(phone: Seat, made: dict[str, str]) -> None:
+    phone.page.set_viewport_size({"width": 390, "height": 844})
+    page = phone.open(made["link"])
+    assert page.evaluate("document.documentElement.scrollHeight") <= 6 * 844
+    page.get_by_text("문의하기").first.click()
+    page.get_by_label("문의", exact=True).fill("설치가 포함됩니까?")
+    page.get_by_role("button", name="문의 보내기").click()
+    expect(page.locator("#conversation")).to_contain_text("설치가 포함됩니까?")
+    page.reload()
+    expect(page.locator("#conversation")).to_contain_text("설치가 포함됩니까?")

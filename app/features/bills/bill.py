@@ -88,7 +88,7 @@ def make_bill(
         totals=totals,
         network=plan,
         racks=bill_racks(purchase.racks, purchase.limits),
-        warnings=[*_warnings(system, request, purchase, plan), *network_step(catalog, order, network)],
+        warnings=[*_warnings(system, request, purchase, plan), *_network_step(catalog, order, network)],
     )
 
 
@@ -272,7 +272,7 @@ STEP = 1.3
 """Factor between the money per port of two counts that follow each other, above which it has a reason."""
 
 
-def network_step(catalog: Catalog, order: Order, network: NetworkBill | None) -> Iterable[CheckWarning]:
+def _network_step(catalog: Catalog, order: Order, network: NetworkBill | None) -> Iterable[CheckWarning]:
     """Say why a port costs much more than with one system less: another level of switches."""
     before = (
         purchase_of(catalog, replace(order, count=order.count - 1)).network

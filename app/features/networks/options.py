@@ -15,7 +15,7 @@ from app.engine.records import Floats, ScaleOutFabric
 from app.engine.uncertainty import banded_samples
 from app.errors import BadInput, Conflict, NotFound
 from app.estimating.hardware import DECILES, MOST_PORTS, Hardware, known_id
-from app.estimating.network_parts import NetworkBill, has_bill, network_bill
+from app.estimating.network_parts import NetworkBill, listed_network
 from app.estimating.ranges import NETWORK
 from app.features.networks.model import FabricChoiceRequest, NetworkInput
 
@@ -170,21 +170,14 @@ def by_network(values: Mapping[str, Value], known: Sequence[NetworkOption], fiel
 
 
 def bill_of(catalog: Catalog, hardware: Hardware, network: NetworkOption) -> NetworkBill | None:
-    """Return the parts of a network; None if it is not sold by the switch, or not in this size."""
-    if not has_bill(catalog, network.fabric):
-        return None
-    try:
-        return network_bill(
-            catalog,
-            fabric=network.fabric,
-            nodes=hardware.machines,
-            ports_per_node=network.ports,
-            oversubscription=network.oversubscription,
-            machine=hardware.entry.machine,
-        )
-    except BadInput:
-        # More machines than three levels of its switches can connect.
-        return None
+    return listed_network(
+        catalog,
+        fabric=network.fabric,
+        nodes=hardware.machines,
+        ports_per_node=network.ports,
+        oversubscription=network.oversubscription,
+        machine=hardware.entry.machine,
+    )
 
 
 def built_oversubscription(catalog: Catalog, hardware: Hardware, network: NetworkOption) -> float:

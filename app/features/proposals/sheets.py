@@ -258,6 +258,9 @@ def bills(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
 YEARS, RUNS, RUN_HOURS, UTILISATION, RATE, PRICE, ELECTRICITY, FREIGHT, TAX, HOURS = range(2, 12)
 """Rows of the inputs of outlays, and of the hours of work, which follow from them."""
 
+UNTAXED = ("staff", "residual")
+"""Lines that nobody invoices to the customer."""
+
 INPUT = PatternFill("solid", start_color="FFF7D6")
 """Background of cells to be edited."""
 
@@ -269,6 +272,8 @@ def outlays(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
     options = content.outlays
     runs = content.decision.runs if content.decision is not None else 1
     money = content.currency
+    price = content.account.price if content.account is not None else None
+    tax = (price.vat_rate if price is not None else None) or 0.0
     labels = [(option.option, 24) for option in options]
     head(page, 1, (speaker.gettext("Input"), 46), (speaker.gettext("Unit"), 14), *labels)
     names = {
@@ -313,15 +318,15 @@ def outlays(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
             PRICE: 1.0,
             ELECTRICITY: option.electricity,
             FREIGHT: option.freight_share,
-            TAX: 0.0,
+            TAX: tax,
         }
         for row, value in stated.items():
             shared = row in (YEARS, RUNS, UTILISATION, RATE, TAX) and column > 3
             if shared and value is not None:
                 formula(page, row, column, f"=$C{row}", value, EXACT)
             elif row == ELECTRICITY and value and converted(option, "power", money):
-                price = value / option.exchange_rate
-                formula(page, row, column, f"={number(price)}*{letter}{RATE}", value, EXACT)
+                tariff = value / option.exchange_rate
+                formula(page, row, column, f"={number(tariff)}*{letter}{RATE}", value, EXACT)
             elif not shared:
                 put(page, row, column, value, EXACT)
                 page.cell(row, column).fill = INPUT
@@ -329,16 +334,20 @@ def outlays(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
         work = f"$C{UTILISATION}*{letter}{YEARS}*{number(HOURS_PER_YEAR)}"
         counted = f'=IF($C{UTILISATION}="",{letter}{RUNS}*{letter}{RUN_HOURS},{work})'
         formula(page, HOURS, column, counted, hours, CENTS)
-        total, by_item = 0.0, {term.item: term for term in option.terms}
+        total, untaxed, left_out = 0.0, 0.0, ""
+        by_item = {term.item: term for term in option.terms}
         for row, item in enumerate(items, start=first):
             if item in by_item:
                 text, amount = line_formula(by_item[item], option, money, letter, hours)
                 formula(page, row, column, text, amount)
                 total += amount
+                if item in UNTAXED:
+                    untaxed, left_out = untaxed + amount, f"{left_out}-{letter}{row}"
         cells = f"{letter}{first}:{letter}{sum_row - 1}"
         formula(page, sum_row, column, f"=SUM({cells})", total, bold=True)
-        formula(page, tax_row, column, f"={letter}{sum_row}*{letter}{TAX}", 0.0)
-        formula(page, taxed_row, column, f"={letter}{sum_row}+{letter}{tax_row}", total, bold=True)
+        due = tax * (total - untaxed)
+        formula(page, tax_row, column, f"=({letter}{sum_row}{left_out})*{letter}{TAX}", due)
+        formula(page, taxed_row, column, f"={letter}{sum_row}+{letter}{tax_row}", total + due, bold=True)
         per_run = f"={letter}{sum_row}*{letter}{RUN_HOURS}/{letter}{HOURS}"
         formula(page, run_row, column, per_run, total / runs)
     page.freeze_panes = "C2"

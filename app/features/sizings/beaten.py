@@ -28,7 +28,7 @@ LINEAR, RELIEVED = 1.05, 1.6
 where they also need not compute activations again or keep the optimizer on the host."""
 MONOTONE = 0.99
 """Share of a time that fewer machines take at least: a choice on more is slower by little at most."""
-LITTLE = 0.02
+LITTLE = 0.01
 """Share of its time by which an option that costs more must be faster to be searched."""
 CROWDED = 1.1
 """Share of the memory beyond which a plan that fills at least so much does not fit."""
@@ -61,7 +61,9 @@ def least_times(
             sequence_parallel=split,
         )  # fmt: skip
         parts = scenario.step(plans).parts
-        once = sum(parts[name][::2] for name in ("gemm", "attention", "memory_bound", "tensor_comm"))
+        once = np.sum(
+            [parts[name][::2] for name in ("gemm", "attention", "memory_bound", "tensor_comm")], axis=0
+        )
         # What is fixed of each micro-batch, without what is fixed of a step.
         once = once + parts["fixed"][1::2] - parts["fixed"][::2]
         tensor, size, sharers = tensor[::2], size[::2], sharers[::2]

@@ -53,17 +53,22 @@ class Filters:
                 )
         return cls(kinds or KINDS, [name for name in fields.get("system", "").split(",") if name], most)
 
+    def named(self, workspace: Workspace) -> list[str]:
+        """Return the systems that are chosen by name, without those of other kinds."""
+        known = workspace.catalogue.systems.documents
+        return sorted(name for name in self.systems if name in known and self._of_kind(workspace, name))
+
+    def _of_kind(self, workspace: Workspace, name: str) -> bool:
+        system = workspace.catalogue.systems.documents[name]
+        return ("cloud" if system.acquisition == "rent" else system.chip_kind) in self.kinds
+
     def wanted(self, workspace: Workspace) -> Callable[[SizingOption], bool]:
         """Return the predicate that selects the options to consider."""
-        systems = workspace.catalogue.systems.documents
 
         def wants(option: SizingOption) -> bool:
-            system = systems[option.system]
-            kind = "cloud" if system.acquisition == "rent" else system.chip_kind
             chosen = not self.systems or option.system in self.systems
-            return (
-                chosen and kind in self.kinds and option.accelerators <= (self.most or LARGEST_ACCELERATORS)
-            )
+            few = option.accelerators <= (self.most or LARGEST_ACCELERATORS)
+            return chosen and few and self._of_kind(workspace, option.system)
 
         return wants
 
@@ -108,9 +113,11 @@ def question_of(workspace: Workspace, content: StudyContent, filters: Filters) -
         return None
     if (filters.most or 0) > MOST_ACCELERATORS:
         body["most_accelerators"] = filters.most
-    if 0 < len(filters.systems) <= MOST_SYSTEMS:
+    if filters.systems:
         # What is named is searched at every count, also where the whole catalogue has something better.
-        body["systems"] = sorted(filters.systems)
+        body["systems"] = filters.named(workspace)[:MOST_SYSTEMS]
+        if not body["systems"]:
+            raise BadInput("no system is left: use fewer filters")
     limits = {**stated(content.limits)}
     unlimited, request = checked(SizingRequest, body), checked(SizingRequest, {**body, **limits})
     check(request)

@@ -184,7 +184,7 @@ class LeftOut(Document):
     count: int = Field(description="Number of systems.")
     reason: Literal["no_plan", "does_not_fit", "beaten"]
     """no_plan: no legal plan. does_not_fit: too few accelerators for it. beaten: even at the least time
-    and price it can have, it gains less than 2 % over an option that costs less and is no larger.
+    and price it can have, it gains less than 1 % over an option that costs less and is no larger.
     """
 
 

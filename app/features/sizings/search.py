@@ -108,7 +108,9 @@ class Group:
     def least(self, devices: Floats, known: Sequence[SampledOption]) -> Floats:
         """Return the least time to train on numbers of devices, given what was found on others. [s]"""
         power = np.floor(np.log2(devices)).astype(int)
-        least = np.maximum(self.least_times[power] * 2.0**power / devices, self.least_times[power + 1])
+        least: Floats = np.maximum(
+            self.least_times[power] * 2.0**power / devices, self.least_times[power + 1]
+        )
         least[devices <= self.too_few] = np.inf
         for option in known:
             seconds, plan, own = option.seconds, option.document.plan, option.document.accelerators

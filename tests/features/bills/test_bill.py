@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from app.errors import AppError, BadInput, Conflict, NotFound, Unprocessable
 from app.estimating.context import SizingContext
-from app.estimating.purchase import Order, Purchase, cost_line, purchase_of
-from app.features.bills.bill import make_bill, network_step
+from app.features.bills.bill import make_bill
 from app.features.bills.model import Bill, BillRequest
 from app.features.bills.service import compare_bills
 from tests.conftest import sizing_context
@@ -223,36 +222,6 @@ def test_racks_hold_everything_once_and_nothing_twice_in_one_place(
     assert standing == expected
     assert sum(rack.count for rack in bill.racks) == bill.totals.racks
     assert sum(rack.count * rack.power_max for rack in bill.racks) <= bill.totals.power_max.value + 1e-6
-
-
-def on_the_network(purchase: Purchase) -> tuple[float, float]:
-    """Return the money for the network between machines, and for everything."""
-    priced = [(part, part.count * part.price.si) for part in purchase.parts if part.price is not None]
-    network = sum(amount for part, amount in priced if cost_line(part) == "fabric")
-    return network, sum(amount for _, amount in priced)
-
-
-def test_a_network_is_a_modest_part_of_every_bill(context: SizingContext) -> None:
-    """At most 30 % at every count; a port costs 1.3 times that of one system less only with a reason."""
-    catalog = context.catalog
-    for system in map(catalog.system, catalog.names("system")):
-        if system.price is None:
-            continue
-        orders = [
-            Order(system=system, count=count, fabric=system.fabric, ports_per_node=system.ports_per_node)
-            for count in range(2, 65)
-        ]
-        before = None
-        for order in orders:
-            purchase = purchase_of(catalog, order)
-            network, whole = on_the_network(purchase)
-            assert network <= 0.3 * whole, (system.id, order.count)
-            explained = list(network_step(catalog, order, purchase.network))
-            assert before is None or explained or network / order.count <= 1.3 * before, (
-                system.id,
-                order.count,
-            )
-            before = network / order.count
 
 
 @pytest.mark.parametrize(("system", "single", "count"), [("gaudi3-8", 10, 11), ("mi300x-8", 16, 17)])

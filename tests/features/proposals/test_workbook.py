@@ -17,7 +17,6 @@ from app.catalog.books import BookRow, PriceBook
 from app.engine.cost.outlay import paid_hours
 from app.engine.units import HOURS_PER_YEAR
 from app.estimating.context import SizingContext
-from app.estimating.estimate import hardware_of
 from app.estimating.outlay import COMMITMENTS, outlay_lines
 from app.estimating.prices import prices
 from app.estimating.request import EstimateRequest
@@ -114,13 +113,15 @@ def engine(context: SizingContext, proposal: Any, **changed: Any) -> list[float]
             update={"amortisation_years": changed.get("years", formula["years"])}
             | {name: changed[name] for name in ("electricity_per_kwh",) if name in changed}
         )
-        rates = prices(hardware_of(asked, context), terms, "KRW", context.catalog, [], "bert")
+        rates = prices(context.hardware.asked(asked.system), terms, "KRW", context.catalog, [], "bert")
         assert rates is not None
         hours = changed.get("runs", RUNS) * formula["run_hours"]
         if "utilisation" in changed:
             hours = changed["utilisation"] * formula["years"] * HOURS_PER_YEAR
         factor = np.array([changed.get("price", 1.0)])
-        lines = outlay_lines(hardware_of(asked, context), rates, hours, factor, context.catalog, "bert")
+        lines = outlay_lines(
+            context.hardware.asked(asked.system), rates, hours, factor, context.catalog, "bert"
+        )
         total = sum(float(line[0]) for line in lines.values())
         if commitment := COMMITMENTS.get(rates.terms.rental or "", 0.0):
             price = 2 * (rates.hourly or 0.0) * changed.get("price", 1.0)
@@ -181,9 +182,18 @@ def test_another_rate_and_freight_give_the_outlay_of_the_engine(
     assert sums(page) == pytest.approx(engine(other, proposal), rel=0.005)
 
 
-def test_tax_is_added_to_the_outlay(page: Worksheet) -> None:
+def test_tax_is_added_to_what_is_invoiced(page: Worksheet, proposal: Any) -> None:
     page.cell(sheets.TAX, 3).value = 0.1
-    taxed = [1.1 * total for total in sums(page)]
+    formulas = proposal["content"]["outlays"]
+    own = [
+        sum(
+            t["once"] + t["per_year"] * formula["years"]
+            for t in formula["terms"]
+            if t["item"] in sheets.UNTAXED
+        )
+        for formula in formulas
+    ]
+    taxed = [total + 0.1 * (total - left) for total, left in zip(sums(page), own, strict=True)]
     assert sums(page, "Total with tax") == pytest.approx(taxed)
 
 

@@ -77,7 +77,7 @@ def test_an_option_is_beaten_by_what_is_faster_and_costs_less() -> None:
         return bool(beaten(np.array([mine]), np.array([mine._replace(**changes)]))[0])
 
     assert beats(seconds=99.0) and beats(money=9.0) and not beats()
-    assert beats(money=9.0, seconds=100.0 * (1.0 + LITTLE / 2)) and not beats(money=9.0, seconds=103.0)
+    assert beats(money=9.0, seconds=100.0 * (1.0 + LITTLE / 2)) and not beats(money=9.0, seconds=102.0)
     # Another kind, more accelerators or something that is not for sale may be out of the question.
     for change in ({"kind": 1.0}, {"accelerators": 16.0}, {"for_sale": 0.0}, {"power": 1.0}):
         assert not beats(seconds=50.0, **change)

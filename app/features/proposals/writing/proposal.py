@@ -112,6 +112,9 @@ def value_written(
         return voice.central(quantity, scale_of_times(content))
     if unit in {"", "a"} or name == "term.useful_hours_per_year":
         return voice.number(value)
+    if section == "bill" and unit == content.currency and name != "bill.equipment":
+        # Bills add up line by line, so their tables round no amount.
+        return voice.exact(value, unit)
     quantity = Quantity(value=value, low=value, high=value if exact else value + abs(value), unit=unit)
     return voice.central(quantity)
 
