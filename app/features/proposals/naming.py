@@ -50,6 +50,9 @@ FOR_CUSTOMERS: Mapping[str, str] = {
         "the prices of {estimated} of {lines} lines are estimates"
     ),
     "shared storage is not included; enter its capacity to include it": "shared storage is not included",
+    "the software of the submissions to {target}; choose your own software if it differs": (
+        "the software of the submissions to {target}"
+    ),
     "usual for {models} on this chip since {since}; choose your own software for a narrower range": (
         "usual for {models} on this chip since {since}"
     ),

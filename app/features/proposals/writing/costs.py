@@ -98,10 +98,10 @@ def others(content: ProposalContent, voice: Voice) -> list[Block]:
         hourly = "" if option.groups or known is None else f" {voice.gettext('per hour')}"
         return Cell(f"{more}{priced.text}{hourly}", priced.under)
 
-    def racks(option: OptionBill) -> str:
-        return (
-            MISSING if option.racks is None else voice.say(Message("{count} racks", {"count": option.racks}))
-        )
+    def racks(option: OptionBill) -> Cell:
+        height = "" if option.rack_units is None else voice.value(option.rack_units, "U")
+        count = {"count": option.racks}
+        return Cell(MISSING if option.racks is None else voice.say(Message("{count} racks", count)), height)
 
     return [
         table(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
+from app.catalog.defaults import CURRENCIES
 from app.engine.units import HOUR
 from app.errors import Message
 from app.estimating.decision import Decision, DecisionOption
@@ -103,6 +104,8 @@ def value_written(
         return measured_rate(value, voice)
     if name == "samples":
         return voice.count(value)
+    if section == "bill" and unit in CURRENCIES and name.endswith((".unit_price", ".total")):
+        return voice.exact(value, unit)
     if (unit == "h" and name == "hours") or name == "time_to_train" or name.startswith(PART):
         seconds = value * HOUR if unit == "h" else value
         quantity = Quantity(value=seconds, low=seconds, high=seconds * (1.0 if exact else 1.01), unit="s")
