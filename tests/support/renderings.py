@@ -55,19 +55,18 @@ def at(document: Any, path: str) -> Any:
 
 
 def printed(line: ProposalLine, made: Proposal) -> bool:
-    """Tell whether a line is printed: of what is offered every part, of the others the total.
+    """Tell whether a line is printed: of what is offered every part, of the others the totals.
 
     Without an offer there are no sections about it.
     """
     if line.section in OFFER and not made.content.offered:
         return False
-    if line.section == "term":
-        # The document has the outlay; the cost of useful hours is kept for programs.
+    if line.section == "term" and made.content.account is not None:
         return False
     recommended = line.option in made.content.offered
     if ".lines." in line.path and line.section == "bill":
         return recommended
-    return ".groups." not in line.path and (recommended or line.name != "bill.rack_units")
+    return ".groups." not in line.path
 
 
 def hold(made: Proposal, found: Renderings) -> int:

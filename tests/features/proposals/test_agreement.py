@@ -85,6 +85,9 @@ def product(sheet: Any, text: str) -> float:
 
 def test_the_formulas_of_the_workbook_give_the_totals_of_the_proposal() -> None:
     made = proposal(modelled())
+    # Proposals of before there were formulas of outlays have their costs over the term.
+    earlier = made.content.model_copy(update={"outlays": []})
+    made = made.model_copy(update={"content": earlier})
     book = openpyxl.load_workbook(io.BytesIO(proposal_workbook(made)))
     bill = book["구성 명세"] if "구성 명세" in book else book[voice("ko").gettext("Bill of materials")]
     totals = [
