@@ -507,7 +507,9 @@ def test_sections_are_moved_left_out_and_written_in_place(reader: Reader, modell
     assert refused.status_code == 409 and "nothing lost" in refused.text
     reader.submit(f"{address}/edit", {**EDIT, "locale": "en", "version": sent()["version"]})
     english = {one["id"]: one["text"] for one in reader.data(f"{address}.json")["content"]["sections"]}
-    assert english["exclusions"] == "x" and english["terms"].startswith("Committed figures"), "templates follow"
+    assert english["exclusions"] == "x" and english["terms"].startswith("Committed figures"), (
+        "templates follow"
+    )
 
 
 def test_a_form_leaves_sections_out_and_remembers_the_sender(reader: Reader, claimed: str) -> None:

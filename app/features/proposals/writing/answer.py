@@ -252,7 +252,7 @@ def questions(content: ProposalContent, rows: Sequence[ComparisonRow], voice: Vo
         "questions",
         voice.gettext("In short"),
         [row for row in asked if row[1]],
-        (Head(voice.gettext("Question"), width=1.0), lambda row: row[0]),
+        (Head(voice.gettext("What is asked"), width=1.0), lambda row: row[0]),
         (Head(voice.gettext("Answer"), width=3.4), lambda row: row[1]),
     )
 
