@@ -304,5 +304,5 @@ def acceptance(content: ProposalContent, voice: Voice) -> list[Block]:
 def signatures(content: ProposalContent, voice: Voice) -> list[Block]:
     sender = (content.sender.organization if content.sender else None) or ""
     parties = [(voice.gettext("Supplier"), sender), (voice.gettext("Customer"), content.customer)]
-    person = [voice.gettext("Name"), voice.gettext("Job title")]
+    person = [voice.gettext("Full name"), voice.gettext("Job title")]
     return [Signatures(parties, [*person, voice.gettext("Signature"), voice.gettext("Date")])]
