@@ -211,23 +211,25 @@ class AcceleratorPatch(Request):
     name: str | None = None
     """Name of the accelerator."""
     maker: str | None = None
-    """Manufacturer."""
+    """Manufacturer; empty if it is not to be named."""
     bf16_tflops: float | None = None
-    """Peak in bf16. [TFLOP/s]"""
+    """Peak in bf16, if the chip has it; this or fp16_tflops is required. [TFLOP/s]"""
     fp16_tflops: float | None = None
-    """Peak in fp16. [TFLOP/s]"""
+    """Peak in fp16, if the chip has it. [TFLOP/s]"""
     tf32_tflops: float | None = None
-    """Peak in TF32. [TFLOP/s]"""
+    """Peak in TF32, if the chip has it. [TFLOP/s]"""
     fp32_tflops: float | None = None
-    """Peak in fp32. [TFLOP/s]"""
+    """Peak in fp32 outside the matrix units; never with sparsity. [TFLOP/s]"""
     fp8_tflops: float | None = None
-    """Peak in FP8. [TFLOP/s]"""
+    """Peak in FP8, if the chip has it. [TFLOP/s]"""
     fp4_tflops: float | None = None
-    """Peak in FP4. [TFLOP/s]"""
+    """Peak in FP4, if the chip has it. [TFLOP/s]"""
     int8_tops: float | None = None
-    """Peak in int8. [TOP/s]"""
+    """Peak in int8, if the chip has it. [TOP/s]"""
     sparsity: Literal['none', 'structured'] | None = None
-    """Whether the peaks are dense or with sparsity."""
+    """Whether the peaks are dense (“none”) or with 2:4 structured sparsity, which are halved. Required
+    where a peak looks like one with sparsity.
+    """
     memory_gb: float | None = None
     """Memory of one device. [GB]"""
     memory_gb_per_s: float | None = None
@@ -235,15 +237,19 @@ class AcceleratorPatch(Request):
     power_w: float | None = None
     """Power limit of one device. [W]"""
     link: Literal['mesh', 'nvlink', 'nvswitch', 'pcie', 'torus'] | None = None
-    """How the devices of a machine are joined."""
+    """How the devices of a machine are joined: by a switch, by direct NVLink, every pair by links of its
+    own (mesh), neighbours alone (torus), or over PCIe.
+    """
     link_gb_per_s: float | None = None
-    """Bandwidth of the fast links, one way. [GB/s]"""
+    """Bandwidth of the fast links of one device to all others, one way: half of what data sheets give for
+    both ways. [GB/s]
+    """
     devices: int | None = None
     """Devices of one machine."""
     linked_devices: int | None = None
-    """Devices that the fast links join."""
+    """Devices that the fast links join, if more than those of one machine."""
     fabric: str | None = None
-    """Network between machines."""
+    """Network between machines, by its identifier in the catalogue: how fast a port is."""
     ports: int | None = None
     """Network ports of one machine."""
     machine_price: float | None = None
@@ -253,9 +259,9 @@ class AcceleratorPatch(Request):
     currency: Literal['CNY', 'EUR', 'JPY', 'KRW', 'USD'] | None = None
     """Currency of the price or rent."""
     price_date: datetime.date | None = None
-    """Date of the price or rent."""
+    """Date of the price or rent; if omitted, the day it is stated."""
     data_sheet: str | None = None
-    """Source of the figures."""
+    """Source of the figures: title or address of the data sheet."""
     data_sheet_date: datetime.date | None = None
     """Date of the data sheet."""
 
@@ -1370,66 +1376,6 @@ class WorkloadInput(Request):
     """Optimizer; if omitted, that of the target or of published recipes."""
 
 
-class SystemInput(Request):
-    """System to buy or rent, with its count and network."""
-    id: str
-    """Identifier of a system."""
-    count: int = 1
-    """Number of systems."""
-    accelerators: int | None = None
-    """Number of accelerators used, where they are fewer than the machines hold."""
-    fabric: str | None = None
-    """Identifier of a fabric; if omitted, the system's default."""
-    ports_per_node: int | None = None
-    """Number of fabric ports per node; if omitted, the default of the system."""
-    streaming_memory_gb: float | None = None
-    """Streaming memory of each IPU machine, or host memory of each GPU machine, if not the default. [GB]"""
-
-
-class PlanInput(Request):
-    """How the model is mapped to devices. Omitted fields are searched."""
-    tensor: int | None = None
-    """Tensor-parallel degree: devices that share each layer."""
-    pipeline: int | None = None
-    """Number of pipeline stages."""
-    data: int | None = None
-    """Data-parallel degree: replicas of the model."""
-    micro_batch: int | None = None
-    """Samples per micro-batch."""
-    accumulation: int | None = None
-    """Micro-batches per step and replica (gradient accumulation)."""
-    interleave: int | None = None
-    """Model chunks per pipeline stage (interleaving)."""
-    recompute: Literal['full', 'modules', 'none', 'selective'] | None = None
-    """Activations that the backward pass recomputes: none, those of norms and activation functions
-    (modules), of attention (selective), or of whole layers (full).
-    """
-    recompute_layers: int | None = None
-    """Layers whose activations are recomputed whole; those of the others are kept, or attention alone is
-    recomputed where no fused kernel does so. All of them if omitted; GPU only.
-    """
-    sequence_parallel: bool | None = None
-    """Whether tensor ranks also split the tokens between tensor-parallel blocks (sequence parallelism)."""
-    sharding: Literal['gradients', 'none', 'optimizer', 'parameters'] | None = None
-    """State that replicas shard instead of each holding a full copy (ZeRO 1 to 3)."""
-    sharding_ranks: int | None = None
-    """Number of replicas that share one sharded copy of the state."""
-    expert: int | None = None
-    """Expert-parallel degree: replicas over which the experts of a layer are distributed."""
-    context: int | None = None
-    """Context-parallel degree: devices beside tensor, pipeline and data that share the tokens of a
-    sample.
-    """
-    offload: bool | None = None
-    """Whether the optimizer state is offloaded to host or streaming memory."""
-    rts: int | None = None
-    """IPU: number of replicas over which weights are sharded (replicated tensor sharding)."""
-    rts_optimizer: int | None = None
-    """IPU: number of replicas over which the optimizer state is sharded."""
-    phases: int | None = None
-    """IPU: number of phases per stage; 1 keeps the stage in the processor."""
-
-
 class Demand(Request):
     """How often the work is done; give exactly one of the fields."""
     runs: float | None = None
@@ -1511,22 +1457,82 @@ class AssumptionsInput(Request):
     """Share of device memory to leave free."""
 
 
+class SystemInput(Request):
+    """System to buy or rent, with its count and network."""
+    id: str
+    """Identifier of a system."""
+    count: int = 1
+    """Number of systems."""
+    accelerators: int | None = None
+    """Number of accelerators used, where they are fewer than the machines hold."""
+    fabric: str | None = None
+    """Identifier of a fabric; if omitted, the system's default."""
+    ports_per_node: int | None = None
+    """Number of fabric ports per node; if omitted, the default of the system."""
+    streaming_memory_gb: float | None = None
+    """Streaming memory of each IPU machine, or host memory of each GPU machine, if not the default. [GB]"""
+
+
+class PlanInput(Request):
+    """How the model is mapped to devices. Omitted fields are searched."""
+    tensor: int | None = None
+    """Tensor-parallel degree: devices that share each layer."""
+    pipeline: int | None = None
+    """Number of pipeline stages."""
+    data: int | None = None
+    """Data-parallel degree: replicas of the model."""
+    micro_batch: int | None = None
+    """Samples per micro-batch."""
+    accumulation: int | None = None
+    """Micro-batches per step and replica (gradient accumulation)."""
+    interleave: int | None = None
+    """Model chunks per pipeline stage (interleaving)."""
+    recompute: Literal['full', 'modules', 'none', 'selective'] | None = None
+    """Activations that the backward pass recomputes: none, those of norms and activation functions
+    (modules), of attention (selective), or of whole layers (full).
+    """
+    recompute_layers: int | None = None
+    """Layers whose activations are recomputed whole; those of the others are kept, or attention alone is
+    recomputed where no fused kernel does so. All of them if omitted; GPU only.
+    """
+    sequence_parallel: bool | None = None
+    """Whether tensor ranks also split the tokens between tensor-parallel blocks (sequence parallelism)."""
+    sharding: Literal['gradients', 'none', 'optimizer', 'parameters'] | None = None
+    """State that replicas shard instead of each holding a full copy (ZeRO 1 to 3)."""
+    sharding_ranks: int | None = None
+    """Number of replicas that share one sharded copy of the state."""
+    expert: int | None = None
+    """Expert-parallel degree: replicas over which the experts of a layer are distributed."""
+    context: int | None = None
+    """Context-parallel degree: devices beside tensor, pipeline and data that share the tokens of a
+    sample.
+    """
+    offload: bool | None = None
+    """Whether the optimizer state is offloaded to host or streaming memory."""
+    rts: int | None = None
+    """IPU: number of replicas over which weights are sharded (replicated tensor sharding)."""
+    rts_optimizer: int | None = None
+    """IPU: number of replicas over which the optimizer state is sharded."""
+    phases: int | None = None
+    """IPU: number of phases per stage; 1 keeps the stage in the processor."""
+
+
 class EstimateRequest(Request):
     """An estimate request: model × workload × system × plan × software."""
     model: ModelInput
     """Model to train."""
     workload: WorkloadInput = Field(default_factory=lambda: WorkloadInput(kind='pretrain'))
     """How much to train, and in which batches."""
+    software: str | None = None
+    """Identifier of a software profile; if omitted, the usual one for the model on each chip."""
+    assumptions: AssumptionsInput = Field(default_factory=lambda: AssumptionsInput(cloud_support='none'))
+    """Assumptions of the estimate."""
+    currency: Literal['CNY', 'EUR', 'JPY', 'KRW', 'USD'] = 'USD'
+    """Currency of every price, cost and budget."""
     system: SystemInput
     """System that the model is trained on."""
     plan: PlanInput = Field(default_factory=lambda: PlanInput())
     """How the model is mapped to devices. Omitted fields are searched."""
-    software: str | None = None
-    """Identifier of a software profile; if omitted, the usual one for the model and the chip."""
-    assumptions: AssumptionsInput = Field(default_factory=lambda: AssumptionsInput(cloud_support='none'))
-    """Assumptions of the estimate."""
-    currency: Literal['CNY', 'EUR', 'JPY', 'KRW', 'USD'] = 'USD'
-    """Currency of every price and cost."""
     label: str | None = None
     """Name of the estimate."""
 
@@ -2523,17 +2529,17 @@ class StoredEstimate(Request):
 
 
 class ComparisonPatch(Request):
-    """Fields of a comparison to change. Omitted fields are unchanged."""
+    """Fields of a comparison to change, each as a whole. Omitted fields are unchanged."""
     title: str | None = None
-    """New title."""
+    """Title; if omitted, the labels of the rows."""
     locale: Literal['en', 'ko', 'zh'] | None = None
-    """New language."""
+    """Display language of the comparison."""
     currency: Literal['CNY', 'EUR', 'JPY', 'KRW', 'USD'] | None = None
-    """New currency; estimates are recomputed."""
+    """Currency of every estimate in the comparison."""
     limits: Limits | None = None
-    """New limits; they replace the existing ones."""
+    """What the decision between the rows has to meet."""
     rows: list[EstimateRequest | PublishedFigure | StoredEstimate] | None = None
-    """New rows; they replace all existing rows."""
+    """Estimate requests, stored estimates or published figures."""
 
 
 class ComparisonRequest(Request):
@@ -3849,7 +3855,7 @@ class PriceBookPatch(Request):
 class PriceBookRequest(Request):
     """A price book, or a full replacement of its rows."""
     name: str
-    """Name; proposals show it to the customer as the source of the prices."""
+    """Name; customers do not see it in proposals."""
     rows: list[BookRowInput]
     """Prices, rates and discounts; each at most once."""
     comment: str = ''
@@ -4232,11 +4238,17 @@ class Sender(Request):
     """E-mail address of the contact."""
     phone: str | None = None
     """Telephone number of the contact."""
+    address: str | None = None
+    """Address of the organization."""
+    registration: str | None = None
+    """Registration number of the company."""
+    representative: str | None = None
+    """Who represents the company."""
 
 
 class SectionInput(Request):
     """A section of the document: whether it is shown, and what its author says in it."""
-    id: Literal['acceptance', 'assumptions', 'bill', 'comparison', 'exclusions', 'logic', 'measured', 'method', 'plan', 'reasons', 'risks', 'scope', 'signature', 'sources', 'summary', 'term', 'terms']
+    id: Literal['acceptance', 'assumptions', 'bill', 'comparison', 'exclusions', 'logic', 'measured', 'method', 'plan', 'reasons', 'risks', 'schedule', 'scope', 'signature', 'sources', 'summary', 'term', 'terms']
     """Name of the section."""
     shown: bool = True
     """Whether the section is in the document."""
@@ -4288,6 +4300,191 @@ class DemandAnswer(Document):
     """Number of runs over the term from which another way to pay is recommended; null if none is for
     choice.
     """
+
+
+class Conditions(Request):
+    """Conditions of the deal; the document says of each that is left out that it is to be agreed."""
+    vat_rate: float | None = None
+    """Rate of the value-added tax; if omitted, the catalogue's where one rate holds in the whole region."""
+    lead_weeks: float | None = None
+    """Weeks from the order to the delivery. [week]"""
+    installation_weeks: float | None = None
+    """Weeks from the delivery to the start of the acceptance. [week]"""
+    acceptance_weeks: float | None = None
+    """Weeks of the acceptance procedure. [week]"""
+    payment: str | None = None
+    """Payment terms."""
+    warranty: str | None = None
+    """Warranty."""
+    service_level: str | None = None
+    """Service level: times to respond and to repair."""
+    delay_penalty: str | None = None
+    """Penalty for delay."""
+    support_end: str | None = None
+    """End of the manufacturer's support."""
+    references: str | None = None
+    """Projects of the sender that may be asked about."""
+    supersedes: str | None = None
+    """Reference number of the proposal that this one replaces."""
+
+
+class SupplyPrice(Document):
+    """What is supplied, with its tax: the purchase of what is owned, or the rent of the demanded work."""
+    option: str
+    """Label of the option."""
+    basis: Literal['purchase', 'rent']
+    """What the price is of."""
+    supply: float
+    """Supply value, before tax."""
+    vat_rate: float | None
+    """Rate of the value-added tax; null where it has to be agreed."""
+    vat: float | None
+    """Tax on the supply value, rounded to the currency's unit."""
+    total: float | None
+    """Supply value and tax."""
+    complete: bool
+    """Whether everything has a price; if not, the amounts are lower bounds."""
+    vat_source: SourceRef | None = None
+    """Source of the rate; null where the author stated it, or none is known."""
+    vat_as_of: str = ''
+    """Date of the rate."""
+
+
+class OutlayLine(Document):
+    """One line of an outlay."""
+    item: str
+    """Cost item; “purchase” is the total of the bill of materials, “besides_bill” what is not in it."""
+    amount: float
+    """Amount over the term; what is left of the system at the end is negative."""
+
+
+class YearOutlay(Document):
+    """What is paid in one year."""
+    year: int
+    """Year of the term; 0 is what is paid before the first run."""
+    amount: float
+    """Amount paid."""
+    present_value: float
+    """The amount discounted from the end of the year to the start of the term."""
+
+
+class OptionOutlay(Document):
+    """The outlay of one option over the term for the demanded work, line by line and year by year."""
+    option: str
+    """Label of the option."""
+    owned: bool
+    """Whether the system is bought."""
+    lines: list[OutlayLine]
+    """Lines; they add up exactly to the total."""
+    total: float
+    """Outlay over the term."""
+    years: list[YearOutlay]
+    """Payments by year; they add up exactly to the total."""
+    present_value: float
+    """Sum of the discounted payments."""
+    discount_rate: float
+    """Rate at which payments are discounted. [1/a]"""
+    run_hours: float
+    """Time of one run. [h]"""
+    fixed: float
+    """Part of the outlay that does not depend on the number of runs."""
+    per_run: float
+    """Outlay of one further run; of a commitment without its hours."""
+    commitment_hours: float
+    """Hours that are paid together; 0 where only those in use are paid. [h]"""
+    per_commitment_hour: float
+    """Price of an hour of a commitment."""
+
+
+class BreakEvenRuns(Document):
+    """Number of runs from which the bought option costs less than the rented one."""
+    owned: str
+    """Label of the bought option."""
+    rented: str
+    """Label of the rented option."""
+    runs: float | None
+    """Number of runs at which both cost the same; null if they never do within the term."""
+    months: float | None
+    """Time that these runs take on the bought option, one after the other. [month]"""
+    most_runs: float
+    """Most runs that the bought option does within the term."""
+
+
+class WeightyAssumption(Document):
+    """A figure behind a line that carries more than a fiftieth of the outlay."""
+    item: str
+    """Cost item that it bears on."""
+    share: float | None
+    """Share of that line in the outlay; null for figures behind every line."""
+    figure: CostFigure
+    """The figure, with its source; that of a price book has none."""
+    old: bool
+    """Whether a price is older than a year."""
+
+
+class Account(Document):
+    """The money of a proposal."""
+    years: float
+    """Term. [a]"""
+    runs: int
+    """Number of runs paid for."""
+    price: SupplyPrice | None
+    """Price of the option that is offered; null if none is."""
+    options: list[OptionOutlay]
+    """Options with a price."""
+    break_even: BreakEvenRuns | None = None
+    """Between the best bought and the best rented option; null if there is none of one kind."""
+    assumptions: list[WeightyAssumption] | None = None
+    """Figures behind the outlay of the offered option that carry more than a fiftieth of it."""
+
+
+class SiteLayout(Document):
+    """How the offered option is racked and joined."""
+    racks: list[Rack]
+    """Racks; identical racks are grouped."""
+    network: FabricPlan | None
+    """Compute network; null if no switches connect it."""
+
+
+class OutlayTerm(Document):
+    """One line of an outlay: what is paid once, per year of the term, and per hour of work."""
+    item: str
+    """Cost item."""
+    currency: str
+    """Currency in which the amounts of this line are paid."""
+    follows_price: bool
+    """Whether it is proportional to the price of the system."""
+    once: float
+    per_year: float
+    per_hour: float
+    """Amount per hour of work."""
+    per_paid_hour: float
+    """Amount per hour of a commitment."""
+    kwh_per_year: float
+    """Energy per year of the term, to be paid at the price of electricity. [kWh/a]"""
+    kwh_per_hour: float
+    """Energy per hour of work. [kWh/h]"""
+
+
+class OutlayFormula(Document):
+    """The outlay of one option as a formula of its inputs."""
+    option: str
+    """Label of the option."""
+    owned: bool
+    """Whether the system is bought."""
+    years: float
+    """Term. [a]"""
+    run_hours: float
+    """Hours of work of one run. [h]"""
+    exchange_rate: float
+    """Units of the proposal's currency for one US dollar."""
+    electricity: float
+    """Price of electricity, in the currency of the proposal per kWh; 0 if nobody but the owner pays it."""
+    freight_share: float
+    """Freight, installation and commissioning as a share of what is bought."""
+    commitment_hours: float
+    """Hours that are paid together; 0 where only those in use are paid. [h]"""
+    terms: list[OutlayTerm]
 
 
 class ProposalContent(Document):
@@ -4352,6 +4549,16 @@ class ProposalContent(Document):
     """What is recommended for one run, for ten a year, and for systems that are always busy; as in the
     study.
     """
+    kind: Literal['estimate', 'offer'] | None = None
+    """Whether it is an offer or an estimate; omitted in proposals of before they were told apart."""
+    conditions: Conditions | None = None
+    """Conditions that its author states; those left out are to be agreed."""
+    account: Account | None = None
+    """Price with tax, outlay by line and by year, break-even; omitted if nothing has a price."""
+    layout: SiteLayout | None = None
+    """Racks and network of the option that is offered; omitted if it is rented."""
+    outlays: list[OutlayFormula] = []
+    """Outlay of each option as a formula of its inputs, which the workbook computes."""
     names: dict[str, str] = {}
     """Names of the systems that measured runs and figures refer to."""
 
@@ -4402,7 +4609,7 @@ class ProposalEvent(Document):
     """An event in the history of a proposal."""
     position: int
     """Position in the order of events."""
-    kind: Literal['accepted', 'changed', 'created', 'declined', 'erased', 'expired', 'frozen', 'opened', 'replayed', 'returned', 'sent', 'shared', 'submitted', 'unshared']
+    kind: Literal['accepted', 'asked', 'changed', 'created', 'declined', 'erased', 'expired', 'frozen', 'opened', 'replayed', 'replied', 'returned', 'sent', 'shared', 'submitted', 'unshared']
     """Kind of event; frozen is the approval."""
     at: datetime.datetime
     """Time of the event."""
@@ -4507,6 +4714,12 @@ class ProposalPatch(Request):
     """What the bills of materials include; if omitted, what the Bill view of the study keeps."""
     sender: Sender | None = None
     """Who makes the proposal."""
+    kind: Literal['estimate', 'offer'] | None = None
+    """“offer”: its prices hold until its last day of validity and are agreed by signature; “estimate”:
+    nothing is signed. If omitted, an estimate.
+    """
+    conditions: Conditions | None = None
+    """Tax, dates and conditions of the deal."""
     customer: str | None = None
     """Name of the customer."""
     locale: Literal['en', 'ko', 'zh'] | None = None
@@ -4520,11 +4733,13 @@ class ProposalPatch(Request):
     branding: BrandingInput | None = None
     """Appearance of the document."""
     sections: list[SectionInput] | None = None
-    """All sections in their order."""
+    """Sections in their order; those left out follow in the usual order and are shown."""
 
 
 class ProposalRequest(Request):
-    """A proposal to create from a study or a comparison."""
+    """A proposal to create from a study or a comparison. A proposal of a study keeps the limits of the
+    study that it does not state, in its own currency.
+    """
     deadline_s: float | None = None
     """Time within which one run has to be done. [s]"""
     budget: float | None = None
@@ -4570,6 +4785,12 @@ class ProposalRequest(Request):
     """What the bills of materials include; if omitted, what the Bill view of the study keeps."""
     sender: Sender | None = None
     """Who makes the proposal."""
+    kind: Literal['estimate', 'offer'] | None = None
+    """“offer”: its prices hold until its last day of validity and are agreed by signature; “estimate”:
+    nothing is signed. If omitted, an estimate.
+    """
+    conditions: Conditions | None = None
+    """Tax, dates and conditions of the deal."""
     customer: str
     """Name of the customer."""
     locale: Literal['en', 'ko', 'zh'] = 'ko'
@@ -4833,6 +5054,20 @@ class Replay(Document):
     """Options that can no longer be estimated."""
 
 
+class Reply(Document):
+    """A reply as kept."""
+    text: str
+    """Text that the customer reads on the link."""
+    at: datetime.datetime
+    """Time of the reply."""
+
+
+class ReplyRequest(Request):
+    """A reply to the customer's questions."""
+    text: str
+    """Text that the customer reads on the link."""
+
+
 class ReviewRequest(Request):
     """A step of review to take."""
     step: Literal['accept', 'approve', 'decline', 'return', 'send', 'submit']
@@ -5068,19 +5303,21 @@ class SearchConstraints(Request):
 
 
 class SearchRequest(Request):
-    """A search for the best plans of a model on a system."""
+    """A search for the best plans; how much is trained matters only if no batch is given."""
     model: ModelInput
     """Model to train."""
     workload: WorkloadInput = Field(default_factory=lambda: WorkloadInput(kind='pretrain'))
-    """Batch settings of the workload; its size matters only if the batch is not given."""
+    """How much to train, and in which batches."""
+    software: str | None = None
+    """Identifier of a software profile; if omitted, the usual one for the model on each chip."""
+    assumptions: AssumptionsInput = Field(default_factory=lambda: AssumptionsInput(cloud_support='none'))
+    """Assumptions of the estimate."""
+    currency: Literal['CNY', 'EUR', 'JPY', 'KRW', 'USD'] = 'USD'
+    """Currency of every price, cost and budget."""
     system: SystemInput
     """System that the model is trained on."""
-    software: str | None = None
-    """Identifier of a software profile; if omitted, the usual one for the model and the chip."""
     constraints: SearchConstraints = Field(default_factory=lambda: SearchConstraints())
     """Constraints on the plan."""
-    assumptions: AssumptionsInput = Field(default_factory=lambda: AssumptionsInput(cloud_support='none'))
-    """Assumptions used in the estimates of the plans."""
     keep: int = 10
     """Maximum number of plans to return."""
     beside: PlanInput | None = None
@@ -5091,8 +5328,6 @@ class SearchRequest(Request):
     """Share of a plan's runs that stay below the time by which it is ranked; 0.5 ranks by central times."""
     what_if: bool = True
     """Whether to repeat the search with twice the memory, memory bandwidth and network bandwidth."""
-    currency: Literal['CNY', 'EUR', 'JPY', 'KRW', 'USD'] = 'USD'
-    """Currency of the estimates of the plans."""
 
 
 class Share(Document):
@@ -5118,7 +5353,9 @@ class ShareRequest(Request):
 
 
 class SizingRequest(Request):
-    """A model and a workload with optional limits; systems and counts are found."""
+    """A model and a workload with optional limits; systems and counts are found. Software is that of
+    systems of its kind; the others take the usual one.
+    """
     deadline_s: float | None = None
     """Time within which one run has to be done. [s]"""
     budget: float | None = None
@@ -5136,18 +5373,18 @@ class SizingRequest(Request):
     """Model to train."""
     workload: WorkloadInput = Field(default_factory=lambda: WorkloadInput(kind='pretrain'))
     """How much to train, and in which batches."""
+    software: str | None = None
+    """Identifier of a software profile; if omitted, the usual one for the model on each chip."""
+    assumptions: AssumptionsInput = Field(default_factory=lambda: AssumptionsInput(cloud_support='none'))
+    """Assumptions of the estimate."""
+    currency: Literal['CNY', 'EUR', 'JPY', 'KRW', 'USD'] = 'USD'
+    """Currency of every price, cost and budget."""
     systems: list[str] | None = None
     """Identifiers of the systems to consider; if omitted, the whole catalogue."""
     counts: list[int] | None = None
     """Counts of each system to consider; if omitted, powers of two and multiples of 20 nodes."""
     most_accelerators: int = 4096
     """Number of accelerators of the largest option to consider."""
-    currency: Literal['CNY', 'EUR', 'JPY', 'KRW', 'USD'] = 'USD'
-    """Currency of budget, prices and costs."""
-    software: str | None = None
-    """Identifier of a software profile, for systems of its kind; otherwise the usual one for the model."""
-    assumptions: AssumptionsInput = Field(default_factory=lambda: AssumptionsInput(cloud_support='none'))
-    """Assumptions of the estimate."""
     label: str | None = None
     """Name of the sizing."""
 
@@ -5274,8 +5511,10 @@ class LeftOut(Document):
     """Identifier of the system."""
     count: int
     """Number of systems."""
-    reason: Literal['no_plan']
-    """no_plan: no legal plan."""
+    reason: Literal['beaten', 'does_not_fit', 'no_plan']
+    """no_plan: no legal plan. does_not_fit: too few accelerators for it. beaten: even at the least time
+    and price it can have, it gains less than 1 % over an option that costs less and is no larger.
+    """
 
 
 class Sizing(Document):
@@ -5396,7 +5635,7 @@ class StudyBase(Request):
     assumptions: AssumptionsInput = Field(default_factory=lambda: AssumptionsInput(cloud_support='none'))
     """Assumptions of the estimate."""
     currency: Literal['CNY', 'EUR', 'JPY', 'KRW', 'USD'] = 'USD'
-    """Currency of every price and cost."""
+    """Currency of every price, cost and budget."""
     scaling_efficiency: float = 1.0
     """Scaling efficiency of scaled figures, as a share of linear scaling."""
 
@@ -5695,25 +5934,27 @@ class StudyFile(Request):
 
 
 class StudyPatch(Request):
-    """Fields of a study to change. Omitted fields are unchanged. Every change creates a version."""
+    """Fields of a study to change, each as a whole. Every change creates a version."""
     name: str | None = None
-    """New name."""
-    notes: str | None = None
-    """New notes."""
-    customer: str | None = None
-    """New customer."""
-    owner: str | None = None
-    """New person in charge."""
-    tags: list[str] | None = None
-    """New tags; they replace the existing ones."""
-    limits: Limits | None = None
-    """New limits; they replace the existing ones."""
-    views: dict[str, dict[str, str]] | None = None
-    """New inputs of the views; they replace the existing ones."""
+    """Name of the study."""
     base: StudyBase | None = None
-    """New base; it replaces the existing base."""
+    """Base shared by all options."""
     options: list[StudyOption] | None = None
-    """New options; they replace all existing options; omitted keys are assigned."""
+    """1 to 8 options; omitted keys are assigned."""
+    notes: str | None = None
+    """Notes on the question, in plain text."""
+    customer: str | None = None
+    """Customer who asks."""
+    owner: str | None = None
+    """Person in charge of the study."""
+    tags: list[str] | None = None
+    """Words by which studies are grouped."""
+    limits: Limits | None = None
+    """What an answer has to meet."""
+    baseline: str | None = None
+    """Option that the others are compared with; if omitted, the best one."""
+    views: dict[str, dict[str, str]] | None = None
+    """What the views of the study ask beyond the question, by view, as their forms hold it."""
     knobs: dict[str, str | float | int | None] = {}
     """Knobs to apply to the study before it is stored, as written in a URL."""
 
@@ -6435,11 +6676,13 @@ class Webhook(Document):
 class WebhookPatch(Request):
     """Fields of a webhook to change. Omitted fields are unchanged."""
     url: str | None = None
-    """URL to which messages are sent."""
-    events: list[Literal['*', 'proposal.accepted', 'proposal.changed', 'proposal.created', 'proposal.declined', 'proposal.expired', 'proposal.frozen', 'proposal.opened', 'proposal.replayed', 'proposal.returned', 'proposal.sent', 'proposal.shared', 'proposal.submitted', 'proposal.unshared', 'sizing.created', 'study.archived', 'study.changed', 'study.created', 'study.deleted', 'study.restored', 'study.saved', 'sweep.cancelled', 'sweep.created', 'sweep.deleted', 'sweep.done', 'sweep.failed']] | None = None
-    """Events for which the webhook receives messages."""
+    """URL to which messages are sent: https, a public address or a host that the server allows, no user
+    name in it.
+    """
+    events: list[Literal['*', 'proposal.accepted', 'proposal.asked', 'proposal.changed', 'proposal.created', 'proposal.declined', 'proposal.expired', 'proposal.frozen', 'proposal.opened', 'proposal.replayed', 'proposal.replied', 'proposal.returned', 'proposal.sent', 'proposal.shared', 'proposal.submitted', 'proposal.unshared', 'sizing.created', 'study.archived', 'study.changed', 'study.created', 'study.deleted', 'study.restored', 'study.saved', 'sweep.cancelled', 'sweep.created', 'sweep.deleted', 'sweep.done', 'sweep.failed']] | None = None
+    """Events for which the webhook receives messages; “*” for all."""
     name: str | None = None
-    """Purpose."""
+    """Purpose; if omitted, the host of the URL."""
     active: bool | None = None
     """Whether the webhook receives events; true re-enables one that was switched off."""
 
@@ -6450,7 +6693,7 @@ class WebhookRequest(Request):
     """URL to which messages are sent: https, a public address or a host that the server allows, no user
     name in it.
     """
-    events: list[Literal['*', 'proposal.accepted', 'proposal.changed', 'proposal.created', 'proposal.declined', 'proposal.expired', 'proposal.frozen', 'proposal.opened', 'proposal.replayed', 'proposal.returned', 'proposal.sent', 'proposal.shared', 'proposal.submitted', 'proposal.unshared', 'sizing.created', 'study.archived', 'study.changed', 'study.created', 'study.deleted', 'study.restored', 'study.saved', 'sweep.cancelled', 'sweep.created', 'sweep.deleted', 'sweep.done', 'sweep.failed']] = ['proposal.frozen', 'proposal.shared', 'proposal.opened', 'proposal.expired']
+    events: list[Literal['*', 'proposal.accepted', 'proposal.asked', 'proposal.changed', 'proposal.created', 'proposal.declined', 'proposal.expired', 'proposal.frozen', 'proposal.opened', 'proposal.replayed', 'proposal.replied', 'proposal.returned', 'proposal.sent', 'proposal.shared', 'proposal.submitted', 'proposal.unshared', 'sizing.created', 'study.archived', 'study.changed', 'study.created', 'study.deleted', 'study.restored', 'study.saved', 'sweep.cancelled', 'sweep.created', 'sweep.deleted', 'sweep.done', 'sweep.failed']] = ['proposal.frozen', 'proposal.shared', 'proposal.opened', 'proposal.expired']
     """Events for which the webhook receives messages; “*” for all."""
     name: str = ''
     """Purpose; if omitted, the host of the URL."""

@@ -230,8 +230,10 @@ class ReplyRequest(Schema):
 class Reply(Document):
     """A reply as kept."""
 
-    text: str = Field(description="Text that the customer reads on the link.")
-    at: datetime = Field(description="Time of the reply.")
+    text: str = Field(examples=["Delivery takes eight weeks from the order."])
+    """Text that the customer reads on the link."""
+    at: datetime
+    """Time of the reply."""
 
 
 def is_empty(value: object) -> bool:
