@@ -1,3 +1,3 @@
 """The version of the client, which is that of the server it was written for."""
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"

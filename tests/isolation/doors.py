@@ -25,6 +25,7 @@ FORMS: dict[str, dict[str, str]] = {
     "/proposals/{}/edit": {"customer": "Another", "locale": "en", "currency": "USD"},
     "/proposals/{}/share": {"expires_in_days": "7"},
     "/proposals/{}/review": {"step": "submit"},
+    "/proposals/{}/reply": {"text": "Delivery takes eight weeks."},
     "/proposals/{}/sections": {"version": "1"},
     "/studies/{}/duplicate": {"state": ""},
     "/studies/{}/figures": {"figure.label": "Own run", "figure.kind": "measured", "figure.hours": "3"},

@@ -60,6 +60,10 @@ def time_and_money(answer: StudyAnswer, voice: Voice) -> Figure | None:
     )
 
 
+ROOM = {True: 1.4, False: 1.1}
+"""Factor on the largest amount that leaves room for its name, on a logarithmic axis and on another."""
+
+
 class MapStar(NamedTuple):
     """A stated time on a map, which shows it unless its option has a price."""
 
@@ -85,7 +89,7 @@ def decision_map(
     stars = [star for star in stated if star.time is not None and star.key not in known]
     scale = figures.time_scale([time for _, time, _ in placed])
     title = voice.gettext("Outlay" if question.budget is None else "What the budget pays for")
-    time_title = voice.gettext("Training time")
+    time_title = voice.gettext("Training time with start-up")
     across = figures.reach([time for _, time, _ in placed] + [star.time for star in stars], scale.size)
     up = figures.reach([money for _, _, money in placed])
     shapes: list[dict[str, object]] = []
@@ -104,6 +108,7 @@ def decision_map(
         shapes.append({"type": "line", "xref": "paper", "line": ink, "editable": True} | ends)
     wide = [max(ends) > WIDE * min(ends) > 0 for ends in (across, up)]
     floor = min(up) if wide[1] else 0.0
+    up.append(max(up) * ROOM[wide[1]])
     position = log10 if wide[0] else float
     edge = position(min(across)) + INNER * (position(max(across)) - position(min(across)))
 
