@@ -100,9 +100,9 @@ class PlanDecision(ResolvedRequest):
         return int(self.hardware.machines_used(self.choice.plans)[0])
 
     @property
-    def charged(self) -> Hardware:
-        """The system with the machines that the plan leaves idle, for which a run is not charged."""
-        return replace(self.hardware, idle_machines=self.hardware.machines - self.machines_used)
+    def idle_machines(self) -> int:
+        """Machines that the plan leaves idle, for which a run is not charged."""
+        return self.hardware.machines - self.machines_used
 
 
 def decide(

@@ -538,8 +538,10 @@ class Answer:
     @cached_property
     def _priced(self) -> tuple[RunExpense, list[CheckWarning]]:
         run, warnings = self.timed.run, list[CheckWarning]()
+        # Plans are kept across price books, the prices of a system are not.
+        hardware = replace(self.hardware, idle_machines=self.plan.idle_machines)
         expense = run_expense(
-            self.request, self.plan.charged, run.time.total, run.total_samples, self.context, warnings,
+            self.request, hardware, run.time.total, run.total_samples, self.context, warnings,
             self.profile.family,
         )  # fmt: skip
         return expense, warnings

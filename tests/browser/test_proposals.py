@@ -61,7 +61,7 @@ def test_a_phone_shows_all_of_it(phone: Seat, made: dict[str, str], name: str) -
 
 def test_without_scripts_everything_is_there(plain_window: Seat, made: dict[str, str]) -> None:
     page = plain_window.open(made["draft"])
-    for said in ("792", "18.8", "하이퍼커넥트"):
+    for said in ("792", "18.0", "하이퍼커넥트"):
         expect(page.locator("article.proposal")).to_contain_text(said)
     page.get_by_role("link", name="Edit draft").click()
     page.get_by_label("Customer", exact=True).fill("")

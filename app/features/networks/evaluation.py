@@ -123,7 +123,7 @@ def _charges(
     cluster: Cluster, timing: NetworkTiming, dollars: float | None, warnings: list[CheckWarning]
 ) -> Charges | None:
     """Return the hourly cost with the network at its own price; None without a price."""
-    request, hardware = cluster.request, timing.decision.charged
+    request, hardware = cluster.request, timing.hardware
     catalog, family = cluster.context.catalog, cluster.profile.family
     dollar_prices = prices(hardware, request.assumptions, request.currency, catalog, warnings, family)
     if dollar_prices is None:
@@ -242,7 +242,7 @@ class Evaluation:
         return decision_of([self._alternative(network) for network in self.contenders], question, term)
 
     def _alternative(self, network: NetworkCandidate) -> Alternative:
-        cluster, hardware = self.cluster, network.timing.decision.charged
+        cluster, hardware = self.cluster, network.timing.hardware
         alternative = alternative_of(
             network.network.id,
             f"{hardware.count} × {hardware.entry.name}, {network.label}",

@@ -83,6 +83,11 @@ class NetworkTiming:
         return self.decision.choice.plans
 
     @property
+    def hardware(self) -> Hardware:
+        """The system, with the machines that the plan leaves idle."""
+        return replace(self.decision.hardware, idle_machines=self.decision.idle_machines)
+
+    @property
     def fabric(self) -> ScaleOutFabric:
         """The central record of the network."""
         return gpu_system(self.decision.hardware).fabric

@@ -479,7 +479,7 @@ class SystemSearch:
     def _option(self, candidate: Candidate, timed: TimedPlan) -> SampledOption:
         """Return an option with its limit-dependent fields as they are without limits."""
         group, decision, catalog = candidate.group, timed.plan, self.context.catalog
-        hardware = replace(candidate.hardware, idle_machines=decision.charged.idle_machines)
+        hardware = replace(candidate.hardware, idle_machines=decision.idle_machines)
         charges = candidate.charges and candidate.charges.of(hardware)
         run = timed.run if timed.fits else None
         entry, choice, currency = hardware.entry, decision.choice, self.request.currency
