@@ -35,6 +35,19 @@ def capex(ask: Ask, name: str) -> Any:
     return answer.json()["cost"]["capex"]["value"] if answer.is_success else answer
 
 
+@pytest.mark.parametrize("system", ["dgx-a100-640gb", "bow-pod16"])
+def test_each_book_prices_the_same_system_anew(ask: Ask, system: str) -> None:
+    """A plan is kept across books, the price of a machine or of a whole pod is not."""
+    found = []
+    for value in (100_000, 400_000):
+        book = made(ask, rows=[{**ROW, "item": system, "value": value}])
+        request = {**ESTIMATE, "system": {"id": system}, "assumptions": {"price_book_id": book["id"]}}
+        found.append(ask("POST", "/api/v1/estimates", json=request).json()["cost"])
+    first, second = found
+    assert second["capex"]["value"] > 3 * first["capex"]["value"]
+    assert second["run"]["value"] > first["run"]["value"]
+
+
 def test_an_edit_makes_a_version_and_estimates_take_the_newest_or_the_named(ask: Ask) -> None:
     book = made(ask)
     address = f"{BOOKS}/{book['id']}"
