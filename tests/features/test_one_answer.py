@@ -159,6 +159,8 @@ def proposal(ask: Ask, body: Body, whole: Body) -> list[str]:
         one
         for estimate in estimates_in(document)
         for one in differences(figures(estimate), figures(whole), "estimate")
+        # A customer is not told who lent the workspace a price list.
+        if ".publisher:  is not" not in one
     ]
 
 

@@ -6,16 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.engine.units import HOUR, KILOWATT_HOUR, YEAR
-from app.errors import NotFound
-from app.estimating.context import SizingContext
+from app.engine.units import HOUR, KILOWATT_HOUR
 from app.estimating.decision import Decision
-from app.estimating.estimate import charged_hardware
-from app.estimating.outlay import COMMITMENTS, outlay_lines
-from app.estimating.prices import DollarPrices, prices
-from app.estimating.request import EstimateRequest
+from app.estimating.outlay import outlay_lines
+from app.estimating.prices import DollarPrices
 from app.estimating.schema import Document
-from app.features.studies.side_by_side import OptionEntry, SideBySide
+from app.features.proposals.account import PricedOption, priced_options
+from app.features.studies.side_by_side import SideBySide
 
 
 class OutlayTerm(Document):
@@ -63,32 +60,18 @@ class OutlayFormula(Document):
 
 def outlay_formulas(side: SideBySide, decision: Decision) -> list[OutlayFormula]:
     """Return the outlay of every option that has one, in the order of the decision."""
-    terms = {each.id: each.outlay.term / YEAR for each in side.candidates if each.outlay is not None}
-    found = (
-        formula_of(each.id, side.shown[each.id], side.context, terms[each.id], each.time.value / HOUR)
+    priced = priced_options(side.shown, decision, side.context, side.years)
+    return [
+        formula_of(each.id, priced[each.id], side.years, each.time.value / HOUR)
         for each in decision.options
-        if each.outlay is not None and each.time is not None and each.id in terms
-    )
-    return [formula for formula in found if formula is not None]
+        if each.id in priced and each.time is not None
+    ]
 
 
-def formula_of(
-    label: str, option: OptionEntry, context: SizingContext, years: float, run_hours: float
-) -> OutlayFormula | None:
+def formula_of(label: str, option: PricedOption, years: float, run_hours: float) -> OutlayFormula:
     """Return the formula of an option, whose coefficients the engine gives at the ends of each input."""
-    request, estimate = option.request, option.estimate
-    if not isinstance(request, EstimateRequest) or estimate is None:
-        return None
-    try:
-        context = context.at_prices(request.assumptions)
-        hardware = charged_hardware(request, estimate, context)
-    except NotFound:  # A price book or an upload has been deleted.
-        return None
-    catalog, family = context.catalog, estimate.model.family or None
-    stated = request.assumptions.model_copy(update={"amortisation_years": years})
-    rates = prices(hardware, stated, request.currency, catalog, [], family)
-    if rates is None:
-        return None
+    rates, hardware, catalog, family = option.prices, option.hardware, option.catalog, option.family
+    assert rates is not None, "the option has a price"
     exchange, price = rates.exchange.value, rates.electricity
 
     def lines(rates: DollarPrices, hours: float = 0.0, factor: float = 1.0) -> dict[str, float]:
@@ -99,13 +82,11 @@ def formula_of(
     free = replace(rates, electricity=0.0)
     dark, dark_longer = lines(free), lines(replace(free, lifetime=2 * years))
     working, dark_working = lines(rates, 1.0), lines(free, 1.0)
-    commitment = COMMITMENTS.get(rates.terms.rental or "", 0.0)
-    reserved = hardware.count * (rates.hourly or 0.0) if commitment else 0.0
     terms = []
     for name in usual:
         yearly, dark_yearly = (longer[name] - usual[name]) / years, (dark_longer[name] - dark[name]) / years
         hourly, dark_hourly = working[name] - usual[name], dark_working[name] - dark[name]
-        paid = reserved if name == "instances" else 0.0
+        paid = option.committed if name == "instances" else 0.0
         energy = KILOWATT_HOUR * price
         term = OutlayTerm(
             item=name,
@@ -114,7 +95,7 @@ def formula_of(
             once=(dark[name] - dark_yearly * years) * exchange,
             per_year=dark_yearly * exchange,
             per_hour=dark_hourly * exchange,
-            per_paid_hour=paid * exchange,
+            per_paid_hour=paid,
             kwh_per_year=(yearly - dark_yearly) / energy if energy else 0.0,
             kwh_per_hour=(hourly - dark_hourly) / energy if energy else 0.0,
         )
@@ -131,7 +112,7 @@ def formula_of(
         freight_share=defaults.installation_share.si + defaults.commissioning_share.si
         if rates.terms.owned
         else 0.0,
-        commitment_hours=commitment,
+        commitment_hours=option.commitment,
         terms=terms,
     )
 
