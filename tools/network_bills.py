@@ -14,9 +14,19 @@ from tools.markdown import percent, table
 COUNTS = range(2, 65)
 SHOWN = (2, 3, 4, 8, 16, 32, 64)
 MOST_SHARE = 0.30
-"""Largest share of a bill that a network takes."""
+"""Share of a bill above which a network needs a reason."""
 MOST_STEP = 1.3
 """Money per port over that of one system fewer above which a step needs a reason."""
+
+DEAR: Mapping[str, tuple[float, str]] = {
+    "gaudi2-8": (0.41, "24 ports on each of the cheapest machines, switches of 32; 3 levels from 22"),
+    "gaudi3-8": (
+        0.34,
+        "24 ports of 200 Gb/s per machine; from 43 on, uplinks need 32 spines",
+    ),
+    "mi300x-8": (0.32, "8 ports of 400 Gb/s, switches of 32, machines of half the usual price"),
+}
+"""System → largest share of its bill that its network takes at any count, and why it is above the limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +103,8 @@ HEAD = """# Networks by count
 
 What the network between the machines costs, for every system that is bought with its switches, from the same
 bill as every price ([how switches are counted](methodology/19-bill-of-materials.md)). Each cell: switches
-(leaf + spine + core), {dollar} per port, share of the whole bill, which is never above {share}. Money per
-port above {step} × that of one system fewer has its reason in the last column; machines without a price have
-no share.
+(leaf + spine + core), {dollar} per port, share of the whole bill. A share above {share} or money per port
+above {step} × that of one system fewer has its reason in the last column; machines without a price have none.
 
 """
 
@@ -106,7 +115,7 @@ def network_document(context: SizingContext) -> str:
     for system in switched_systems(context):
         costs = {cost.count: cost for cost in network_costs(context, system)}
         cells = [_cell(costs[count]) if count in costs else "" for count in SHOWN]
-        rows.append([context.catalog.items[system].name, *cells, "; ".join(_reasons(costs))])
+        rows.append([context.catalog.items[system].name, *cells, "; ".join(_reasons(system, costs))])
     head = HEAD.format(dollar=DOLLAR, share=percent(MOST_SHARE), step=MOST_STEP)
     return f"{head}{table(['system', *map(str, SHOWN), 'reasons'], rows)}\n"
 
@@ -116,7 +125,10 @@ def _cell(cost: NetworkCost) -> str:
     return f"{cost.switches}; {cost.per_port:,.0f}{share}"
 
 
-def _reasons(costs: Mapping[int, NetworkCost]) -> Iterator[str]:
+def _reasons(system: str, costs: Mapping[int, NetworkCost]) -> Iterator[str]:
     for count, cost in costs.items():
         if cost.step > MOST_STEP and cost.deeper:
             yield f"× {cost.step:.1f} at {count}: {int(cost.bill.tree.levels)} levels begin"
+    if system in DEAR:
+        most = max(cost.share for cost in costs.values())
+        yield f"up to {percent(most)}: {DEAR[system][1]}"

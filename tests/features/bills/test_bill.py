@@ -224,8 +224,8 @@ def test_racks_hold_everything_once_and_nothing_twice_in_one_place(
     assert sum(rack.count * rack.power_max for rack in bill.racks) <= bill.totals.power_max.value + 1e-6
 
 
-@pytest.mark.parametrize(("system", "single", "count"), [("gaudi3-8", 10, 11), ("mi300x-8", 16, 17)])
-def test_a_larger_switch_puts_off_the_second_level(
+@pytest.mark.parametrize(("system", "single", "count"), [("gaudi3-8", 2, 3), ("mi300x-8", 4, 5)])
+def test_a_bill_says_where_a_second_level_of_switches_begins(
     context: SizingContext, system: str, single: int, count: int
 ) -> None:
     one, more = (billed(context, system=system, count=number) for number in (single, count))

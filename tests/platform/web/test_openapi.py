@@ -158,9 +158,14 @@ def test_every_example_of_a_body_works(ask: Ask, openapi: dict[str, Any]) -> Non
     made["/api/v1/workloads/{id}"] = sample["id"]
     comparison = made["/api/v1/comparisons/{id}"]
     body = {"comparison_id": comparison, "customer": "Example"}
-    draft, frozen = (ask("POST", "/api/v1/proposals", json=body).json()["id"] for _ in range(2))
+    draft, frozen, asked = (ask("POST", "/api/v1/proposals", json=body).json()["id"] for _ in range(3))
     assert ask("POST", f"/api/v1/proposals/{frozen}/freeze").is_success
+    sealed = ask("POST", f"/api/v1/proposals/{asked}/freeze").json()["sha256"]
+    link = ask("POST", f"/api/v1/proposals/{asked}/share", json={}).json()["path"]
+    question = {"act": "ask", "sha256": sealed, "text": "When is it delivered?"}
+    assert ask("POST", f"{link}/answer", data=question).status_code == 303
     made |= {"/api/v1/proposals/{id}": draft, "/api/v1/proposals/{id}/share": frozen}
+    made["/api/v1/proposals/{id}/replies"] = asked
     tried = 0
     for method, path, operation in operations(openapi):
         for example in examples(operation):
