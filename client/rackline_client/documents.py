@@ -4455,7 +4455,9 @@ class OutlayTerm(Document):
     follows_price: bool
     """Whether it is proportional to the price of the system."""
     once: float
+    """Amount paid once."""
     per_year: float
+    """Amount per year of the term."""
     per_hour: float
     """Amount per hour of work."""
     per_paid_hour: float
@@ -4485,6 +4487,7 @@ class OutlayFormula(Document):
     commitment_hours: float
     """Hours that are paid together; 0 where only those in use are paid. [h]"""
     terms: list[OutlayTerm]
+    """Lines; at the stated inputs they add up to the outlay."""
 
 
 class ProposalContent(Document):
