@@ -60,6 +60,6 @@ def test_many_runs_at_once_are_those_of_each_alone(system: str, workload: dict[s
         run = together[place]
         assert run.steps == alone.steps
         for name in ("total", "evaluation", "checkpoint", "failures", "input_wait", "interval"):
-            assert getattr(run, name) == pytest.approx(getattr(alone, name), rel=1e-12)
+            assert getattr(run.time, name) == pytest.approx(getattr(alone.time, name), rel=1e-12)
         assert run.total_samples == pytest.approx(alone.total_samples, rel=1e-12)
         assert run.training_samples == pytest.approx(alone.training_samples, rel=1e-12)

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
         ProposalRequest,
         ProposalSummary,
         Replay,
+        Reply,
+        ReplyRequest,
         ReviewRequest,
         RotationRequest,
         Share,
@@ -215,6 +217,12 @@ class DocumentOperations:
         self, identifier: str, request: ReviewRequest | Given, *, key: str | None = None
     ) -> Proposal:
         """Take a step of review: submit, return, approve, send, accept or decline."""
+
+    @operation("POST proposals/{identifier}/replies")
+    def reply_to_customer(
+        self, identifier: str, request: ReplyRequest | Given, *, key: str | None = None
+    ) -> Reply:
+        """Reply to the questions that the customer asked on the link."""
 
     @operation("POST proposals/{identifier}/replay")
     def replay_proposal(self, identifier: str, *, key: str | None = None) -> Replay:
