@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 from pydantic import JsonValue
@@ -25,6 +27,8 @@ from app.estimating.request import AssumptionsInput, EstimateRequest
 from app.estimating.schema import Quantity
 from app.features.studies.options import BasisCost, CommonBasis
 from app.platform.wording.voice import Voice
+
+Made = TypeVar("Made")
 
 SHARED = ("price_book_id", "price_date", "discount_rate", "include", "storage_tb", "egress_gb")
 """Assumptions that all options take from the first one that states them."""
@@ -101,9 +105,14 @@ def common_basis_costs(
     shared |= {"utilisation": basis.utilisation, "amortisation_years": basis.term_years}
     costs: dict[str, list[BasisCost]] = {}
     amounts: dict[str, AmountSamples | None] = {}
+    terms = repr((shared, basis))
     for name, (request, estimate) in costed.items():
+        made = partial(_paid, request, estimate, shared, basis, context)
         try:
-            ways = list(_ways(request, estimate, shared, basis, context))
+            if "price_book_id" in shared:
+                ways = made()
+            else:
+                ways = remembered(("ways", terms), request, estimate, context, made)
         except NotFound:  # A price book or an upload has been deleted.
             continue
         costs[name] = [cost for cost, _ in ways]
@@ -153,6 +162,31 @@ def _shared(stated: Sequence[AssumptionsInput], names: Sequence[str]) -> dict[st
     }
 
 
+def remembered(
+    key: tuple[str, ...],
+    request: EstimateRequest,
+    estimate: Estimate,
+    context: SizingContext,
+    make: Callable[[], Made],
+) -> Made:
+    """Return what follows from one estimate, made once for as long as it is the same; price books change."""
+    if request.assumptions.price_book_id is not None:
+        return make()
+    known, made = context.remember((id(estimate), key), lambda: (estimate, make()))
+    return made if known is estimate else make()
+
+
+def _paid(
+    request: EstimateRequest,
+    estimate: Estimate,
+    shared: Mapping[str, object],
+    basis: CommonBasis,
+    context: SizingContext,
+) -> list[tuple[BasisCost, AmountSamples]]:
+    """Return every way to pay for an option that has a price, its own first."""
+    return list(_ways(request, estimate, shared, basis, context))
+
+
 def _ways(
     request: EstimateRequest,
     estimate: Estimate,
@@ -160,7 +194,6 @@ def _ways(
     basis: CommonBasis,
     context: SizingContext,
 ) -> Iterator[tuple[BasisCost, AmountSamples]]:
-    """Yield every way to pay for an option that has a price, its own first."""
     assumptions = request.assumptions.model_copy(update=shared)
     priced = context.at_prices(assumptions)
     hardware = charged_hardware(request, estimate, priced)

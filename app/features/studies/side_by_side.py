@@ -31,6 +31,7 @@ from app.features.studies.common_basis import (
     BasisRequest,
     CommonBasisCosts,
     common_basis_costs,
+    remembered,
 )
 from app.features.studies.options import BasisCost, ClaimKind, DemandAnswer, PublishedFigure
 
@@ -208,13 +209,23 @@ class SideBySide:
     def candidates(self) -> Sequence[Alternative]:
         """The options that are shown, as those of a decision."""
         return [
-            _estimated(
-                key, self.labels[key], option.request, option.estimate, self.context, self.years * YEAR
-            )
+            self._candidate(key, self.labels[key], option.request, option.estimate)
             if isinstance(option.request, EstimateRequest)
             else _stated(key, self.labels[key], self.hours[key])
             for key, option in self.shown.items()
         ]
+
+    def _candidate(
+        self, key: str, name: str, request: EstimateRequest, estimate: Estimate | None
+    ) -> Alternative:
+        term = self.years * YEAR
+
+        def make() -> Alternative:
+            return _estimated(key, name, request, estimate, self.context, term)
+
+        if estimate is None:
+            return make()
+        return remembered(("alternative", key, name, str(term)), request, estimate, self.context, make)
 
     @cached_property
     def years(self) -> float:

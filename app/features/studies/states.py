@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from app.errors import FieldError, Message, NotFound
+from app.errors import AppError, FieldError, Message, NotFound
 from app.estimating.decision import Decision
-from app.features.studies.answering import State, assumption_rows, question_of, side_of, study_answer
+from app.features.studies.answering import State, assumption_rows, study_answer
 from app.features.studies.knobs import StudyVariant, apply_knobs
 from app.features.studies.model import (
     DuplicateRequest,
@@ -115,9 +115,11 @@ def answer_state(
 
 def decision_before(workspace: Workspace, state: State) -> Decision:
     """Return the decision of the version whose knobs were turned."""
-    content = state.study.content
-    requests, outcomes = estimates_of(workspace, content, {}, strict=False)
-    return side_of(content, requests, outcomes, workspace.context()).decision(question_of(content))
+    before = State(state.study, apply_knobs(state.study.content, {}))
+    try:
+        return answer_state(workspace, before).decision
+    except AppError:
+        return answer_state(workspace, before, strict=False).decision
 
 
 def assumptions_of(workspace: Workspace, state: State) -> StudyAssumptions:
