@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from pydantic import JsonValue
@@ -29,6 +29,9 @@ from app.features.studies.options import BasisCost, CommonBasis
 from app.platform.wording.voice import Voice
 
 Made = TypeVar("Made")
+
+Way: TypeAlias = tuple[BasisCost, "AmountSamples"]
+"""One way to pay for an option, and its samples."""
 
 SHARED = ("price_book_id", "price_date", "discount_rate", "include", "storage_tb", "egress_gb")
 """Assumptions that all options take from the first one that states them."""
@@ -107,7 +110,7 @@ def common_basis_costs(
     amounts: dict[str, AmountSamples | None] = {}
     terms = repr((shared, basis))
     for name, (request, estimate) in costed.items():
-        made = partial(_paid, request, estimate, shared, basis, context)
+        made = partial(list[Way], _ways(request, estimate, shared, basis, context))
         try:
             if "price_book_id" in shared:
                 ways = made()
@@ -176,24 +179,14 @@ def remembered(
     return made if known is estimate else make()
 
 
-def _paid(
-    request: EstimateRequest,
-    estimate: Estimate,
-    shared: Mapping[str, object],
-    basis: CommonBasis,
-    context: SizingContext,
-) -> list[tuple[BasisCost, AmountSamples]]:
-    """Return every way to pay for an option that has a price, its own first."""
-    return list(_ways(request, estimate, shared, basis, context))
-
-
 def _ways(
     request: EstimateRequest,
     estimate: Estimate,
     shared: Mapping[str, object],
     basis: CommonBasis,
     context: SizingContext,
-) -> Iterator[tuple[BasisCost, AmountSamples]]:
+) -> Iterator[Way]:
+    """Yield every way to pay for an option that has a price, its own first."""
     assumptions = request.assumptions.model_copy(update=shared)
     priced = context.at_prices(assumptions)
     hardware = charged_hardware(request, estimate, priced)
@@ -220,9 +213,7 @@ def _ways(
         yield _way(charges, rental, rental == own.rental, timed, basis)
 
 
-def _way(
-    charges: Charges, rental: str | None, own: bool, timed: Timed, basis: CommonBasis
-) -> tuple[BasisCost, AmountSamples]:
+def _way(charges: Charges, rental: str | None, own: bool, timed: Timed, basis: CommonBasis) -> Way:
     year = basis.useful_hours_per_year * HOUR
     term = year * basis.term_years
     currency = charges.currency
