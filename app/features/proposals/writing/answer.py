@@ -209,7 +209,7 @@ def ways_out(content: ProposalContent, voice: Voice) -> list[Block]:
         if nearest.work is not None:
             runs = nearest.work.runs
             add(voice.gettext("Fewer runs"), nearest.work.id, voice.number(runs), runs)
-    title = voice.gettext("What would fit")
+    title = voice.gettext("What would work instead")
     if not rows:
         return [Points(title, remedies(content, voice))]
     return [
