@@ -96,7 +96,7 @@ PROPOSED = (
 DRAWN = {
     *("Share of training time", "less time", "more time", "Achieved per device", "Arithmetic intensity"),
     *("Attained", "Limited by", "Operator", "What the budget pays for", "all operators", "ridge point"),
-    *("attention", "measured: {model} on {count} × {system}"),
+    *("attention", "measured: {model} on {count} × {system}", "Training time with start-up"),
 }
 """What it says in charts of estimates, which on pages have more to say."""
 

@@ -156,7 +156,7 @@ def test_where_nothing_fits_nothing_is_offered_and_what_would_fit_is_said() -> N
     made = proposal([OptionEntry(request, estimated(request, sizing_context()))], locale="en")
     text = " ".join(text_of(proposal_pdf(made)).split())
     assert "The model fits on none of the options." in text
-    assert "What would fit" in text and "would be enough" in text
+    assert "What would work instead" in text and "would be enough" in text
     for title in ("Signatures", "Scope of supply", "Acceptance criteria"):
         assert title not in text
 
