@@ -351,12 +351,22 @@ def turn_of(turn: Overturn, decision: Decision) -> Iterator[Message]:
     elif turn.input.startswith("price."):
         priced = turn.input.removeprefix("price.")
         values |= {"option": priced, "price": money(turn.at.value, turn.at.unit)}
-        yield Message(
-            "if {option} costs more than {price}: {then}"
-            if priced == decision.recommended
-            else "if {option} costs less than {price}: {then}",
-            values,
-        )
+        dearer = priced == decision.recommended
+        rented = any(option.id == priced and option.purchase is None for option in decision.options)
+        if rented:
+            yield Message(
+                "if an hour of each system of {option} costs more than {price}: {then}"
+                if dearer
+                else "if an hour of each system of {option} costs less than {price}: {then}",
+                values,
+            )
+        else:
+            yield Message(
+                "if the unit price of {option} is above {price}: {then}"
+                if dearer
+                else "if the unit price of {option} is below {price}: {then}",
+                values,
+            )
 
 
 def signed(content: ProposalContent, voice: Voice) -> str:
