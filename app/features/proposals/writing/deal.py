@@ -276,7 +276,7 @@ def risks(content: ProposalContent, voice: Voice, draft: bool) -> list[Block]:
                 (Head(voice.gettext("Risk"), width=3.0), lambda row: Cell(row[0], row[1])),
                 (Head(voice.gettext("Likelihood"), width=0.9), lambda row: row[2]),
                 (Head(voice.gettext("Effect"), width=0.9), lambda row: row[3]),
-                (Head(voice.gettext("Owner"), width=0.9), lambda row: row[4]),
+                (Head(voice.gettext("Responsible"), width=0.9), lambda row: row[4]),
                 (Head(voice.gettext("Response"), width=2.2), lambda row: row[5]),
             )
         )
