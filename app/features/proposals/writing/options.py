@@ -390,19 +390,22 @@ def commitment_basis(row: ComparisonRow, voice: Voice) -> str:
     if estimate is None or estimate.plan is None:
         return ""
     system = estimate.system
+    names = (*COMMITTED_CHOICES, *(REPLICA_SHARDS if estimate.plan.rts_optimizer > 1 else ("sharding",)))
     facts = [
         (voice.gettext("Model"), estimate.model.name),
         (voice.gettext("System"), f"{voice.number(system.count)} × {system.name}"),
         (voice.label("system.fabric"), display_value(system.fabric, voice)),
         (voice.gettext("Software profile"), display_value(estimate.software, voice)),
         (voice.gettext("Precision"), estimate.precision_used or ""),
-        *((voice.label(name), text) for name, text in choices(estimate, COMMITTED_CHOICES, voice)),
+        *((voice.label(name), text) for name, text in choices(estimate, names, voice)),
     ]
     colon = voice.sign(": ")
     return " · ".join(f"{name}{colon}{text}" for name, text in facts if text)
 
 
 COMMITTED_CHOICES = (
-    "global_batch", "tensor", "pipeline", "data", "micro_batch", "accumulation", "recompute", "sharding",
+    "global_batch", "tensor", "pipeline", "data", "micro_batch", "accumulation", "recompute",
 )  # fmt: skip
-"""Choices of the plan that are stated beside committed figures; the appendix has all."""
+"""Choices of the plan that are stated beside committed figures, with how it shards; the appendix has all."""
+REPLICA_SHARDS = ("rts", "rts_optimizer")
+"""What replicas of IPUs share, in place of the sharding of GPUs."""
