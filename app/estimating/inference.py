@@ -278,7 +278,9 @@ def serve(
     """
     defaults: list[Default] = []
     entry = hardware.entry
-    software = choose_software(None, profile.family, False, entry.chip, entry.chip_kind, context, defaults)
+    software = choose_software(
+        None, profile.family, False, entry.machine.chip.id, entry.machine.chip.kind, context, defaults
+    )
     replicas = replicas_of(shape, hardware, precision, request, margin)
     least = request.batch or 1
     fitting = [replica for replica in replicas if replica.largest_batch >= least]

@@ -85,7 +85,7 @@ def blocks_of(
 ) -> list[PackedRack]:
     """Return the blocks that share a rack: machines joined by their own links, with hosts and switches."""
     standing = [line for line in parts if line.height > 0 and line.use != "spare_switch"]
-    if system.chip_kind is not ChipKind.IPU:
+    if system.machine.chip.kind is not ChipKind.IPU:
         # Machines first, then storage and spares, switches last.
         standing.sort(key=lambda line: (line.use in SWITCHES, line.use != "machine"))
         together = machines_linked(catalog, system)

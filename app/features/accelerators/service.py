@@ -223,7 +223,8 @@ def _document(
 ) -> Accelerator:
     """Return an accelerator at a version, with the figures that estimates use; versions newest first."""
     catalog = workspace.installation.sizing.catalog.with_own([accelerator(record, selected)])
-    entries = (catalog.chip(record.id), catalog.machine_entry(record.id), catalog.system(record.id))
+    own = catalog.system(record.id)
+    entries = (own.machine.chip, own.machine, own)
     facts = {(fact.parameter, fact.condition): fact for entry in entries for fact in entry.figures}
     figures = (figure(catalog, fact) for fact in facts.values())
     documents = {row.version: row.document for row in versions}

@@ -187,7 +187,7 @@ def gaps(predictions: Iterable[Prediction], context: SizingContext) -> Gaps:
     known = [run for run in counted(predictions) if run.log_error is not None]
     seen = {regime for run in known for regime in run.regimes.split()}
     families = {profile.family for profile in presets().values()}
-    chips = {system.chip for system in context.catalog.systems() if system.chip}
+    chips = {system.machine.chip.id for system in context.catalog.systems()}
     largest = {
         chip: [run.devices for run in known if run.chip == chip] for chip in {run.chip for run in known}
     }

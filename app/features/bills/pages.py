@@ -63,7 +63,7 @@ def bill_page(request: Request, view: OpenView, result: FormOutcome[StudyOptionB
         topology=drawing_view("topology", topology(bill.network, voice), "")
         if bill and bill.network
         else None,
-        pod=system is not None and system.chip_kind is ChipKind.IPU,
+        pod=system is not None and system.machine.chip.kind is ChipKind.IPU,
         others=other_options(view),
         kept=[(name, text) for name, text in fields.items() if name != "other"],
     )

@@ -132,11 +132,11 @@ def usual_row(view: OpenView) -> dict[str, str]:
 def software_knobs(view: OpenView, answer: CalibrationAnswer) -> dict[str, str]:
     """Return the knobs that give the fitted profile to the options with the measured accelerator."""
     catalog = view.workspace.sizing.catalog
-    chip = catalog.system(answer.runs[0].system).chip
+    chip = catalog.system(answer.runs[0].system).machine.chip.id
     return {
         f"software.{option.key}": answer.software
         for option in view.state.content.options
-        if option.system is not None and catalog.system(option.system.id).chip == chip
+        if option.system is not None and catalog.system(option.system.id).machine.chip.id == chip
     }
 
 

@@ -31,7 +31,7 @@ def validation_of_fabric(
 
     Only runs that name the fabric count, not those for which the catalogue's is a substitute.
     """
-    family, series = cluster.profile.family, chip_series(cluster.hardware.entry.chip)
+    family, series = cluster.profile.family, chip_series(cluster.hardware.entry.machine.chip.id)
     over = [run for run in cluster.context.runs if run.fabric == candidate.network.fabric]
     counted = sum(run.family == family and chip_series(run.chip) == series for run in over)
     status: Literal["measured", "validated", "extrapolated", "unvalidated"] = "unvalidated"

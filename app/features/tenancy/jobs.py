@@ -169,7 +169,7 @@ def stream_of(index: int, team: TeamLoad, site: Site, estimate: Estimate | None)
         devices=devices,
         held=devices if site.ipus or nodes == 1 else nodes * site.size,
         # The time to train of an estimate already includes failures.
-        machines=0 if team.hours is None else -(-devices // site.entry.devices_per_machine),
+        machines=0 if team.hours is None else -(-devices // site.entry.machine.devices),
     )
 
 
@@ -179,7 +179,7 @@ def training_hours(index: int, estimate: Estimate, site: Site) -> float:
         raise Conflict.at(
             path(index, "estimate_id"), "this estimate has no training time: its plan does not fit in memory"
         )
-    if estimate.system.chip != site.entry.chip:
+    if estimate.system.chip != site.entry.machine.chip.id:
         raise Conflict.at(
             path(index, "estimate_id"),
             "this estimate is for {other}, but {system} does not have its chip; estimate this system first",
@@ -244,7 +244,7 @@ def interruptions(request: QueueRequest, site: Site, catalog: Catalog) -> Interr
     """Return the rate and cost of failures from the catalogue; None where they are not simulated."""
     if not request.failures:
         return None
-    defaults = catalog.reliability_defaults(site.entry.chip_kind)
+    defaults = catalog.reliability_defaults(site.entry.machine.chip.kind)
     # No checkpoint interval is published for IPUs; that of GPUs is assumed.
     interval = defaults.checkpoint_interval or catalog.reliability_defaults(ChipKind.GPU).checkpoint_interval
     half = 0.0 if interval is None else interval.si / 2.0

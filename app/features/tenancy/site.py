@@ -26,7 +26,7 @@ class Site:
 
     @property
     def ipus(self) -> bool:
-        return self.entry.chip_kind is ChipKind.IPU
+        return self.entry.machine.chip.kind is ChipKind.IPU
 
     @classmethod
     def of(cls, entry: SystemEntry, count: int) -> Site:
@@ -38,9 +38,9 @@ class Site:
                 system=entry.name,
                 most=MOST_DEVICES,
             )
-        if entry.chip_kind is ChipKind.IPU:
+        if entry.machine.chip.kind is ChipKind.IPU:
             return cls(entry, count, count, entry.devices)
-        return cls(entry, count, count * entry.machines, entry.devices_per_machine)
+        return cls(entry, count, count * entry.machines, entry.machine.devices)
 
 
 @dataclass(slots=True)
