@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from app.engine.gpu.evaluate import gpu_memory
+from app.engine.gpu.plan_steps import gpu_memory
 from app.engine.operators.transformer import Stack, TransformerShape, transformer_operators
 from app.engine.plans import Plans, Recompute
 from app.engine.records import GpuSystem, Precision, Tokens

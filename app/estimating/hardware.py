@@ -21,7 +21,7 @@ from app.engine.units import DAY, GIGABYTE, MINUTE, TERABYTE
 from app.errors import BadInput, Conflict, NotFound
 from app.estimating.naming import finder
 from app.estimating.request import AssumptionsInput, SystemInput
-from app.estimating.validation.cases import Network as MeasuredNetwork
+from app.estimating.validation.cases import MeasuredNetwork
 
 DECILES = 2.0 * 1.2816
 """Standard deviations between the 10th and the 90th percentile of a normal distribution."""

@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from app.engine.gpu.evaluate import PERFECT
 from app.engine.gpu.inference import Generation, PassTime, weight_bytes, working_bytes
+from app.engine.gpu.plan_steps import PERFECT
 from app.engine.inference import cached_elements, generating, prompt_operators, time_per_output_token
 from app.engine.operators.table import OperatorTable
 from app.engine.operators.transformer import Stack, TransformerShape

@@ -10,14 +10,15 @@ import numpy as np
 
 from app.catalog.software import PLAN_KINDS, SoftwareProfile
 from app.engine.gpu.case import GpuCase
-from app.engine.gpu.evaluate import (
+from app.engine.gpu.plan_steps import (
     gpu_forward_share,
     memory_use,
     operator_times_of,
     perfect_gpu_step,
-    step_of,
+    step_times,
 )
-from app.engine.ipu.evaluate import (
+from app.engine.ipu.layout import stage_list
+from app.engine.ipu.plan_steps import (
     Pipeline,
     ipu_forward_share,
     ipu_memory,
@@ -25,7 +26,6 @@ from app.engine.ipu.evaluate import (
     ipu_step,
     pipeline_stages,
 )
-from app.engine.ipu.layout import stage_list
 from app.engine.operators.table import OperatorTable
 from app.engine.pipeline import fullest_stage, peak_bound_step_time
 from app.engine.plans import MODULES, MemoryUse, OperatorTimes, Plans, Recompute, Sharding, StepTime
@@ -148,7 +148,7 @@ class Scenario:
                 split=self.stage_layers,
             )
         else:
-            step = step_of(self.gpu_case(normals), plans)
+            step = step_times(self.gpu_case(normals), plans)
         if self.software.calibration is None and not self.effects and self.team is None:
             return step
         factor = self.time_factor(normals)

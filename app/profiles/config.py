@@ -16,7 +16,7 @@ from app.engine.operators.transformer import Stack, TransformerShape
 from app.errors import AppError, Message, Unprocessable
 from app.profiles.architectures.hybrid import ATTENTION, EXPERTS, FEED_FORWARD, LETTERS, STATE_SPACE
 from app.profiles.bodies import ArchitectureBody, TransformerBody
-from app.profiles.classes import EXACT, SUSPICIOUS, USUAL_CLASSES, Reading, class_profile, read_class
+from app.profiles.classes import EXACT, SUSPICIOUS, USUAL_CLASSES, TensorReading, class_profile, read_class
 from app.profiles.documents import as_text, flag, printable, whole
 from app.profiles.model import LONGEST_TAKEN, ModelProfile, ScoredTokens
 from app.profiles.transformer import MASKED, TARGET_SHARE, must_divide
@@ -375,7 +375,7 @@ def _language_part(document: Mapping[str, object], name: str, where: str) -> Mod
 
 
 def _ordinary(
-    reading: Reading, document: Mapping[str, object], title: str, where: str
+    reading: TensorReading, document: Mapping[str, object], title: str, where: str
 ) -> ModelProfile | None:
     """Return a class as an ordinary transformer where its parameters and compute are those of one."""
     kind = str(document.get("model_type"))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from app.engine.collectives import exposed_time
 from app.engine.compiled import formula, inner
 from app.engine.gpu.case import GRADIENT_BYTES, Case, SoftwareFigures, devices_of
-from app.engine.gpu.collectives import CopyCollectives, Weights
+from app.engine.gpu.collectives import GradientCollectives, Weights
 from app.engine.gpu.gemm import narrowing_time
 from app.engine.gpu.memory import GRADIENTS, OPTIMIZER, PARAMETERS
 from app.engine.gpu.work import Work
@@ -39,7 +39,7 @@ def step_time(
     software: SoftwareFigures,
     weights: Weights,
     work: Work,
-    collectives: CopyCollectives,
+    collectives: GradientCollectives,
 ) -> GpuStep:
     r"""Time of one training step, by part.
 
@@ -58,8 +58,8 @@ def step_time(
         Of the fullest device. [-]
     work : Work
         Of one micro-batch. [s]
-    collectives : CopyCollectives
-        Collectives of the copies. [s]
+    collectives : GradientCollectives
+        Collectives of gradients. [s]
 
     Returns
     -------
@@ -263,7 +263,7 @@ def exposed_collective_time(
     case: Case,
     plan: Plan,
     software: SoftwareFigures,
-    collectives: CopyCollectives,
+    collectives: GradientCollectives,
     stage_time: float,
     after: float,
 ) -> float:

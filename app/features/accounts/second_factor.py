@@ -73,7 +73,7 @@ def turn_on(identity: Identity, account_id: str, password: str, sealed: str, cod
     """Store the offered secret if password and code are right, and return the recovery codes."""
     account = confirm(identity, account_id, password)
     secret = renewed(identity, account, sealed).secret
-    step = step_of(secret, code)
+    step = time_step(secret, code)
     if step is None:
         raise BadInput.at("code", "this is not the current one-time code; check the clock of the device")
     with identity.store.identity() as queries:
@@ -114,7 +114,7 @@ def takes(identity: Identity, account: Account, code: str) -> bool:
             secret = identity.sealer.open(purpose(account.id), account.totp_sealed or "")
         except Unsealable:
             return False
-        step = step_of(secret, bare)
+        step = time_step(secret, bare)
         if step is None:
             return False
         with identity.store.identity() as queries:
@@ -123,7 +123,7 @@ def takes(identity: Identity, account: Account, code: str) -> bool:
         return queries.people.use_recovery_code(account.id, code_hash(bare), now())
 
 
-def step_of(secret: str, code: str) -> int | None:
+def time_step(secret: str, code: str) -> int | None:
     """Return the time step of a code; None if it is of none near the present one."""
     bare = normalized_code(code)
     if len(bare) != DIGITS or not bare.isascii():
