@@ -98,11 +98,11 @@ def step_time(
         between = between_stages_time(case, plan, software)
     computed = (work.layers_gemm + work.layers_attention + work.layers_memory) * share
     exchanged = (work.tensor_comm + work.expert_comm) * share
-    bare = share
+    exposed = share
     if exchanged > 0.0 and software.layer_overlap > 0.0:
-        bare *= exposed_time(exchanged, software.layer_overlap, computed) / exchanged
-    tensor = work.tensor_comm * bare + work.context_comm * share + work.sample_comm
-    experts = work.expert_comm * bare
+        exposed *= exposed_time(exchanged, software.layer_overlap, computed) / exchanged
+    tensor = work.tensor_comm * exposed + work.context_comm * share + work.sample_comm
+    experts = work.expert_comm * exposed
     stage_time = gemm + attention + memory + fixed + tensor + experts + between
     alone, head = 0.0, work.head_gemm + work.head_attention + work.head_memory
     if deep and case.balanced_head == 0.0:

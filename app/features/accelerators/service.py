@@ -113,7 +113,7 @@ def change_accelerator(
     current = 0
     try:
         with workspace.transaction() as repository:
-            record = existing(repository, AcceleratorRecord, identifier, "accelerator", held=True)
+            record = existing(repository, AcceleratorRecord, identifier, "accelerator", lock=True)
             current = record.version
             if record.deleted_at is not None:
                 raise Conflict(Message("{name} was deleted; add it anew", {"name": record.name}))
@@ -139,7 +139,7 @@ def delete_accelerator(workspace: Workspace, identifier: str) -> None:
     with workspace.transaction() as repository:
         # Whoever keeps what is made with it holds the workspace.
         repository.hold()
-        existing(repository, AcceleratorRecord, identifier, "accelerator", held=True)
+        existing(repository, AcceleratorRecord, identifier, "accelerator", lock=True)
         repository.deletions.forget_answers(identifier)
         if repository.uploads.named_anywhere(identifier):
             repository.accelerators.withdraw(identifier)

@@ -403,7 +403,7 @@ def ranked(sets: Iterable[tuple[Sequence[ChainOutcome], float]]) -> Ranking:
 def clear_pairs(outcomes: Sequence[ChainOutcome], deviation: float) -> list[tuple[float, float]]:
     """Return the measured and predicted log-ratio of every pair that differs clearly."""
     return [
-        (apart, math.log(outcome.predicted / other.predicted))
+        (measured_ratio, math.log(outcome.predicted / other.predicted))
         for outcome, other in itertools.combinations(outcomes, 2)
-        if abs(apart := math.log(outcome.measured / other.measured)) > CLEAR * deviation
+        if abs(measured_ratio := math.log(outcome.measured / other.measured)) > CLEAR * deviation
     ]

@@ -82,7 +82,7 @@ class RunsPage:
     """Defaults of a row, from the study."""
     earlier: Sequence[CalibrationSummary]
     """Calibrations of the study, the newest first."""
-    shown: CalibrationAnswer | GainAnswer | None
+    answer: CalibrationAnswer | GainAnswer | None
     """The calibration that the address names, or measured alternatives in its place."""
     outlook: Sequence[tuple[str, Quantity, Quantity, Scale]]
     """Times of the estimate before and after, each with its unit."""
@@ -111,7 +111,7 @@ def runs_page(
         more=rows < MOST_RUNS,
         usual=usual_row(view),
         earlier=runs.calibrations,
-        shown=answer,
+        answer=answer,
         outlook=outlook,
         figures=[] if answer is None else charts.views(answer, outlook, voice),
         time_scale=None if fit is None else time_scale([run.before for run in fit.runs]),

@@ -155,10 +155,10 @@ def _of_advice(evaluation: Evaluation) -> Iterator[CheckWarning]:
             )
             yield CheckWarning.of("run_cost_disagrees", "caution", disagrees, "threshold")
     if len(evaluation.contenders) < len(evaluation.candidates):
-        apart = Message(
+        note = Message(
             "the recommendation is based on the networks with measured runs; the others show model results"
         )
-        yield CheckWarning.of("unmeasured_left_out", "info", apart, "measured")
+        yield CheckWarning.of("unmeasured_left_out", "info", note, "measured")
     if verdict.pair is not None and gain is not None and gain.measured:
         yield from _of_measured(*verdict.pair, evaluation.threshold)
 

@@ -60,7 +60,7 @@ class Stream:
     """Standard deviation of a lognormal duration. [s]"""
     distribution: str
     devices: int
-    held: int
+    occupied: int
     """Accelerators that a job occupies: whole nodes where it takes several."""
     machines: int
     """Machines whose failures interrupt it."""
@@ -167,7 +167,7 @@ def stream_of(index: int, team: TeamLoad, site: Site, estimate: Estimate | None)
         deviation=None if deviation is None else deviation * HOUR,
         distribution=team.distribution or default,
         devices=devices,
-        held=devices if site.ipus or nodes == 1 else nodes * site.size,
+        occupied=devices if site.ipus or nodes == 1 else nodes * site.size,
         # The time to train of an estimate already includes failures.
         machines=0 if team.hours is None else -(-devices // site.entry.machine.devices),
     )
@@ -193,10 +193,10 @@ def check_size(index: int, stream: Stream, request: QueueRequest, site: Site) ->
     """Refuse jobs of a size that can never be placed."""
     field = path(index, "devices")
     values: dict[str, Any] = {"team": stream.team, "asked": stream.devices, "system": site.entry.name}
-    if stream.held > site.devices:
+    if stream.occupied > site.devices:
         template = "a job of {team} needs {asked} accelerators, but {count} × {system} has {available}"
         error = hint(field, template, **values, count=request.count, available=site.devices)
-        raise refusal(error, enough(-(-stream.held // site.entry.devices), site))
+        raise refusal(error, enough(-(-stream.occupied // site.entry.devices), site))
     if not site.ipus or session_parts(stream.devices, site.size, site.pods) is not None:
         return
     below, above = (int(size) for size in nearest_partition_sizes(stream.devices, site.size))
@@ -224,7 +224,7 @@ def pool_of(site: Site) -> Pool:
 def least_count(streams: Sequence[Stream], site: Site) -> int:
     """Return the fewest systems that fit each job and keep up with the load."""
     load = busy_devices(streams) / site.entry.devices
-    count = max(1, math.floor(load) + 1, *(-(-stream.held // site.entry.devices) for stream in streams))
+    count = max(1, math.floor(load) + 1, *(-(-stream.occupied // site.entry.devices) for stream in streams))
     if site.ipus:
         # Each partition of a session is on a different pod.
         while any(session_parts(stream.devices, site.size, count) is None for stream in streams):
@@ -237,7 +237,7 @@ def most_count(site: Site) -> int:
 
 
 def busy_devices(streams: Sequence[Stream]) -> float:
-    return sum(stream.rate * stream.mean * stream.held for stream in streams)
+    return sum(stream.rate * stream.mean * stream.occupied for stream in streams)
 
 
 def interruptions(request: QueueRequest, site: Site, catalog: Catalog) -> Interruptions | None:

@@ -46,7 +46,7 @@ def plan_partitions(request: PartitionRequest, catalog: Catalog) -> PartitionPla
         of_pods(request, site, allocation, catalog) if site.ipus else of_nodes(request, site, allocation)
     )
     warnings = [*kind_warnings, *fragmented(site, allocation)]
-    allocated = len(allocation.held)
+    allocated = len(allocation.devices_allocated)
     return PartitionPlan(
         system=entry.id,
         name=entry.name,
@@ -125,7 +125,7 @@ def of_pods(
         )
         yield CheckWarning.of("partition_power_of_two", "info", odd_rest, "requests")
     if len(free) > 1 and request.orchestrator != pods.BACKEND_AI:
-        apart = Message(
+        note = Message(
             "{free} IPUs are free on {pods} pods, but a partition cannot span pods: one more "
             "team can get at most {largest}",
             {
@@ -134,7 +134,7 @@ def of_pods(
                 "largest": allocation.largest_free,
             },
         )
-        yield CheckWarning.of("partition_no_spanning", "info", apart, "requests")
+        yield CheckWarning.of("partition_no_spanning", "info", note, "requests")
 
 
 def of_nodes(request: PartitionRequest, site: Site, allocation: Allocation) -> Iterator[CheckWarning]:
