@@ -309,11 +309,11 @@ def _pairs(order: Ranking) -> str:
 
 
 def _chain(chain: Chain) -> list[str]:
-    first, last = chain.points[0], chain.points[-1]
+    first, last, run = chain.points[0], chain.points[-1], chain.run
     return [
-        f"{chain.model}, {chain.length}" if chain.length else chain.model,
-        f"{chain.software}, {chain.precision}",
-        chain.chip,
+        f"{run.model}, {run.length}" if run.length else run.model,
+        f"{run.software}, {run.precision}",
+        run.chip,
         f"{chain.least} to {chain.most:,}",
         str(len(chain.points)),
         f"{number(first.measured)} → {number(last.measured)} {chain.unit}",

@@ -241,12 +241,8 @@ class Chain:
     """Runs alike but for devices, batch and layout."""
 
     name: str
-    family: str
-    model: str
-    software: str
-    chip: str
-    length: str
-    precision: str
+    run: Prediction
+    """One of them."""
     unit: str
     points: tuple[ChainPoint, ...]
     rank: float
@@ -315,12 +311,7 @@ def _chain(
     facts = {"software": head.software, "family": head.family, "metric": head.metric}
     return Chain(
         name=name,
-        family=head.family,
-        model=head.model,
-        software=head.software,
-        chip=head.chip,
-        length=head.length,
-        precision=head.precision,
+        run=head,
         unit=PER_DEVICE[head.metric] if whole or head.metric != "step_time_s" else "steps/s",
         points=points,
         rank=rank,

@@ -88,9 +88,6 @@ BEHIND = re.compile(
 
 WORDS_OF_NAME = 6
 
-MAKERS = frozenset({"nvidia", "graphcore", "gpu", "gpus"})
-"""Words beside the name of a chip."""
-
 ENDING = re.compile(r"(?<=[a-z0-9])(?:으로|에서|이랑|랑|와|과|를|을|에|로|은|는|이|가|의)$", re.IGNORECASE)
 
 

@@ -20,7 +20,6 @@ from app.profiles.model import ModelProfile
 MOST_HEADER = 20_000_000
 MOST_TENSORS = 200_000
 MOST_ELEMENTS = 1e13
-EXPERT = re.compile(r"\.experts?\.\d+\.")
 LENGTH = 4096
 """Tokens of a sample, which no header gives."""
 
