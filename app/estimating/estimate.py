@@ -284,9 +284,7 @@ class TimedPlan:
         scenario, plans = self.plan.scenario, self.plan.choice.plans
         work = scenario.table.training_flop * float(plans.global_batch[0])
         least = work / (scenario.peak * float(plans.devices[0]))
-        return self.over_both(
-            lambda run: quantity(least / run.step_seconds, least / run.step_samples, "1")
-        )
+        return self.over_both(lambda run: quantity(least / run.step_seconds, least / run.step_samples, "1"))
 
     @property
     def expectation(self) -> Expectation:

@@ -323,14 +323,16 @@ def search(ask: Ask, body: Body, whole: Body) -> list[str]:
         return found
     found += differences(document["plans"][0]["plan"], whole["plan"], ".plan")
     found += [f"{code} is not said" for code in codes(document) - codes(whole)]
-    for one in document["plans"]:
+    first = {name: whole[name] for name in ("step_time", "throughput", "mfu")}
+    found += differences(document["plans"][0], first | {"memory": whole["memory"]["per_device"]}, ".first")
+    for one in document["plans"][1:]:
         plan = {name: one["plan"][name] for name in PlanInput.model_fields if one["plan"][name] is not None}
         workload = body["workload"] | {"global_batch": one["plan"]["global_batch"]}
         stated = estimated(ask, body | {"workload": workload, "plan": plan})
         assert stated is not None, plan
-        memory = stated["memory"]["per_device"]
-        shared = {"step_time": stated["step_time"], "throughput": stated["throughput"], "mfu": stated["mfu"]}
-        found += differences(one, shared | {"memory": memory}, f".{one['behind']:.2f}")
+        # Teams that state a plan differ from those that leave it open, so ranges do.
+        shared = {name: {"value": stated[name]["value"]} for name in first}
+        found += differences(one, shared | {"memory": stated["memory"]["per_device"]}, ".other")
     return found
 
 

@@ -167,10 +167,10 @@ def _estimate_request(request: SearchRequest) -> EstimateRequest:
 def _dimensions(plans: Plans, scenario: Scenario) -> list[Dimension]:
     dimensions, stated = [], as_stated(plans)
     for name in Plans.__slots__:
-        values = np.unique(getattr(stated, name))
-        if values.size < 2:
+        values = getattr(stated, name)
+        if np.all(values == values[:1]):
             continue
-        written: list[float | str | bool] = [plan_value(name, float(value)) for value in values]
+        written: list[float | str | bool] = [plan_value(name, float(value)) for value in np.unique(values)]
         dimensions.append(Dimension(field=name, values=written))
     return dimensions
 
