@@ -47,7 +47,7 @@ from app.platform.web.requirements import RateHeaders
 from app.platform.web.security import HEADERS_OF_FAULTS, CurrentAccess, Guard, ServerAccess
 from app.platform.worker_processes import WorkerProcesses
 from app.platform.workspace import Installation
-from app.profiles.presets import beside, models_directory
+from app.profiles.presets import beside, data_directory
 from app.settings import LOOPBACK, Settings
 from app.telemetry import count_connections
 
@@ -127,7 +127,7 @@ def make_installation(settings: Settings) -> Installation:
     make_data_directory(settings.data_dir)
     store = Store(settings.database_url)
     count_connections(store.engine)
-    installation = Installation(load_context(models_directory().parent), store, upload_files_of(settings))
+    installation = Installation(load_context(data_directory()), store, upload_files_of(settings))
     installation.sender = HttpSender.of(settings.webhook_hosts, http=settings.webhook_http)
     installation.session_times = session_times_of(settings)
     installation.retention = Retention.read(settings.retention_days)

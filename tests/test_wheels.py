@@ -20,7 +20,7 @@ import pytest
 from rackline_client.version import __version__ as client_version
 
 from app import __version__
-from app.engine.compiled import FOLDER
+from app.engine.compiled import FOLDER, is_whole
 from tests.conftest import ROOT
 
 REQUEST = {
@@ -92,9 +92,6 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     subprocess.run([*install, *map(str, wheels.glob("*.whl"))], check=True)
     packages = next((environment / "lib").glob("python*")) / "site-packages"
     (packages / "locked.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
-    # Sources and processor are the same, so that what was compiled here serves there.
-    if (compiled := Path(sys.prefix) / FOLDER).exists():
-        (environment / FOLDER).symlink_to(compiled)
     (made.folder / "request.json").write_text(json.dumps(REQUEST), encoding="utf-8")
     return made
 
@@ -121,6 +118,16 @@ def test_the_package_leaves_the_name_app_to_others(installed: Installed) -> None
         assert "BERT-Large" in installed.run("python", "-m", "rackline", "estimate", "request.json").stdout
     finally:
         (installed.folder / "app.py").unlink()
+
+
+def test_the_wheel_brings_its_compiled_engine(installed: Installed) -> None:
+    (wheel,) = installed.folder.glob("dist/rackline-*manylinux_2_17_*.whl")
+    assert wheel.stem.split("-")[2:4] == ["py3", "none"]
+    folders = list(installed.folder.glob(f"environment/lib/python*/site-packages/rackline/app/engine/{FOLDER}/*"))
+    assert len(folders) == 1 and is_whole(folders[0])
+    done = installed.run("rackline", "estimate", "request.json", hidden="numba")
+    assert "BERT-Large" in done.stdout and "interpreted" not in done.stderr
+    assert not (installed.python.parents[1] / FOLDER).exists()
 
 
 def test_nothing_is_installed_that_only_the_repository_needs(installed: Installed) -> None:

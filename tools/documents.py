@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 from app.estimating.context import load_context
+from app.estimating.golden import GOLDEN, golden_answers
 from app.estimating.nearest import NAMED, PRESUMED
 from app.features.accuracy.famous import famous_of
 from app.features.accuracy.predictions import FAMOUS_PREDICTIONS, PREDICTIONS
@@ -62,6 +63,7 @@ def generated_documents() -> dict[str, str]:
         "docs/networks-by-count.md": network_document(context),
         "data/validation/errors.csv": errors_table({NAMED: stated, PRESUMED: presumed}, evidence.predictions),
         "data/validation/left_out.csv": left_out_table(evidence.predictions, context.measured),
+        f"data/{GOLDEN}": golden_answers(context),
         f"data/{PREDICTIONS}": predictions_text(evidence.predictions),
         f"data/{FAMOUS_PREDICTIONS}": predictions_text(famous),
         client.MODULE: client.client_documents(),

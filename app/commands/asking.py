@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar
 import typer
 from pydantic import BaseModel, ValidationError
 
-from app.commands.inputs import AsJson, RequestFile, body_of, data_directory, read_request
+from app.commands.inputs import AsJson, RequestFile, body_of, read_request
 from app.commands.text import NOTHING_FITS
 from app.errors import BadInput, Message
 from app.estimating.context import SizingContext, load_context
 from app.platform.wording.lines import printed
 from app.platform.wording.voice import Voice, voice
+from app.profiles.presets import data_directory
 
 if TYPE_CHECKING:
     from app.commands.remote import ApiSession

@@ -11,7 +11,7 @@ import typer
 
 from app.catalog.check import check_directory
 from app.commands.asking import KeyFile, Lang, Question, Save, ServerUrl, indented, say, session
-from app.commands.inputs import AsJson, content, data_directory, decoded
+from app.commands.inputs import AsJson, content, decoded
 from app.commands.text import SUMMARY, estimate_text, import_text, profile_text, sizing_text, summary_cells
 from app.estimating.context import SizingContext, load_context
 from app.estimating.documents import Estimate
@@ -24,6 +24,7 @@ from app.features.sizings.model import Sizing, SizingRequest
 from app.features.uploads.model import ImportDocument, ProfileDocument
 from app.platform.wording.lines import table
 from app.platform.wording.voice import voice
+from app.profiles.presets import data_directory
 from app.profiles.readers.models import read_profile
 from app.profiles.readers.recognition import read_import
 

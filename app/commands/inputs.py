@@ -16,7 +16,6 @@ from pydantic import BaseModel, ValidationError
 
 from app.errors import BadInput, Message, TooLarge, fields_at
 from app.platform.json_bodies import from_validation, read_json
-from app.profiles.presets import models_directory
 
 Asked = TypeVar("Asked", bound=BaseModel)
 
@@ -85,10 +84,6 @@ def of_file(path: Path, field: str) -> str:
 
 def name_of(path: Path) -> str:
     return "standard input" if str(path) == "-" else str(path)
-
-
-def data_directory() -> Path:
-    return models_directory().parent
 
 
 def content(path: Path, most: int = MOST_FILE_BYTES) -> bytes:

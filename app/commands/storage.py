@@ -25,7 +25,7 @@ from app.platform.store.trail import Actor, acting
 from app.platform.store.upload_files import UploadFiles
 from app.platform.wording.lines import table as lines
 from app.platform.workspace import LOCAL_WORKSPACE, Installation
-from app.profiles.presets import models_directory
+from app.profiles.presets import data_directory
 from app.settings import Settings
 
 FOUND = 1
@@ -37,7 +37,7 @@ cli = typer.Typer(rich_markup_mode=None)
 def unmigrated(settings: Settings) -> Installation:
     """Return the installation of the settings, without migrating the tables."""
     files, store = upload_files_of(settings), Store(settings.database_url)
-    installation = Installation(load_context(models_directory().parent), store, files)
+    installation = Installation(load_context(data_directory()), store, files)
     installation.retention = Retention.read(settings.retention_days)
     return installation
 

@@ -1,11 +1,11 @@
-"""Formulas as machine code: numba compiles them once, every process after only loads what it made.
+"""Formulas as machine code: compiled once, every process after only loads what was made.
 
 A formula is one Python function of plain numbers. :func:`formula` lets it broadcast over arrays,
 :func:`inner` marks what else runs inside compiled loops, and :func:`kernel` the loops that Python calls.
-``python -m app.engine.compiled`` compiles all kernels into object files beside the environment, named
-after the sources and the processor they were made for. Kernels are loaded by llvmlite alone, in a tenth of a
-second: importing numba takes two. Where nothing can be compiled the same functions run interpreted, some
-hundred times slower, and :func:`state` says so.
+``python -m app.engine.compiled`` compiles all kernels (:mod:`~app.engine.compiling`) into one library beside
+the environment, named after the sources and the kind of processor; a wheel brings it along. Neither numba nor
+llvmlite is imported to load it. A library whose SHA-256 is not that of its seal is not loaded. Where nothing
+can be compiled the same functions run interpreted, some hundred times slower, and :func:`state` says so.
 
 A kernel takes arrays and numbers (:data:`Vector`, :data:`Matrix`, :data:`Places`, ``float``, ``int``,
 ``bool``) and named tuples of these, writes into arrays it is given and returns nothing; neither it nor what
@@ -15,12 +15,12 @@ it calls may make arrays or raise. :func:`record` reads a named tuple from a row
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import hashlib
-import importlib
-import itertools
+import importlib.util
+import json
 import os
-import pkgutil
 import platform
 import re
 import shutil
@@ -29,7 +29,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ForwardRef, Protocol, TypeAlias, TypeVar, cast, overload
 
@@ -67,33 +67,35 @@ NAME = "str"
 C_TYPES = {"float": "double", "int": "int64_t", "bool": "int64_t", **dict.fromkeys(AXES, "void *")}
 ENGINE = Path(__file__).parent
 FOLDER = "rackline-engine"
+PACKAGED = ENGINE / FOLDER
+"""Where a wheel has the compiled kernels."""
+ERRORS = 2
+"""The file descriptor of standard error."""
 SWITCH = "RACKLINE_COMPILED"
 """Environment variable; ``0`` runs everything interpreted."""
 KEPT = 8
 """Compilations of other sources that are kept, the newest; each takes a megabyte."""
-X86 = frozenset({"x86_64", "AMD64", "i386", "i686"})
-"""Processors whose code is loaded where it stays."""
-MOST_PROCESSES = 4
-"""Processes that compile at once; each takes half a gigabyte."""
 TIMEOUT = 1800.0
 """Seconds after which a compilation is given up. [s]"""
-
-STUBS = """
-declare void @abort()
-define void @NRT_Free(i8* %a) { call void @abort() unreachable }
-define void @NRT_MemInfo_call_dtor(i8* %a) { call void @abort() unreachable }
-define i8* @numba_unpickle(i8* %a, i32 %b, i8* %c) { call void @abort() unreachable }
-define i8* @numba_runtime_build_excinfo_struct(i8* %a, i8* %b) { call void @abort() unreachable }
-define void @numba_do_raise(i8* %a) { call void @abort() unreachable }
-define i32 @numba_gil_ensure() { call void @abort() unreachable }
-define void @numba_gil_release(i32 %a) { call void @abort() unreachable }
-"""
-"""What compiled code refers to for errors and arrays of its own, of which kernels have none."""
+LIBRARY = "kernels.so"
+SEAL = "seal.json"
+"""SHA-256 of every file of a compilation, written last: a folder without it is not whole."""
 
 _kernels: dict[str, Kernel] = {}
 _building: Any = None
 _loading = threading.RLock()
 """Held while anything is compiled or loaded: code goes with its library, of which there must be one."""
+
+
+def mark_by(compiler: Any) -> None:
+    """Let marks compile from here on, for whoever compiles the kernels."""
+    global _building
+    _building = compiler
+
+
+def kernels() -> Mapping[str, Kernel]:
+    """Return the kernels of every module imported so far, by name."""
+    return _kernels
 
 
 def inner(function: Function) -> Function:
@@ -169,6 +171,7 @@ class Kernel:
         functools.update_wrapper(self, function)
         self.function = function
         self.name = f"{function.__module__}.{function.__name__}"
+        self.symbol = self.name.replace(".", "_")
         self._call: Callable[..., None] | None = None
 
     @functools.cached_property
@@ -186,7 +189,7 @@ class Kernel:
         call(*values)
 
     def _loaded(self) -> Callable[..., None]:
-        address = library().address(self.name)
+        address = library().address(self.symbol)
         if address is None:
             return self._interpreted
         argument_types, arguments = [], []
@@ -232,33 +235,60 @@ def _leaves(kinds: Iterable[Any], within: str = "") -> Iterator[tuple[str, str]]
 
 
 class Library:
-    """The compiled kernels of these sources on this processor, as far as there are any."""
+    """The compiled kernels of these sources, as far as there are any."""
 
     def __init__(self, folder: Path | None, why_not: str) -> None:
         self.folder = folder
         self.why_not = why_not
-        self._kept: list[Any] = []
+        self._objects: list[Any] = []
 
     @functools.cached_property
-    def _compiler(self) -> Any:
+    def _linked(self) -> ctypes.CDLL | None:
+        assert self.folder is not None
+        path = self.folder / LIBRARY
+        return ctypes.CDLL(str(path)) if path.exists() else None
+
+    @functools.cached_property
+    def _linker(self) -> Any:
         import llvmlite.binding as llvm
 
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         return llvm.create_lljit_compiler()
 
-    def address(self, name: str) -> int | None:
+    def address(self, symbol: str) -> int | None:
         """Return where a kernel lies in memory; None where it runs interpreted."""
         if self.folder is None:
             return None
+        if self._linked is not None:
+            return ctypes.cast(self._linked[symbol], ctypes.c_void_p).value
         import llvmlite.binding as llvm
 
-        symbol = (self.folder / f"{name}.symbol").read_text(encoding="ascii")
-        code = (self.folder / f"{name}.o").read_bytes()
-        builder = llvm.JITLibraryBuilder().add_object_img(code).add_ir(STUBS)
-        tracker = builder.add_current_process().export_symbol(symbol).link(self._compiler, name)
-        self._kept.append(tracker)
-        return int(tracker[symbol])
+        code = (self.folder / f"{symbol}.o").read_bytes()
+        builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+        loaded = builder.export_symbol(symbol).link(self._linker, symbol)
+        self._objects.append(loaded)
+        return int(loaded[symbol])
+
+
+def seal(folder: Path) -> None:
+    """Write down what each file of a compilation must be."""
+    text = json.dumps(_hashes(folder), indent=1)
+    (folder / SEAL).write_text(text, encoding="ascii")
+
+
+def is_whole(folder: Path) -> bool:
+    """Return whether a compilation is what its seal says: every file there, none changed."""
+    try:
+        expected = json.loads((folder / SEAL).read_text(encoding="ascii"))
+        return bool(expected) and _hashes(folder) == expected
+    except (OSError, ValueError):
+        return False
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    files = sorted(path for path in folder.iterdir() if path.name != SEAL)
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def library() -> Library:
@@ -271,27 +301,33 @@ def library() -> Library:
 def _library() -> Library:
     if os.environ.get(SWITCH) == "0":
         return Library(None, f"{SWITCH}=0")
-    try:
-        digest = sources_digest()
-    except ImportError as error:
-        return Library(None, str(error))
-    for parent in parents():
-        if (parent / digest / "complete").exists():
+    digest = sources_digest()
+    for parent in (PACKAGED, *parents()):
+        if is_whole(parent / digest):
             return Library(parent / digest, "")
+    if importlib.util.find_spec("numba") is None:
+        return Library(None, "the compiled engine is missing or damaged; install Rackline again")
     place = next((parent for parent in parents() if writable(parent)), None)
     if place is None:
         return Library(None, "no folder for compiled code may be written")
-    say("Compiling the engine, once for these sources and this processor (about a minute)")
+    say("Compiling the engine, once for these sources (about a minute)")
     started = time.monotonic()
-    command = [sys.executable, "-m", "app.engine.compiled", str(place / digest)]
+    command = [sys.executable, "-m", "app.engine.compiling", str(place / digest)]
     environment = {**os.environ, "PYTHONPATH": str(ENGINE.parents[1])}
     try:
         done = subprocess.run(
-            command, check=False, capture_output=True, text=True, timeout=TIMEOUT, env=environment
+            command,
+            check=False,
+            # How far it is belongs beside what a command prints, not into it.
+            stdout=ERRORS,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=TIMEOUT,
+            env=environment,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return Library(None, f"compiling failed: {error}")
-    if not (place / digest / "complete").exists():
+    if not is_whole(place / digest):
         return Library(None, f"compiling failed: {done.stderr.strip()[-500:]}")
     say(f"Compiled in {time.monotonic() - started:.0f} s")
     return Library(place / digest, "")
@@ -333,13 +369,8 @@ def writable(folder: Path) -> bool:
 
 
 def sources_digest() -> str:
-    """Return what tells apart sources, interpreter, compiler and processor."""
-    import llvmlite
-    import llvmlite.binding as llvm
-
-    of_machine = (sys.version, np.__version__, llvmlite.__version__, llvm.get_host_cpu_name())
-    digest = hashlib.sha256("\n".join(of_machine).encode())
-    digest.update(llvm.get_host_cpu_features().flatten().encode())
+    """Return what tells apart sources and kinds of processor."""
+    digest = hashlib.sha256(f"{sys.platform} {platform.machine()}".encode())
     for path, text in sorted(compiled_sources().items()):
         digest.update(path.relative_to(ENGINE.parent).as_posix().encode())
         digest.update(text.encode())
@@ -362,29 +393,9 @@ def compiled_sources() -> dict[Path, str]:
     return found
 
 
-def build(folder: Path) -> None:
-    """Compile every kernel of the engine into a folder."""
-    global _building
-    import numba
-
-    _building = numba
-    options: Any = {"error_model": "numpy", "forceinline": True}
-    numba.extending.overload(record, jit_options=options, strict=False)(_compiled_record)
-    package = importlib.import_module("app.engine")
-    for module in pkgutil.walk_packages(package.__path__, "app.engine."):
-        importlib.import_module(module.name)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as draft:
-        _side_by_side(functools.partial(_written, Path(draft)), [*_kernels])
-        folder.mkdir(exist_ok=True)
-        for path in Path(draft).iterdir():
-            path.replace(folder / path.name)
-        (folder / "complete").touch()
-    clear(folder.parent)
-
-
 def clear(parent: Path) -> None:
     """Remove compilations of sources long gone, and what those that were killed have left."""
-    whole = sorted(parent.glob("*/complete"), key=lambda path: path.stat().st_mtime)
+    whole = sorted(parent.glob(f"*/{SEAL}"), key=lambda path: path.stat().st_mtime)
     for path in whole[:-KEPT]:
         # First what says that it is whole: a removal that is killed leaves nothing that is taken for it.
         path.unlink(missing_ok=True)
@@ -392,106 +403,10 @@ def clear(parent: Path) -> None:
     for path in parent.iterdir():
         with contextlib.suppress(FileNotFoundError):
             age = time.time() - path.stat().st_mtime
-            if age > TIMEOUT and not (path / "complete").exists():
+            if age > TIMEOUT and not (path / SEAL).exists():
                 shutil.rmtree(path, ignore_errors=True)
-
-
-def _side_by_side(task: Callable[[str], None], names: Sequence[str]) -> None:
-    """Do a task for each name, on several processors where a copy of this process can be had."""
-    if sys.platform != "linux":
-        for name in names:
-            task(name)
-        return
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-
-    processes = min(len(os.sched_getaffinity(0)), MOST_PROCESSES)
-    with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("fork")) as pool:
-        list(pool.map(task, names))
-
-
-def _written(folder: Path, name: str) -> None:
-    """Compile a kernel into a folder."""
-    symbol, code = _compiled(_kernels[name], _building)
-    (folder / f"{name}.o").write_bytes(code)
-    (folder / f"{name}.symbol").write_text(symbol, encoding="ascii")
-    # What refers to something unknown is found here, not at somebody's first call.
-    Library(folder, "").address(name)
-
-
-def _compiled(made: Kernel, numba: Any) -> tuple[str, bytes]:
-    """Return the name and the object file of a kernel that takes arrays as addresses and lengths."""
-    types = numba.types
-    signature: list[Any] = []
-    parameters: list[str] = []
-    known: dict[str, Any] = {"carray": numba.carray}
-
-    def argument(kind: Any) -> str:
-        """Return how one argument is made of parameters, which are declared."""
-        if not isinstance(kind, str):
-            known[kind.__name__] = kind
-            return f"{kind.__name__}({', '.join(argument(part) for part in parts(kind))})"
-        if kind == NAME:
-            return "0.0"
-        name = f"a{len(parameters)}"
-        parameters.append(name)
-        if kind not in AXES:
-            signature.append(types.float64 if kind == "float" else types.int64)
-            return f"{name} != 0" if kind == "bool" else name
-        lengths = [f"{name}_{axis}" for axis in range(AXES[kind])]
-        parameters.extend(lengths)
-        pointed = types.int64 if kind == "Places" else types.float64
-        signature.extend([types.CPointer(pointed), *[types.int64] * AXES[kind]])
-        return f"carray({name}, ({', '.join(lengths)},))"
-
-    arguments = ", ".join(argument(kind) for kind in made.kinds)
-    known["function"] = numba.njit(error_model="numpy")(made.function)
-    exec(f"def call({', '.join(parameters)}):\n    function({arguments})\n", known)
-    native = numba.cfunc(types.void(*signature), nopython=True, error_model="numpy")(known["call"])
-    return native.native_name, _object_code(native.inspect_llvm())
-
-
-def _object_code(intermediate: str) -> bytes:
-    """Return the machine code of what numba has made of a kernel, for this processor."""
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    machine = llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
-        opt=3,
-        reloc="static" if platform.machine() in X86 else "default",
-        codemodel="jitdefault",
-    )
-    code: bytes = machine.emit_object(llvm.parse_assembly(intermediate))
-    return code
-
-
-def _compiled_record(kind: Any, rows: Any, row: Any, first: Any = 0) -> Callable[..., Any]:
-    """Return :func:`record` for one kind of named tuple, written out number by number."""
-    known: dict[str, Any] = {}
-    places = itertools.count()
-
-    def written(part: Any) -> str:
-        if isinstance(part, str):
-            return f"rows[row, first + {next(places)}]"
-        known[part.__name__] = part
-        return f"{part.__name__}({', '.join(map(written, parts(part)))})"
-
-    exec(f"def read(kind, rows, row, first=0):\n    return {written(kind.instance_class)}\n", known)
-    return cast("Callable[..., Any]", known["read"])
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Compile into the folder that is named, or see to it that everything is compiled."""
-    if arguments:
-        build(Path(arguments[0]))
-        return 0
-    make_ready()
-    return 0
 
 
 if __name__ == "__main__":
     # Under its own name, so that the engine's modules register their kernels here.
-    sys.exit(importlib.import_module("app.engine.compiled").main(sys.argv[1:]))
+    importlib.import_module("app.engine.compiled").make_ready()

@@ -271,6 +271,7 @@ class Charges:
         self._normals = normals
         self._factor = np.exp(rates.deviation * normals["price"])
         self._rate = rates.exchange
+        self._currencies: dict[str, str] = {}
         # A line is linear in the factor on prices: its ends give every sample of it.
         share = hardware.occupied / hardware.count
         self._lines = {
@@ -318,7 +319,7 @@ class Charges:
         total = sum(float(ends[1]) for ends in lines.values())
         return moved / total if total else 0.0
 
-    @property
+    @cached_property
     def follows(self) -> dict[str, float]:
         """Share of each line that is proportional to the price of the system; 0 of those left out."""
         proportional, capital = self.proportional, self.found.capital
@@ -350,13 +351,18 @@ class Charges:
         """Return the sum of lines, central and as samples, from their values at factors 0 and 1."""
         by_currency: dict[str, Floats] = {}
         for name, ends in lines.items():
-            unit = self.found.paid_in(name)
+            unit = self._paid_in(name)
             by_currency[unit] = by_currency[unit] + ends if unit in by_currency else ends
         central, sampled = 0.0, np.zeros_like(self._factor)
         for unit, (free, whole) in by_currency.items():
             central += whole
             sampled += (free + (whole - free) * self._factor) * self._converted(unit)
         return float(central) * self._rate.value, sampled * self._rate.value
+
+    def _paid_in(self, line: str) -> str:
+        if line not in self._currencies:
+            self._currencies[line] = self.found.paid_in(line)
+        return self._currencies[line]
 
     def _converted(self, paid: str) -> Floats | float:
         """Return the factor of the exchange rate on what is paid in a currency."""
@@ -374,9 +380,12 @@ def _lines(hardware: Hardware, rates: DollarPrices, factor: Floats) -> dict[str,
         lines = included(owned_hourly_cost(owned_system(hardware, rates, factor, rates.power)), rates)
     else:
         lines = _rented(hardware, rates, factor)
-    return {
-        name: np.broadcast_to(np.asarray(value, dtype=float), factor.shape) for name, value in lines.items()
-    }
+    return {name: spread_over(factor, value) for name, value in lines.items()}
+
+
+def spread_over(factor: Floats, value: float | Floats) -> Floats:
+    """Return a value, a number or one for each factor, in the shape of the factors."""
+    return value if isinstance(value, np.ndarray) and value.ndim else np.full(factor.shape, value)
 
 
 def _rented(hardware: Hardware, rates: DollarPrices, factor: Floats) -> dict[str, Floats]:

@@ -13,7 +13,7 @@ from app.engine.cost.hours import facility_power, support_cost
 from app.engine.cost.outlay import owned_outlay, rented_outlay
 from app.engine.records import Floats
 from app.engine.units import HOURS_PER_YEAR, MONTHS, YEAR
-from app.estimating.costing import Charges, included, owned_system
+from app.estimating.costing import Charges, included, owned_system, spread_over
 from app.estimating.hardware import Hardware
 from app.estimating.prices import DollarPrices, idle_power, training_power
 
@@ -115,5 +115,5 @@ def outlay_lines(
             lines["support"] = support_cost(bill, rates.support.bands, rates.support.least) * months
         lines["staff"] = np.asarray(rates.staff * rates.staff_pay * months / MONTHS)
     return {
-        name: np.broadcast_to(np.asarray(line, dtype=float), factor.shape) for name, line in lines.items()
+        name: spread_over(factor, line) for name, line in lines.items()
     }

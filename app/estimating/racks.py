@@ -107,7 +107,10 @@ def blocks_of(
                 linked[number * groups // line.count if line.count >= groups else number].append(line)
         else:
             loose += [PackedRack.of([line])] * line.count
-    return [PackedRack.of(units) for units in linked] + loose
+    # Most groups hold the same lines.
+    keys = [tuple(map(id, units)) for units in linked]
+    alike = {key: PackedRack.of(units) for key, units in dict(zip(keys, linked, strict=True)).items()}
+    return [alike[key] for key in keys] + loose
 
 
 def pack(blocks: Sequence[PackedRack], limits: RackLimits) -> list[PackedRack]:

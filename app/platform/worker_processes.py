@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from app.errors import AppError, Conflict, TooMany, Unavailable
 from app.estimating.context import SizingContext, load_context
-from app.profiles.presets import models_directory
+from app.profiles.presets import data_directory
 
 if TYPE_CHECKING:
     from app.platform.store.trail import Actor
@@ -245,7 +245,7 @@ def processor_seconds(pid: int) -> float:
 @cache
 def installed_context() -> SizingContext:
     """Return the catalogue of this installation."""
-    return load_context(models_directory().parent)
+    return load_context(data_directory())
 
 
 def leave_with_parent() -> None:

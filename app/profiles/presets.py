@@ -18,15 +18,15 @@ def beside(folder: str) -> Path:
     return Path(__file__).resolve().parents[2] / folder
 
 
-def models_directory() -> Path:
-    return beside("data/models")
+def data_directory() -> Path:
+    return beside("data")
 
 
 @lru_cache(maxsize=1)
 def presets() -> dict[str, ModelProfile]:
     profiles: dict[str, ModelProfile] = {}
-    training = load_training(models_directory().parent)
-    for path in sorted(models_directory().glob("*.json")):
+    training = load_training(data_directory())
+    for path in sorted((data_directory() / "models").glob("*.json")):
         for entry in json.loads(path.read_text(encoding="utf-8"))["models"]:
             try:
                 profile = ModelProfile.from_json({"origin": "preset", **entry})
@@ -52,7 +52,7 @@ def presets() -> dict[str, ModelProfile]:
 @lru_cache(maxsize=1)
 def preset_finder() -> Finder:
     texts = {profile.id: (profile.name, *profile.hugging_face) for profile in presets().values()}
-    return Finder("model preset", texts, read_aliases(models_directory().parent))
+    return Finder("model preset", texts, read_aliases(data_directory()))
 
 
 def preset(identifier: str) -> ModelProfile:

@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 from app import __version__
 from app.__main__ import COMMANDS, command_line, main
 from app.platform.web.examples import CONFIG, GPT3, SIZING
-from app.profiles.presets import models_directory
+from app.profiles.presets import data_directory
 
-ROOT = models_directory().parents[1]
+ROOT = data_directory().parent
 
 Rackline = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -185,7 +185,7 @@ def test_the_catalogue_is_in_order(rackline: Rackline) -> None:
 
 
 def test_validate_predicts_without_the_values(rackline: Rackline, tmp_path: Path) -> None:
-    measured = models_directory().parent / "validation" / "measured.csv"
+    measured = data_directory() / "validation" / "measured.csv"
     with measured.open(encoding="utf-8", newline="") as handle:
         reader = csv.DictReader(handle)
         rows = [row for row in reader if row["family"] in {"bert", "gpt"}][:30]

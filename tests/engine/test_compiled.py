@@ -1,5 +1,6 @@
 """Compiled kernels: what they refuse, where they lie, and what runs where there are none."""
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -55,9 +56,9 @@ def test_a_kernel_refuses_arrays_of_another_type_or_layout(changes: dict[str, np
         numbered(number_columns, **changes)
 
 
-def in_a_process(script: str, **environment: str) -> Any:
+def in_a_process(script: str, *arguments: str, **environment: str) -> Any:
     """Return what a script in a process of its own prints as JSON."""
-    command = [sys.executable, "-W", "error", "-c", script]
+    command = [sys.executable, "-W", "error", "-c", script, *arguments]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, cwd=ROOT, env={**os.environ, **environment}
     )
@@ -131,7 +132,8 @@ def test_a_folder_that_cannot_be_written_is_passed_over(
     def compiling(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
         made.append(Path(command[-1]))
         made[-1].mkdir()
-        (made[-1] / "complete").touch()
+        (made[-1] / compiled.LIBRARY).touch()
+        compiled.seal(made[-1])
         return subprocess.CompletedProcess(command, 0, "", "")
 
     monkeypatch.setattr(subprocess, "run", compiling)
@@ -148,7 +150,7 @@ def test_without_a_folder_to_write_kernels_run_interpreted(
 ) -> None:
     monkeypatch.setattr(compiled, "parents", lambda: [closed])
     found = anew()
-    assert found.why_not and found.address(number_columns.name) is None
+    assert found.why_not and found.address(number_columns.symbol) is None
     monkeypatch.setattr(compiled, "library", lambda: found)
     assert numbered(Kernel(number_columns.function)) == [0, 1, 0]
 
@@ -158,7 +160,82 @@ def test_what_a_failed_compilation_says_is_kept(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
     monkeypatch.setattr(compiled, "parents", lambda: [tmp_path])
     assert "no room on the disk" in anew().why_not
-    assert anew().address(number_columns.name) is None
+    assert anew().address(number_columns.symbol) is None
+
+
+def test_without_a_compiler_the_state_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(compiled, "parents", lambda: [tmp_path])
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert "install" in anew().why_not
+
+
+def own_copy(folder: Path) -> Path:
+    """Return a copy of the compilation that this process uses."""
+    made = compiled.library().folder
+    assert made is not None
+    return copytree(made, folder / made.name)
+
+
+@pytest.mark.parametrize("harm", ["page of zeros", "cut short", "one byte", "no library", "no seal"])
+def test_a_damaged_library_is_not_loaded(harm: str, tmp_path: Path) -> None:
+    copy = own_copy(tmp_path)
+    assert compiled.is_whole(copy)
+    library = copy / compiled.LIBRARY
+    code = bytearray(library.read_bytes())
+    if harm == "page of zeros":
+        code[8192:12288] = bytes(4096)
+    elif harm == "cut short":
+        del code[-1:]
+    elif harm == "one byte":
+        code[len(code) // 2] ^= 1
+    library.write_bytes(code)
+    if harm == "no library":
+        library.unlink()
+    if harm == "no seal":
+        (copy / compiled.SEAL).unlink()
+    assert not compiled.is_whole(copy)
+
+
+def test_a_wheels_own_library_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(compiled, "PACKAGED", tmp_path)
+    own = own_copy(tmp_path)
+    assert anew().folder == own
+    (own / compiled.SEAL).write_text("{}", encoding="ascii")
+    assert anew().folder not in (None, own)
+
+
+NEEDLESS = """
+import json, sys
+from tests.conftest import answer
+answer()
+print(json.dumps(sorted({"llvmlite", "numba"} & {name.partition(".")[0] for name in sys.modules})))
+"""
+
+
+def test_neither_compiler_is_imported_to_answer() -> None:
+    assert in_a_process(NEEDLESS) == []
+
+
+OBJECTS = """
+import json, sys
+from pathlib import Path
+import numpy as np
+from app.engine import compiled, compiling
+compiling.LINKERS = ()
+compiled.mark_by(compiling.numba)
+from app.engine.arrays import distinct_columns
+compiling._compile(Path(sys.argv[1]), "app.engine.arrays.number_columns")
+objects = compiled.Library(Path(sys.argv[1]), "")
+compiled.library = lambda: objects
+print(json.dumps(distinct_columns(np.array([[8.0, 2.0, 8.0]]))[1].tolist()))
+"""
+
+
+def test_without_a_linker_object_files_are_loaded(tmp_path: Path) -> None:
+    assert in_a_process(OBJECTS, str(tmp_path)) == [0, 1, 0]
+    assert [path.suffix for path in tmp_path.iterdir()] == [".o"]
 
 
 def test_a_user_without_a_home_has_the_folder_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ from app.platform.store.database import Store
 from app.platform.store.queries import now
 from app.platform.store.tables import ProposalRecord, ProposalShare
 from app.platform.workspace import Installation
-from app.profiles.presets import models_directory
+from app.profiles.presets import data_directory
 from tests.support.objects import Moved, moved_clock
 from tests.support.receiving import Pen, deliver_due
 
@@ -53,7 +53,7 @@ def shared(installation: Installation, clock: Moved) -> str:
 
 @pytest.fixture(scope="module")
 def sizing() -> object:
-    return load_context(models_directory().parent)
+    return load_context(data_directory())
 
 
 def test_a_pause_after_wrong_passphrases_does_not_grow(store: Store, sizing) -> None:  # type: ignore[no-untyped-def]

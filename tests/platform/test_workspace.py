@@ -21,7 +21,7 @@ from app.features.uploads.service import (
 )
 from app.platform.store.database import Store
 from app.platform.workspace import LOCAL_WORKSPACE, Installation, Workspace
-from app.profiles.presets import models_directory
+from app.profiles.presets import data_directory
 
 OTHER = "ws_other"
 
@@ -38,7 +38,7 @@ FIGURES = ComparisonRequest.model_validate({"rows": [{"label": "a", "hours": 1, 
 
 @pytest.fixture(scope="module")
 def context() -> SizingContext:
-    return load_context(models_directory().parent)
+    return load_context(data_directory())
 
 
 @pytest.fixture

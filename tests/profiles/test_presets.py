@@ -5,7 +5,7 @@ import pytest
 from app.catalog.catalog import load_training
 from app.errors import NotFound
 from app.profiles.model import ModelProfile
-from app.profiles.presets import models_directory, preset, presets
+from app.profiles.presets import data_directory, preset, presets
 
 COUNTED_DIFFERENTLY = 0.03
 """Largest gap where the publication rounds or counts other parts, as its note says."""
@@ -181,7 +181,7 @@ def test_every_preset_says_how_it_was_trained(identifier: str) -> None:
 
 
 def test_no_training_is_stated_of_an_unknown_preset() -> None:
-    assert set(load_training(models_directory().parent)) <= set(presets())
+    assert set(load_training(data_directory())) <= set(presets())
 
 
 @pytest.mark.parametrize(

@@ -173,13 +173,16 @@ class UnsupportedCase(Exception):
         super().__init__(str(self.message))
 
 
+NUMBER = re.compile(r"\s*(-?\d[\d,]*\.?\d*(?:[eE][+-]?\d+)?)\s*([kKMGBT]?)")
+THOUSANDS = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}
+
+
 def number(text: str) -> float | None:
     """Return the first finite number of a cell, with the thousands of ``4M``; None where there is none."""
-    match = re.match(r"\s*(-?\d[\d,]*\.?\d*(?:[eE][+-]?\d+)?)\s*([kKMGBT]?)", text or "")
+    match = NUMBER.match(text or "")
     if not match:
         return None
-    factor = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}[match.group(2)]
-    value = float(match.group(1).replace(",", "")) * factor
+    value = float(match.group(1).replace(",", "")) * THOUSANDS[match.group(2)]
     return value if math.isfinite(value) else None
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
+MANY = 4096
+"""Texts whose plain spelling is kept: tables repeat theirs thousands of times."""
 SPELLING = (
     (r"(?<=\d)_(?=\d)", "."),
     (r"(?<![a-z0-9])(?:v|ver|version|release|rel)[ .:=_-]*(?=\d)", " "),
@@ -19,6 +22,7 @@ SPELLING = (
 REPLACEMENTS = tuple((re.compile(pattern, re.IGNORECASE), text) for pattern, text in SPELLING)
 
 
+@lru_cache(maxsize=MANY)
 def plain(text: str) -> str:
     """Return a text with one space between words, and between a name and its version.
 
@@ -42,6 +46,7 @@ def squashed(text: str) -> str:
     return SEPARATORS.sub("", text.lower())
 
 
+@lru_cache(maxsize=MANY)
 def system_key(text: str) -> str:
     """Return the name of a system or chip without separators, maker and unit of memory.
 

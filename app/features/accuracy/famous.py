@@ -19,7 +19,7 @@ from app.features.accuracy.predictions import (
     load_patterns,
     read_predictions,
 )
-from app.features.accuracy.service import data_directory
+from app.profiles.presets import data_directory
 
 HOURS = "gpu_hours"
 """Metric of whole runs; all others are of one step."""

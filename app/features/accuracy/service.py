@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 from app.errors import BadInput
@@ -40,7 +39,7 @@ from app.features.accuracy.predictions import (
     read_predictions,
     reason_texts,
 )
-from app.profiles.presets import models_directory
+from app.profiles.presets import data_directory
 
 WORST_SHOWN = 12
 
@@ -77,10 +76,6 @@ class AccuracyFindings(Document):
     """Every figure that was fitted to measured runs."""
     runs: list[Prediction]
     """The chosen runs; those that stand apart come last."""
-
-
-def data_directory() -> Path:
-    return models_directory().parent
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import shutil
 import threading
@@ -11,7 +12,9 @@ from dataclasses import dataclass
 
 from app.engine.compiled import state
 from app.errors import AppError, Message
+from app.estimating.golden import disagreement
 from app.platform.workspace import Installation
+from app.profiles.presets import data_directory
 
 logger = logging.getLogger("rackline.readiness")
 
@@ -92,9 +95,13 @@ class ReadinessCheck:
         return Message("only {megabytes} MB are free in the data directory", {"megabytes": free // 1_000_000})
 
     def _engine(self) -> Message | None:
-        if not state():
-            return None
-        return Message("formulas are not compiled and run some hundred times slower")
+        if state():
+            return Message("formulas are not compiled and run some hundred times slower")
+        return self._disagreement
+
+    @functools.cached_property
+    def _disagreement(self) -> Message | None:
+        return disagreement(self._installation.known.sizing, data_directory())
 
 
 def error_of(check: Callable[[], Message | None]) -> Message | None:

@@ -6,7 +6,7 @@ from app.errors import AppError, BadInput, Conflict, NotFound
 from app.estimating.context import SizingContext, load_context
 from app.features.plans.mapping import map_model
 from app.features.plans.model import MappingRequest, ModelMapping
-from app.profiles.presets import models_directory
+from app.profiles.presets import data_directory
 
 GPT3 = {
     "system": "ipu-pod256",
@@ -21,7 +21,7 @@ GPT3 = {
 
 @pytest.fixture(scope="module")
 def context() -> SizingContext:
-    return load_context(models_directory().parent)
+    return load_context(data_directory())
 
 
 def mapped(context: SizingContext, **values: object) -> ModelMapping:

@@ -36,7 +36,7 @@ from app.platform.store.tables import StudyRecord
 from app.platform.store.upload_files import FileDirectory, UploadFiles, name_of
 from app.platform.web.examples import FLEET_PLAN, RESNET
 from app.platform.workspace import Installation, Workspace
-from app.profiles.presets import models_directory
+from app.profiles.presets import data_directory
 from tests.support.buckets import Bucket, bucket_server
 from tests.support.objects import LAYERS, moved_clock, study_of
 
@@ -47,7 +47,7 @@ pytestmark = pytest.mark.filterwarnings("error")
 
 @pytest.fixture(scope="module")
 def sizing() -> object:
-    return load_context(models_directory().parent)
+    return load_context(data_directory())
 
 
 @pytest.fixture(scope="module")

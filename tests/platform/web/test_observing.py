@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from app.errors import SignInRequired, Unavailable
 from app.features.operation.api import admit
+from app.features.operation.readiness import ReadinessCheck
 from app.main import create_app
 from app.platform.store.upload_files import FileDirectory
 from app.platform.web.problems import Forbidden
@@ -269,6 +270,15 @@ def test_the_part_that_is_away_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     database = readiness(app)
     assert database.status_code == 503
     assert {fault["field"] for fault in database.json()["errors"]} >= needed
+
+
+def test_an_engine_that_gives_other_answers_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = create_app(Settings.at(tmp_path))
+    assert readiness(app).json()["engine"] == "ok"
+    app.state.readiness = ReadinessCheck(app.state.installation, app.state.stopping)
+    monkeypatch.setattr("app.estimating.golden.SAME", -1.0)
+    said = readiness(app).json()
+    assert said["status"] == "impaired" and said["engine"] != "ok"
 
 
 def unreachable() -> None:
