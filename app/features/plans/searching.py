@@ -102,19 +102,19 @@ def _search(request: SearchRequest, context: SizingContext) -> Search:
     profile = resolve_model(request.model, context)
     hardware = context.hardware.asked(request.system)
     allowed = allowed_values(request.constraints)
-    batch_searched = False
+    chosen = None
     if estimate.workload.global_batch is None:
         # The plans that are shown share the batch that is chosen.
         chosen = decide(
             estimate, profile, hardware, context, allowed=allowed, probability=request.probability
         )
-        batch_searched = chosen.batch_searched
         workload = estimate.workload.model_copy(update={"global_batch": chosen.batch})
         estimate = estimate.model_copy(update={"workload": workload})
     sizing = decide(
         estimate, profile, hardware, context, allowed=allowed, probability=request.probability, lean=False
     )
-    sizing = replace(sizing, batch_searched=batch_searched)
+    if chosen is not None:
+        sizing = replace(sizing, batch_searched=chosen.batch_searched, warnings=chosen.warnings)
     searched, scenario = sizing.choice.found, sizing.scenario
     risk = risk_of(scenario, profile.family, context, request.probability)
     warnings = [*sizing.warnings, *model_checks(scenario)]
