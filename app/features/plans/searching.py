@@ -118,7 +118,9 @@ def _search(request: SearchRequest, context: SizingContext) -> Search:
     searched, scenario = sizing.choice.found, sizing.scenario
     risk = risk_of(scenario, profile.family, context, request.probability)
     warnings = [*sizing.warnings, *model_checks(scenario)]
-    warnings += plan_checks(scenario, sizing.choice, hardware, hardware.devices)
+    space = replace(searched.space, any_batch=sizing.batch_searched)
+    choice = replace(sizing.choice, found=replace(searched, space=space))
+    warnings += plan_checks(scenario, choice, hardware, hardware.devices)
     names = regimes(scenario, sizing.choice.plans, profile.family, context.measured)
     warnings += data_sheet_checks(hardware, context.catalog.own, names, None)
     if not searched.feasible:
