@@ -90,7 +90,7 @@ def candidate(
 ) -> NetworkCandidate:
     """Return a network with its prices; measured runs replace the model."""
     network, run, batch = timing.network, timing.run, timing.batch
-    # One system needs no network beyond its own: none is priced, and the run costs what Compare says of the option.
+    # One system needs no network beyond its own: the run costs what Compare says of the option.
     several = cluster.hardware.count > 1
     bill = bill_of(cluster.context.catalog, cluster.hardware, network) if several else None
     unknown = math.inf if bill is None else bill.price.value
