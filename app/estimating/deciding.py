@@ -276,7 +276,9 @@ def best_of_fewer(
     for count in rungs_below(hardware.count):
         if misses == MISSES or not _is_flat(scenario, best):
             break
-        misses = 0 if improved(count) else misses + 1
+        # A number that the best plan does not fill finds that plan again, which says nothing of fewer.
+        repeated = count * hardware.devices > float(best.plans.devices[0]) * hardware.count
+        misses = 0 if improved(count) else misses + (not repeated)
     # What is said of the plan is said of all devices.
     return best if best is choice else replace(best, found=replace(best.found, space=choice.space))
 

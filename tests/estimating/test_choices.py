@@ -84,6 +84,9 @@ def test_a_bolder_plan_is_told_and_not_taken() -> None:
         ("llama-7b", "h100-pcie-80gb-8", (128, 140)),
         ("gpt2-1.5b", "dgx-superpod-a100", (40, 47)),
         ("vit-large", "gb200-nvl72", (23, 40, 47, 140)),
+        ("vit-large", "gb200-nvl72", (16, 64, 256)),
+        ("resnet50", "gb300-nvl72", (97, 256)),
+        ("bert-large", "gb200-nvl72", (97, 128)),
     ],
 )
 def test_larger_clusters_keep_the_plan_of_smaller_ones(
