@@ -119,7 +119,7 @@ def seconds_to_train(
         return None
     if not fits or share is None:
         return timed.run.time.total if fits else None
-    startup = context.catalog.reliability_defaults(answer.hardware.entry.chip_kind).startup.si
+    startup = context.catalog.reliability_defaults(answer.hardware.entry.machine.chip.kind).startup.si
     return float(np.quantile(timed.run.total_samples, share, method="higher")) + startup
 
 
@@ -132,7 +132,7 @@ def charged_hardware(request: EstimateRequest, estimate: Estimate | None, contex
 
 def reliability_of(request: EstimateRequest, hardware: Hardware, context: SizingContext) -> Reliability:
     interruptions = spot_interruptions(hardware, request.assumptions, context.catalog)
-    defaults = context.catalog.reliability_defaults(hardware.entry.chip_kind)
+    defaults = context.catalog.reliability_defaults(hardware.entry.machine.chip.kind)
     return reliability(defaults, request.assumptions, interruptions)
 
 
@@ -279,6 +279,14 @@ class TimedPlan:
         return self.over_both(time_of)
 
     @property
+    def mfu(self) -> Quantity:
+        """Share of the peak that the work of the model itself takes."""
+        scenario, plans = self.plan.scenario, self.plan.choice.plans
+        work = scenario.table.training_flop * float(plans.global_batch[0])
+        least = work / (scenario.peak * float(plans.devices[0]))
+        return self.over_both(lambda run: quantity(least / run.step_seconds, least / run.step_samples, "1"))
+
+    @property
     def expectation(self) -> Expectation:
         reported = None if self.reported is None else time_of(self.reported.run)
         return expectation_of(self.plan.scenario.team, time_of(self.tuned.run), reported)
@@ -381,7 +389,7 @@ class TimedPlan:
         warnings += validation_checks(
             self.borne_out,
             None if self.family_error is None else self.family_error.median,
-            hardware.entry.chip_kind,
+            hardware.entry.machine.chip.kind,
             self.same.contradicted,
             software_presumed=self.presumed,
         )
@@ -599,12 +607,10 @@ class Answer:
         timed, hardware, context, expense = self.timed, self.hardware, self.context, self.expense
         run, plan, scenario = timed.run, timed.plan, timed.plan.scenario
         plans, training, figures = plan.choice.plans, plan.training, timed.figures
-        failures = context.catalog.reliability_defaults(hardware.entry.chip_kind)
+        failures = context.catalog.reliability_defaults(hardware.entry.machine.chip.kind)
         assumed_defaults = assumption_defaults(
             self.request, expense.prices, expense.defaults, failures, run, hardware.machines
         )
-        flop, peak = scenario.table.training_flop, scenario.peak * float(plans.devices[0])
-        batch = float(plans.global_batch[0])
         return Estimate(
             **self._common(assumed_defaults),
             **timed.parts,
@@ -612,11 +618,7 @@ class Answer:
             step_time=figures["step_time_s"],
             throughput=figures["samples_per_s"],
             tokens_per_second=figures.get("tokens_per_s"),
-            mfu=timed.over_both(
-                lambda run: quantity(
-                    flop * batch / run.step_seconds / peak, flop * batch / run.step_samples / peak, "1"
-                )
-            ),
+            mfu=timed.mfu,
             steps=run.steps,
             samples=run.time.samples,
             trained=Text.of(trained(training, run.time.samples)),

@@ -84,20 +84,20 @@ def blocks_of(
     catalog: Catalog, system: SystemEntry, count: int, parts: Sequence[BillPart]
 ) -> list[PackedRack]:
     """Return the blocks that share a rack: machines joined by their own links, with hosts and switches."""
-    standing = [line for line in parts if line.height > 0 and line.use != "spare_switch"]
-    if system.chip_kind is not ChipKind.IPU:
+    in_racks = [line for line in parts if line.height > 0 and line.use != "spare_switch"]
+    if system.machine.chip.kind is not ChipKind.IPU:
         # Machines first, then storage and spares, switches last.
-        standing.sort(key=lambda line: (line.use in SWITCHES, line.use != "machine"))
+        in_racks.sort(key=lambda line: (line.use in SWITCHES, line.use != "machine"))
         together = machines_linked(catalog, system)
         blocks: list[PackedRack] = []
-        for line in standing:
+        for line in in_racks:
             size = together if line.use == "machine" else 1
             blocks += [PackedRack.of([line] * size)] * (line.count // size)
         return blocks
     groups = count * math.ceil(system.machines / machines_linked(catalog, system))
     linked: list[list[BillPart]] = [[] for _ in range(groups)]
     loose: list[PackedRack] = []
-    for line in standing:
+    for line in in_racks:
         own = line.use in ("machine", "host", "host_switch", "gateway_switch") or (
             line.use == "management_switch" and line.count % groups == 0
         )

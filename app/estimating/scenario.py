@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from app.catalog.software import PLAN_KINDS, SoftwareProfile
 from app.engine.gpu.case import GpuCase
-from app.engine.gpu.evaluate import (
+from app.engine.gpu.plan_steps import (
     gpu_forward_share,
     memory_use,
     operator_times_of,
     perfect_gpu_step,
-    step_of,
+    step_times,
 )
-from app.engine.ipu.evaluate import (
+from app.engine.ipu.layout import stage_list
+from app.engine.ipu.plan_steps import (
     Pipeline,
     ipu_forward_share,
     ipu_memory,
@@ -25,7 +27,6 @@ from app.engine.ipu.evaluate import (
     ipu_step,
     pipeline_stages,
 )
-from app.engine.ipu.layout import stage_list
 from app.engine.operators.table import OperatorTable
 from app.engine.pipeline import fullest_stage, peak_bound_step_time
 from app.engine.plans import MODULES, MemoryUse, OperatorTimes, Plans, Recompute, Sharding, StepTime
@@ -71,7 +72,7 @@ class Scenario:
     sampled: GpuSystem | None = None
     """The same GPU system with samples of its uncertain fabric figures, if these are considered."""
 
-    _central: dict[str, GpuCase] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _central: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     @property
     def is_ipu(self) -> bool:
@@ -98,7 +99,13 @@ class Scenario:
         return self.hardware.host_memory
 
     def gpu_software(self, normals: Mapping[str, Floats] | None = None) -> GpuSoftware:
-        return replace(self.software.gpu(normals), **self.overrides)  # type: ignore[arg-type]
+        if normals is None and "software" in self._central:
+            known: GpuSoftware = self._central["software"]
+            return known
+        software = replace(self.software.gpu(normals), **self.overrides)  # type: ignore[arg-type]
+        if normals is None:
+            self._central["software"] = software
+        return software
 
     def ipu_software(self, normals: Mapping[str, Floats] | None = None) -> IpuSoftware:
         return replace(self.software.ipu(normals), **self.overrides)  # type: ignore[arg-type]
@@ -148,7 +155,7 @@ class Scenario:
                 split=self.stage_layers,
             )
         else:
-            step = step_of(self.gpu_case(normals), plans)
+            step = step_times(self.gpu_case(normals), plans)
         if self.software.calibration is None and not self.effects and self.team is None:
             return step
         factor = self.time_factor(normals)

@@ -313,14 +313,16 @@ def bill_request(
 ) -> BillRequest:
     """Return the request for a bill as in the Bill view of the study; pods include their network."""
     fields: dict[str, Any] = {"system": entry.id, "count": count, "currency": currency}
-    if row.estimate is not None and entry.chip_kind is not ChipKind.IPU:
+    if row.estimate is not None and entry.machine.chip.kind is not ChipKind.IPU:
         summary = row.estimate.system
         fields |= {"fabric": summary.fabric, "ports_per_node": summary.ports_per_node}
     if row.estimate is not None and row.estimate.cost is not None:
         # The bill lists what the cost counts.
         basis = row.estimate.cost.basis
         fields |= {name: basis[name] for name in ("region", "storage_tb") if basis.get(name) is not None}
-    return BillRequest.model_validate(fields | (stated_inputs(inputs, entry.chip_kind) if inputs else {}))
+    return BillRequest.model_validate(
+        fields | (stated_inputs(inputs, entry.machine.chip.kind) if inputs else {})
+    )
 
 
 def option_bill(label: str, **known: Any) -> OptionBill:
@@ -374,7 +376,7 @@ def rental_bill(
 ) -> OptionBill:
     """Return the bill of a rented option: its hourly price in its way of paying."""
     catalog = context.catalog
-    rates = catalog.cost_defaults(entry.chip_kind, assumptions.region or "us")
+    rates = catalog.cost_defaults(entry.machine.chip.kind, assumptions.region or "us")
     figure = rent_of(entry, RENTALS[assumptions.rental or "on-demand"], rates, catalog)
     rate = ExchangeRate.of(catalog, currency)
     price, total = None, None

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from app.errors import Message, Unprocessable
-from app.profiles.architectures.tensors import Part, written
+from app.profiles.architectures.tensors import TensorGroup, written
 from app.profiles.bodies import ArchitectureBody
 from app.profiles.documents import parse_json, printable, unreadable
 from app.profiles.model import ModelProfile
@@ -20,7 +20,6 @@ from app.profiles.model import ModelProfile
 MOST_HEADER = 20_000_000
 MOST_TENSORS = 200_000
 MOST_ELEMENTS = 1e13
-EXPERT = re.compile(r"\.experts?\.\d+\.")
 LENGTH = 4096
 """Tokens of a sample, which no header gives."""
 
@@ -75,16 +74,18 @@ def weights_profile(name: str, header: Mapping[str, object]) -> ModelProfile:
             hidden = max(hidden, shape[0])
     if not shapes:
         raise unreadable("{file} lists no tensors", file=name)
-    parts: list[Part] = []
+    parts: list[TensorGroup] = []
     doubts: list[Message] = []
     for (path, shape), count in shapes.items():
         elements, words = float(math.prod(shape)), path.lower()
         if len(shape) >= 2 and not words.endswith("bias"):
             if re.search(r"embed|wte|wpe", words) and "proj" not in words:
-                parts.append(Part(name=path, kind="lookup", columns=shape[-1], weights=elements, count=count))
+                parts.append(
+                    TensorGroup(name=path, kind="lookup", columns=shape[-1], weights=elements, count=count)
+                )
             else:
                 parts.append(
-                    Part(
+                    TensorGroup(
                         name=path,
                         kind="product",
                         inner=elements / max(shape[0], 1),
@@ -96,7 +97,7 @@ def weights_profile(name: str, header: Mapping[str, object]) -> ModelProfile:
                     )
                 )
         else:
-            parts.append(Part(name=path, kind="vector", weights=elements, count=count))
+            parts.append(TensorGroup(name=path, kind="vector", weights=elements, count=count))
     if any("expert" in path for path, _ in shapes):
         doubts.append(Message("a header does not say how many experts a token visits; all are counted"))
     doubts.append(

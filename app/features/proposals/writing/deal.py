@@ -228,10 +228,10 @@ def conditions(content: ProposalContent, voice: Voice) -> list[Block]:
         (Head(voice.gettext("Condition"), width=1.0), lambda row: row[0]),
         (Head(voice.gettext("Content"), width=3.4), lambda row: row[1]),
     )
-    return [Paragraph(standing(content, voice)), grid]
+    return [Paragraph(binding(content, voice)), grid]
 
 
-def standing(content: ProposalContent, voice: Voice) -> str:
+def binding(content: ProposalContent, voice: Voice) -> str:
     """Return whether the prices bind."""
     if content.kind == "offer" and content.valid_until is not None:
         day = {"day": voice.date(content.valid_until.isoformat())}
