@@ -135,7 +135,7 @@ def _stretch(lowest: RackPlacement, count: int, left: float, floor: float, voice
 
 FEED_TOP, FEED_GAP, STRIP_TOP, STRIP_HEIGHT = 18.0, 22.0, 76.0, 30.0
 
-STRIP_WIDTH = 80.0
+STRIP_WIDTH, LEAST_WIDTH = 80.0, 640.0
 
 
 def power_feeds(racks: Sequence[Rack], feeds: int, each: float, voice: Voice) -> Drawing:
@@ -148,7 +148,7 @@ def power_feeds(racks: Sequence[Rack], feeds: int, each: float, voice: Voice) ->
     wide = max(RACK_WIDTH, feeds * (STRIP_WIDTH + 8.0))
     end = LEFT + columns * (wide + RACK_GAP) - RACK_GAP
     # Letters keep their size beside a single rack.
-    width = max(end, WIDTH)
+    width = max(end, LEAST_WIDTH)
     shapes: Shapes = []
     for row in range(-(-len(drawn) // PER_ROW)):
         for feed in range(feeds):
