@@ -152,10 +152,15 @@ def limits_of(catalog: Catalog, rack: str, power: float | None) -> RackLimits:
     return RackLimits(round(usable.si), allowed, weight.si)
 
 
+def strips_of(greatest: float, capacity: float) -> int:
+    """Return the power strips of a rack on one feed, each able to carry ``capacity``. [W]"""
+    return max(math.ceil(greatest / capacity), 1)
+
+
 def rack_parts(catalog: Catalog, rack: str, racks: Sequence[PackedRack]) -> Iterable[BillPart]:
     strip = catalog.figure(CLUSTER, "rack_pdu").text
     capacity, feeds = catalog.figure(strip, "power_capacity").si, round(catalog.figure(CLUSTER, "feeds").si)
-    strips = sum(max(math.ceil(packed.greatest / capacity), 1) for packed in racks) * feeds
+    strips = sum(strips_of(packed.greatest, capacity) for packed in racks) * feeds
     rule = Message(
         "racks needed within the limits on height, power and weight: {racks}", {"racks": len(racks)}
     )
