@@ -15,7 +15,7 @@ from app.profiles.onnx_file import read_onnx_file
 from app.profiles.readers.loose import parse_config
 from app.profiles.readers.native import native_of
 from app.profiles.readers.weights import header_of, refuse_adapter, refuse_index, weights_profile
-from app.profiles.summaries import FVCORE, TORCHINFO, read_summary
+from app.profiles.summaries import is_summary, read_summary
 from app.profiles.transformer import transformer_profile
 
 MOST_TEXT_BYTES = 5_000_000
@@ -48,7 +48,7 @@ def read_profile(name: str, data: bytes) -> ModelProfile:
     start = text.lstrip()[:1]
     if start in {"{", "["} or CONFIGURATION.match(text):
         profile = _json(title, parse_config(title, text))
-    elif TORCHINFO in text or FVCORE.search(text):
+    elif is_summary(text):
         profile = read_summary(title, text)
     else:
         profile = read_layer_csv(title, text)

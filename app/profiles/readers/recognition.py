@@ -19,7 +19,7 @@ from app.profiles.readers.prices import PriceList, priced_document, priced_rows,
 from app.profiles.readers.weights import header_of
 from app.profiles.sample_files import encoding_of
 from app.profiles.samples import LengthSample, read_sample
-from app.profiles.summaries import FVCORE, TORCHINFO
+from app.profiles.summaries import is_summary
 
 MOST_BYTES = 25_000_000
 MODEL_KEYS = frozenset(
@@ -75,7 +75,7 @@ def read_import(name: str, data: bytes) -> Import:
     text = decode(title, data)
     if CONFIGURATION.match(text) or text.lstrip()[:1] in {"{", "["}:
         return _structured(title, data, text)
-    if TORCHINFO in text or FVCORE.search(text):
+    if is_summary(text):
         return _modelled("summary", read_profile(title, data), None)
     prices = priced_rows(table_rows(text))
     if prices is not None:
