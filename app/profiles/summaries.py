@@ -1,4 +1,4 @@
-"""Printed model summaries: torchinfo, torchsummary, Keras, fvcore's ``flop_count_table()``; ScaleSim topologies.
+"""Printed model summaries (torchinfo, torchsummary, Keras, fvcore's table) and topologies of SCALE-Sim.
 
 Each prints one row for each module: the size of the output and the parameters, or (fvcore) the size of
 the weights and the multiplications; either pair says what a product costs. Totals that a summary prints
@@ -30,7 +30,9 @@ _UNITS = {"M": 1e6, "MEGABYTES": 1e6, "G": 1e9, "GIGABYTES": 1e9, "T": 1e12, "TE
           "K": 1e3, "KILOBYTES": 1e3, "B": 1.0, "NONE": 1.0}  # fmt: skip
 CLOSE = 0.02
 """Deviation of the rows from a printed total that rounding explains."""
-_ROW = re.compile(r"^(?P<tree>[\s│├└─|+-]*)(?P<type>\w+)(?:-\d+)?(?: \((?P<name>[^)]*)\))?(?:: (?P<depth>\d+)-\d+)?\s")
+_ROW = re.compile(
+    r"^(?P<tree>[\s│├└─|+-]*)(?P<type>\w+)(?:-\d+)?(?: \((?P<name>[^)]*)\))?(?:: (?P<depth>\d+)-\d+)?\s"
+)
 
 # Possessive quantifiers (++, *+) keep the pattern from backtracking on any line.
 _SHAPE = re.compile(r"[\[(]\s*+(?:\d++\s*+,\s*+)*+\d*+\s*+,?\s*+[\])]")
@@ -357,7 +359,9 @@ def _scalesim(name: str, text: str) -> Iterator[Operator]:
             continue
         height, width, tall, wide, channels, filters, stride = sizes
         if tall > height or wide > width:
-            raise unreadable("{file}, line {line}: the filter is larger than its input", file=name, line=number)
+            raise unreadable(
+                "{file}, line {line}: the filter is larger than its input", file=name, line=number
+            )
         rows = (-(-(height - tall + stride) // stride)) * (-(-(width - wide + stride) // stride))
         inner = tall * wide * channels
         yield _product(label, rows, inner, filters, inner * filters, Kind.CONVOLUTION)
