@@ -123,7 +123,9 @@ def test_the_package_leaves_the_name_app_to_others(installed: Installed) -> None
 def test_the_wheel_brings_its_compiled_engine(installed: Installed) -> None:
     (wheel,) = installed.folder.glob("dist/rackline-*manylinux_2_17_*.whl")
     assert wheel.stem.split("-")[2:4] == ["py3", "none"]
-    folders = list(installed.folder.glob(f"environment/lib/python*/site-packages/rackline/app/engine/{FOLDER}/*"))
+    folders = list(
+        installed.folder.glob(f"environment/lib/python*/site-packages/rackline/app/engine/{FOLDER}/*")
+    )
     assert len(folders) == 1 and is_whole(folders[0])
     done = installed.run("rackline", "estimate", "request.json", hidden="numba")
     assert "BERT-Large" in done.stdout and "interpreted" not in done.stderr

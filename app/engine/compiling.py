@@ -9,14 +9,13 @@ from __future__ import annotations
 import importlib
 import itertools
 import multiprocessing
-import os
 import pkgutil
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, wait
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,8 +27,10 @@ from app.engine.compiled import AXES, LIBRARY, NAME, SEAL, Kernel, Library, part
 
 LINKERS = ("ld", "ld.lld", "mold")
 """What makes a library of object files on Linux; the first that is there."""
-MOST_PROCESSES = 4
-"""Processes that compile at once; each takes half a gigabyte."""
+STEPS = ("app.engine.gpu.", "app.engine.search.")
+"""Where kernels are that contain the step of a plan on GPUs."""
+SHOWN_SECONDS = 0.5
+"""How often who waits sees how far it is. [s]"""
 STUBS = """
 declare void @abort()
 define void @NRT_Free(i8* %a) { call void @abort() unreachable }
@@ -75,24 +76,29 @@ def build(folder: Path) -> None:
 
 
 def _objects(folder: Path, names: list[str]) -> Iterator[int]:
-    """Compile kernels, on several processors where a copy of this process can be had; give how many are."""
+    """Compile kernels, side by side where a copy of this process can be had; give how many are done."""
     if sys.platform != "linux":
         for done, name in enumerate(names, 1):
-            _compile(folder, name)
+            _compile(folder, [name])
             yield done
         return
-    processes = min(len(os.sched_getaffinity(0)), MOST_PROCESSES)
-    with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("fork")) as pool:
-        tasks = [pool.submit(_compile, folder, name) for name in names]
-        for done, task in enumerate(as_completed(tasks), 1):
+    # What kernels share is compiled once in a process, and it is most of the work.
+    shared = [name for name in names if name.startswith(STEPS)]
+    groups = [shared, [name for name in names if name not in shared]]
+    with ProcessPoolExecutor(len(groups), mp_context=multiprocessing.get_context("fork")) as pool:
+        tasks = [pool.submit(_compile, folder, group) for group in groups]
+        while wait(tasks, timeout=SHOWN_SECONDS).not_done:
+            yield sum(1 for _ in folder.glob("*.o"))
+        for task in tasks:
             task.result()
-            yield done
+        yield len(names)
 
 
-def _compile(folder: Path, name: str) -> None:
-    """Write the object file of a kernel."""
-    made = compiled.kernels()[name]
-    (folder / f"{made.symbol}.o").write_bytes(_machine_code(made))
+def _compile(folder: Path, names: list[str]) -> None:
+    """Write the object files of kernels."""
+    for name in names:
+        made = compiled.kernels()[name]
+        (folder / f"{made.symbol}.o").write_bytes(_machine_code(made))
 
 
 def _linked(folder: Path) -> bool:

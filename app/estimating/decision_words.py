@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from app.engine.units import YEAR
+from app.engine.units import DAY, YEAR
 from app.errors import Message
 from app.estimating.decision import Alternative, Decision, DecisionOption
 from app.estimating.documents import Text
@@ -216,6 +216,10 @@ class _Writing:
         for code, template in DOUBTS.items():
             if code in alternative.doubts:
                 yield Message(template, values)
+        if not alternative.owned and chosen.time and self.decision.runs * chosen.time.value < DAY:
+            yield Message(
+                "Rent is counted for the hours of the run alone; a provider may ask for a longer booking."
+            )
 
     def _runs(self, chosen: DecisionOption) -> Iterator[Message]:
         entry = next((entry for entry in self.decision.overturned_by if entry.input == "demand.runs"), None)

@@ -279,6 +279,14 @@ class TimedPlan:
         return self.over_both(time_of)
 
     @property
+    def mfu(self) -> Quantity:
+        """Share of the peak that the work of the model itself takes."""
+        scenario, plans = self.plan.scenario, self.plan.choice.plans
+        work = scenario.table.training_flop * float(plans.global_batch[0])
+        least = work / (scenario.peak * float(plans.devices[0]))
+        return self.over_both(lambda run: quantity(least / run.step_seconds, least / run.step_samples, "1"))
+
+    @property
     def expectation(self) -> Expectation:
         reported = None if self.reported is None else time_of(self.reported.run)
         return expectation_of(self.plan.scenario.team, time_of(self.tuned.run), reported)
@@ -603,8 +611,6 @@ class Answer:
         assumed_defaults = assumption_defaults(
             self.request, expense.prices, expense.defaults, failures, run, hardware.machines
         )
-        flop, peak = scenario.table.training_flop, scenario.peak * float(plans.devices[0])
-        batch = float(plans.global_batch[0])
         return Estimate(
             **self._common(assumed_defaults),
             **timed.parts,
@@ -612,11 +618,7 @@ class Answer:
             step_time=figures["step_time_s"],
             throughput=figures["samples_per_s"],
             tokens_per_second=figures.get("tokens_per_s"),
-            mfu=timed.over_both(
-                lambda run: quantity(
-                    flop * batch / run.step_seconds / peak, flop * batch / run.step_samples / peak, "1"
-                )
-            ),
+            mfu=timed.mfu,
             steps=run.steps,
             samples=run.time.samples,
             trained=Text.of(trained(training, run.time.samples)),

@@ -114,6 +114,4 @@ def outlay_lines(
             bill = hardware.occupied * rent * MONTH_HOURS
             lines["support"] = support_cost(bill, rates.support.bands, rates.support.least) * months
         lines["staff"] = np.asarray(rates.staff * rates.staff_pay * months / MONTHS)
-    return {
-        name: spread_over(factor, line) for name, line in lines.items()
-    }
+    return {name: spread_over(factor, line) for name, line in lines.items()}

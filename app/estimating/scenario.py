@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -71,7 +72,7 @@ class Scenario:
     sampled: GpuSystem | None = None
     """The same GPU system with samples of its uncertain fabric figures, if these are considered."""
 
-    _central: dict[str, GpuCase] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _central: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     @property
     def is_ipu(self) -> bool:
@@ -98,7 +99,13 @@ class Scenario:
         return self.hardware.host_memory
 
     def gpu_software(self, normals: Mapping[str, Floats] | None = None) -> GpuSoftware:
-        return replace(self.software.gpu(normals), **self.overrides)  # type: ignore[arg-type]
+        if normals is None and "software" in self._central:
+            known: GpuSoftware = self._central["software"]
+            return known
+        software = replace(self.software.gpu(normals), **self.overrides)  # type: ignore[arg-type]
+        if normals is None:
+            self._central["software"] = software
+        return software
 
     def ipu_software(self, normals: Mapping[str, Floats] | None = None) -> IpuSoftware:
         return replace(self.software.ipu(normals), **self.overrides)  # type: ignore[arg-type]

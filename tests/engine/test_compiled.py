@@ -226,7 +226,7 @@ from app.engine import compiled, compiling
 compiling.LINKERS = ()
 compiled.mark_by(compiling.numba)
 from app.engine.arrays import distinct_columns
-compiling._compile(Path(sys.argv[1]), "app.engine.arrays.number_columns")
+compiling._compile(Path(sys.argv[1]), ["app.engine.arrays.number_columns"])
 objects = compiled.Library(Path(sys.argv[1]), "")
 compiled.library = lambda: objects
 print(json.dumps(distinct_columns(np.array([[8.0, 2.0, 8.0]]))[1].tolist()))

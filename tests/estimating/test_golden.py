@@ -15,7 +15,9 @@ def test_the_kept_answers_are_those_of_this_version(context: SizingContext) -> N
 
 
 @pytest.mark.parametrize("place", [0, 1])
-def test_another_answer_is_named_with_both_figures(place: int, context: SizingContext, tmp_path: Path) -> None:
+def test_another_answer_is_named_with_both_figures(
+    place: int, context: SizingContext, tmp_path: Path
+) -> None:
     kept = json.loads((DATA / GOLDEN).read_text(encoding="utf-8"))
     found = kept[place]["time_to_train_s"]
     kept[place]["time_to_train_s"] = found * (1 + 1e-6)

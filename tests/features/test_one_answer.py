@@ -309,8 +309,58 @@ def break_even(ask: Ask, body: Body, whole: Body) -> list[str]:
     return differences(found.json()["capex"]["value"], cost["capex"]["value"], "capex")
 
 
+def search(ask: Ask, body: Body, whole: Body) -> list[str]:
+    """The plans of a search are those of estimates that state them, and its first is the best."""
+    request = {name: body[name] for name in SIZED if name in body and name != "currency"}
+    request |= {"system": body["system"], "constraints": body.get("plan", {}), "keep": 3, "what_if": False}
+    answer = ask("POST", "/api/v1/searches", json=request)
+    if answer.status_code >= 400:
+        return []
+    document = answer.json()
+    same = ("engine_version", "catalog_version", "model", "system", "software", "precision_used", "fits")
+    found = differences({name: document[name] for name in same}, whole)
+    if not document["fits"]:
+        return found
+    first = {name: whole[name] for name in ("step_time", "throughput", "mfu")}
+    best, *others = document["plans"]
+    if best["plan"] == whole["plan"]:
+        found += [f"{code} is not said" for code in codes(document) - codes(whole)]
+        found += differences(best, first | {"memory": whole["memory"]["per_device"]}, ".first")
+    else:
+        # All plans may hold a better one than an estimate tries, or none on as few machines.
+        if not 0.94 < whole["throughput"]["value"] / best["throughput"]["value"] < 1.02:
+            found.append(".first is another plan")
+        others = document["plans"]
+    for one in others:
+        plan = {name: one["plan"][name] for name in PlanInput.model_fields if one["plan"][name] is not None}
+        workload = body["workload"] | {"global_batch": one["plan"]["global_batch"]}
+        stated = estimated(ask, body | {"workload": workload, "plan": plan})
+        assert stated is not None, plan
+        # Teams that state a plan differ from those that leave it open, so ranges do.
+        shared = {name: {"value": stated[name]["value"]} for name in first}
+        found += differences(one, shared | {"memory": stated["memory"]["per_device"]}, ".other")
+    return found
+
+
+def inference(ask: Ask, body: Body, whole: Body) -> list[str]:
+    """A system that serves costs by the hour what it costs where it trains."""
+    names = ("model", "assumptions", "currency")
+    terms = {"prompt_tokens": 512, "output_tokens": 64}
+    request = {name: body[name] for name in names if name in body} | terms | {"systems": [body["system"]]}
+    answer = ask("POST", "/api/v1/inferences", json=request)
+    if answer.status_code >= 400:
+        return []
+    (served,) = answer.json()["systems"]
+    found = differences(served["system"], whole["system"], ".system")
+    cost = whole["cost"]
+    if cost is None or whole["plan"]["idle_machines"]:
+        return found
+    found += differences(served["hourly"], cost["hourly"], ".hourly")
+    return found + differences(served["cost_basis"], cost["basis"], ".cost_basis")
+
+
 WAYS: tuple[Callable[[Ask, Body, Body], list[str]], ...] = (
-    *(sizing, study, proposal, comparison, networks, sweep, break_even),
+    *(sizing, study, proposal, comparison, networks, sweep, break_even, search, inference),
 )
 
 

@@ -90,8 +90,8 @@ def candidate(
 ) -> NetworkCandidate:
     """Return a network with its prices; measured runs replace the model."""
     network, run, batch = timing.network, timing.run, timing.batch
-    # One machine needs no network: none is priced, and the run costs what Compare says of the option.
-    several = cluster.hardware.machines > 1
+    # One system needs no network beyond its own: the run costs what Compare says of the option.
+    several = cluster.hardware.count > 1
     bill = bill_of(cluster.context.catalog, cluster.hardware, network) if several else None
     unknown = math.inf if bill is None else bill.price.value
     dollars = 0.0 if network.installed else unknown
@@ -211,7 +211,7 @@ class Evaluation:
     @property
     def several(self) -> bool:
         """Whether there is more than one machine, and so a network."""
-        return self.cluster.hardware.machines > 1
+        return self.cluster.hardware.count > 1
 
     @cached_property
     def cheapest_first(self) -> list[NetworkCandidate]:

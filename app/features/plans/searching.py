@@ -17,12 +17,11 @@ from app.estimating.context import SizingContext
 from app.estimating.deciding import PlanDecision, decide, risk_of, run_totals
 from app.estimating.defaults import plan_defaults, system_defaults
 from app.estimating.documents import Part
+from app.estimating.estimate import TimedPlan, reliability_of
 from app.estimating.nearest import UNVALIDATED
 from app.estimating.plan_search import Risk, SearchRanking, memory_of, search_space
-from app.estimating.ranges import common_normals, quantity, residual_factors
 from app.estimating.regimes import regimes
 from app.estimating.request import EstimateRequest, PlanInput
-from app.estimating.runtime import least_step
 from app.estimating.scenario import (
     Scenario,
     as_stated,
@@ -103,23 +102,25 @@ def _search(request: SearchRequest, context: SizingContext) -> Search:
     profile = resolve_model(request.model, context)
     hardware = context.hardware.asked(request.system)
     allowed = allowed_values(request.constraints)
-    batch_searched = False
+    chosen = None
     if estimate.workload.global_batch is None:
         # The plans that are shown share the batch that is chosen.
         chosen = decide(
             estimate, profile, hardware, context, allowed=allowed, probability=request.probability
         )
-        batch_searched = chosen.batch_searched
         workload = estimate.workload.model_copy(update={"global_batch": chosen.batch})
         estimate = estimate.model_copy(update={"workload": workload})
     sizing = decide(
         estimate, profile, hardware, context, allowed=allowed, probability=request.probability, lean=False
     )
-    sizing = replace(sizing, batch_searched=batch_searched)
+    if chosen is not None:
+        sizing = replace(sizing, batch_searched=chosen.batch_searched, warnings=chosen.warnings)
     searched, scenario = sizing.choice.found, sizing.scenario
     risk = risk_of(scenario, profile.family, context, request.probability)
     warnings = [*sizing.warnings, *model_checks(scenario)]
-    warnings += plan_checks(scenario, sizing.choice, hardware, hardware.devices)
+    space = replace(searched.space, any_batch=sizing.batch_searched)
+    choice = replace(sizing.choice, found=replace(searched, space=space))
+    warnings += plan_checks(scenario, choice, hardware, hardware.devices)
     names = regimes(scenario, sizing.choice.plans, profile.family, context.measured)
     warnings += data_sheet_checks(hardware, context.catalog.own, names, None)
     if not searched.feasible:
@@ -168,10 +169,10 @@ def _estimate_request(request: SearchRequest) -> EstimateRequest:
 def _dimensions(plans: Plans, scenario: Scenario) -> list[Dimension]:
     dimensions, stated = [], as_stated(plans)
     for name in Plans.__slots__:
-        values = np.unique(getattr(stated, name))
-        if values.size < 2:
+        values = getattr(stated, name)
+        if np.all(values == values[:1]):
             continue
-        written: list[float | str | bool] = [plan_value(name, float(value)) for value in values]
+        written: list[float | str | bool] = [plan_value(name, float(value)) for value in np.unique(values)]
         dimensions.append(Dimension(field=name, values=written))
     return dimensions
 
@@ -204,39 +205,35 @@ def _best(
         # On fewer devices another plan would be chosen, which is the faster at central values.
         chosen = np.concatenate([[searched.best], chosen[chosen != searched.best]])[: max(keep, 1)]
     several = searched.plans.take(chosen)
-    normals = common_normals()
-    step = scenario.step(several)
-    column = Plans(**{name: getattr(several, name)[:, np.newaxis] for name in Plans.__slots__})
-    sampled = np.broadcast_to(scenario.step(column, normals).total, (chosen.size, normals["price"].size))
-    least = least_step(scenario, several, np.broadcast_to(step.total, chosen.shape))
-    flop = scenario.table.training_flop
-    first = float(searched.cost[chosen[0]])
-    answer = []
-    plans = plan_summaries(sizing, several)
-    for rank, index in enumerate(chosen.tolist()):
-        plan = several.take(np.array([rank]))
-        names = regimes(scenario, plan, sizing.profile.family, context.measured)
-        factors = residual_factors(names, context.residuals, normals, scenario, plan)
-        seconds = float(step.total[rank])
-        samples = np.maximum(sampled[rank] * factors, least[rank])
-        batch, peak = float(plan.global_batch[0]), scenario.peak * float(plan.devices[0])
-        memory = float(searched.evaluated.memory[index])
-        answer.append(
-            SearchedPlan(
-                plan=plans[rank],
-                step_time=quantity(seconds, samples, "s"),
-                ranked_time=seconds * float(searched.cost[index] / searched.totals[index]),
-                behind=float(searched.cost[index]) / first - 1.0,
-                throughput=quantity(batch / seconds, batch / samples, "samples/s"),
-                mfu=quantity(flop * batch / seconds / peak, flop * batch / samples / peak, "1"),
-                memory=Quantity.exact(memory, "B"),
-                memory_share=memory / memory_of(scenario.chip),
-                parts=_parts(step, rank),
-                more=_differences(step, rank),
-                unmeasured=[name for name in names if name in UNVALIDATED],
-            )
+    assumed = reliability_of(sizing.request, sizing.hardware, context)
+    timings = []
+    for rank in range(chosen.size):
+        choice = replace(sizing.choice, plans=several.take(np.array([rank])))
+        timings.append(TimedPlan(replace(sizing, choice=choice), assumed, context))
+    first, cost, totals = timings[0], searched.cost[chosen], searched.totals[chosen]
+    return [
+        SearchedPlan(
+            plan=plan,
+            step_time=timed.figures["step_time_s"],
+            ranked_time=timed.run.step_seconds * float(ranked / total),
+            behind=float(ranked / cost[0]) - 1.0,
+            throughput=timed.figures["samples_per_s"],
+            mfu=timed.mfu,
+            memory=Quantity.exact(memory, "B"),
+            memory_share=memory / memory_of(scenario.chip),
+            parts=_parts(timed.run.step),
+            more=_differences(timed.run.step, first.run.step),
+            unmeasured=[name for name in timed.regimes if name in UNVALIDATED],
         )
-    return answer
+        for timed, plan, ranked, total, memory in zip(
+            timings,
+            plan_summaries(sizing, several),
+            cost,
+            totals,
+            searched.evaluated.memory[chosen].tolist(),
+            strict=True,
+        )
+    ]
 
 
 def _fastest_of(searched: SearchRanking, wanted: PlanInput) -> Indices:
@@ -259,19 +256,15 @@ def _fastest_of(searched: SearchRanking, wanted: PlanInput) -> Indices:
     return several[np.argmin(searched.cost[several], keepdims=True)] if several.size else several
 
 
-def _parts(step: StepTime, index: int) -> list[Part]:
-    values = {
-        name: float(np.broadcast_to(seconds, step.total.shape)[index]) for name, seconds in step.parts.items()
-    }
-    return [Part(part=name, seconds=seconds) for name, seconds in values.items() if seconds > 0]
+def _parts(step: StepTime) -> list[Part]:
+    return [
+        Part(part=name, seconds=float(seconds[0])) for name, seconds in step.parts.items() if seconds[0] > 0
+    ]
 
 
-def _differences(step: StepTime, index: int) -> list[Part]:
+def _differences(step: StepTime, first: StepTime) -> list[Part]:
     """Return how much longer each part of a plan's step is than in the first plan, largest first."""
-    if index == 0:
-        return []
-    whole = {name: np.broadcast_to(seconds, step.total.shape) for name, seconds in step.parts.items()}
-    more = {name: float(seconds[index] - seconds[0]) for name, seconds in whole.items()}
+    more = {name: float(seconds[0] - first.parts[name][0]) for name, seconds in step.parts.items()}
     order = sorted(more.items(), key=lambda entry: abs(entry[1]), reverse=True)
     return [Part(part=name, seconds=seconds) for name, seconds in order if seconds]
 
