@@ -1,7 +1,8 @@
-"""Printed model summaries: torchinfo's ``summary()`` and fvcore's ``flop_count_table()``.
+"""Printed model summaries (torchinfo, torchsummary, Keras, fvcore's table) and topologies of SCALE-Sim.
 
-Both print one row for each module. torchinfo gives the size of the output and the parameters,
-fvcore the size of the weights and the multiplications; either pair says what a product costs.
+Each prints one row for each module: the size of the output and the parameters, or (fvcore) the size of
+the weights and the multiplications; either pair says what a product costs. Totals that a summary prints
+are held against its rows.
 """
 
 from __future__ import annotations
@@ -22,7 +23,16 @@ from app.profiles.model import ModelProfile
 
 TORCHINFO = "Layer (type"
 FVCORE = re.compile(r"^\|\s*module\s*\|.*#parameters", re.MULTILINE)
-_ROW = re.compile(r"^(?P<tree>[\s│├└─|+-]*)(?P<type>\w+)(?: \((?P<name>[^)]*)\))?(?:: (?P<depth>\d+)-\d+)?\s")
+SCALESIM = re.compile(r"(?i)\s*layer(?: ?name)?\s*,\s*(?:ifmap ?h\w*\s*,|m\s*,\s*n\s*,\s*k\b)")
+TOTAL = re.compile(r"^\W*Total params:\s*([\d,]+)(?:\s*\(([\d.]+) ([KMGT]?B)\b)?", re.MULTILINE)
+MULTIPLICATIONS = re.compile(r"^Total mult-adds \((?:Units\.)?(\w+)\): ([\d.,]+)", re.MULTILINE)
+_UNITS = {"M": 1e6, "MEGABYTES": 1e6, "G": 1e9, "GIGABYTES": 1e9, "T": 1e12, "TERABYTES": 1e12,
+          "K": 1e3, "KILOBYTES": 1e3, "B": 1.0, "NONE": 1.0}  # fmt: skip
+CLOSE = 0.02
+"""Deviation of the rows from a printed total that rounding explains."""
+_ROW = re.compile(
+    r"^(?P<tree>[\s│├└─|+-]*)(?P<type>\w+)(?:-\d+)?(?: \((?P<name>[^)]*)\))?(?:: (?P<depth>\d+)-\d+)?\s"
+)
 
 # Possessive quantifiers (++, *+) keep the pattern from backtracking on any line.
 _SHAPE = re.compile(r"[\[(]\s*+(?:\d++\s*+,\s*+)*+\d*+\s*+,?\s*+[\])]")
@@ -40,6 +50,14 @@ PASSES = {"ReLU": Pointwise.RELU, "GELU": Pointwise.GELU, "SiLU": Pointwise.SWIS
           "AdaptiveAvgPool": Pointwise.AVERAGE_POOL, "Sigmoid": Pointwise.ELEMENTWISE,
           "Tanh": Pointwise.ELEMENTWISE, "Softmax": Pointwise.ELEMENTWISE}  # fmt: skip
 
+KERAS = {"Dense": "Linear", "Conv1D": "Conv1d", "Conv2D": "Conv2d", "Conv3D": "Conv3d",
+         "Conv2DTranspose": "ConvTranspose2d", "BatchNormalization": "BatchNorm",
+         "LayerNormalization": "LayerNorm", "MaxPooling2D": "MaxPool", "AveragePooling2D": "AvgPool",
+         "Embedding": "Embedding", "LSTM": "LSTM", "GRU": "GRU", "SimpleRNN": "RNN"}  # fmt: skip
+UNDERSTOOD = {"Conv", "ConvTranspose", "Linear", "MultiheadAttention", "Embedding", "LSTM", "GRU", "RNN",
+              *NORMS, *PASSES, "PReLU"}  # fmt: skip
+"""Modules whose compute follows from the size of their output and their parameters."""
+
 
 @dataclass(frozen=True, slots=True)
 class Module:
@@ -50,16 +68,30 @@ class Module:
     sizes: tuple[tuple[int, ...], ...]
     parameters: float
     flop: float = 0.0
+    again: bool = False
+    """The same weights run once more."""
+
+
+def is_summary(text: str) -> bool:
+    """Tell whether a text is a printed summary or a topology."""
+    return bool(TORCHINFO in text or FVCORE.search(text) or SCALESIM.match(text))
 
 
 def read_summary(name: str, text: str) -> ModelProfile:
     torchinfo = TORCHINFO in text
-    operators = list(_torchinfo(name, text) if torchinfo else _fvcore(name, text))
+    doubts: list[Message] = []
+    if SCALESIM.match(text):
+        operators = list(_scalesim(name, text))
+    else:
+        operators = list(_torchinfo(name, text, doubts) if torchinfo else _fvcore(name, text))
     if not operators:
         raise unreadable(
             "{file} lists no module with a size; print torchinfo with input_size, fvcore with max_depth=10",
             file=name,
         )
+    total = TOTAL.search(text)
+    if total:
+        _hold(name, "parameters", sum(operator.weights * operator.count for operator in operators), total[1])
     for operator in operators:
         work = operator.rows * operator.inner * operator.columns * operator.batch * operator.steps
         if not max(work, operator.elements, operator.weights, operator.squared) <= MOST_PRODUCT:
@@ -74,7 +106,22 @@ def read_summary(name: str, text: str) -> ModelProfile:
             Message("operators are counted at the sizes of the summary and do not change with other sizes"),
             Message("residual connections and operations outside modules are not printed and not counted"),
         ),
+        doubts=tuple(doubts),
     )
+
+
+def _hold(name: str, what: str, read: float, printed: str, unit: float = 1.0) -> None:
+    """Refuse a summary whose rows do not add up to the total that it prints."""
+    total = float(printed.replace(",", "")[:30]) * unit
+    if abs(read - total) > CLOSE * total + 0.01 * unit:
+        raise unreadable(
+            "{file} prints a total of {total} {what}, its rows add up to {read}: modules are missing in it; "
+            "print it with every level (torchinfo: depth=20, Keras: expand_nested=True)",
+            file=name,
+            total=f"{total:.6g}",
+            what=Message(what),
+            read=f"{read:.6g}",
+        )
 
 
 def _numbered(name: str, text: str) -> Iterator[tuple[int, str]]:
@@ -95,39 +142,74 @@ def _leaves(modules: list[Module]) -> Iterator[Module]:
             yield module
 
 
-def _torchinfo(name: str, text: str) -> Iterator[Operator]:
+def _torchinfo(name: str, text: str, doubts: list[Message]) -> Iterator[Operator]:
+    """Return the operators of a table of torchinfo, torchsummary or Keras."""
+    keras = re.search(r"^\W*Layer \(type\).*Param #", text, re.MULTILINE) is not None and "(None" in text
     modules: list[Module] = []
     for number, line in _numbered(name, text):
-        if line.startswith(("=", "Total", "Layer (", "Input size", "Forward/", "Params size", "Trainable")):
+        if keras:
+            line = re.sub(r"[│┃]", " ", line).replace("(None", "(1").replace("None", "1")
+        if re.match(r"\s*(=|Total|Layer \(|Input size|Forward/|Params size|Trainable|Non-trainable)", line):
             continue
         match = _ROW.match(line + " ")
         if match is None:
             continue
-        details = line[match.end() :]
+        details = line[match.end() :].replace("[-1,", "[1,")
         sizes = tuple(_sizes(shape) for shape in _SHAPE.findall(details))
         counts = [float(count.replace(",", "")) for count in _COUNT.findall(_SHAPE.sub(" ", details))]
+        if keras and not (sizes and counts):
+            continue
         modules.append(
             Module(
                 line=number,
                 depth=int(match["depth"] or 0),
-                type=match["type"],
-                name=match["name"] or match["type"],
-                sizes=sizes,
+                type=KERAS.get(match["name"] or "", match["name"] or "") if keras else match["type"],
+                name=match["type"] if keras else match["name"] or match["type"],
+                sizes=tuple((size[0], size[-1], *size[1:-1]) if len(size) > 3 else size for size in sizes)
+                if keras
+                else sizes,
                 parameters=min(counts[0], 1e15) if counts else 0.0,
+                again="(recursive)" in line,
             )
         )
+    parameters = sum(module.parameters for module in _leaves(modules))
+    multiplications = 0.0
+    unsized: set[str] = set()
     for module in _leaves(modules):
-        if module.sizes:
-            # With an input column before it, the output is the second size printed.
-            columns = 1 if "Input Shape" in text and len(module.sizes) > 1 else 0
-            yield from _by_output(module, module.sizes[columns])
+        # With an input column before it, the output is the second size printed.
+        columns = 1 if "Input Shape" in text and len(module.sizes) > 1 else 0
+        output = module.sizes[columns] if module.sizes else ()
+        if output:
+            yield from _by_output(module, output)
+            # torchinfo multiplies the parameters of a convolution by its positions, others by the batch.
+            spread = math.prod(output[2:]) if "Conv" in module.type else 1
+            multiplications += module.parameters * max(output[0], 1) * spread
+        if module.again or (
+            (not output or _kind(module) not in UNDERSTOOD) and module.parameters > CLOSE / 2 * parameters
+        ):
+            unsized.add(module.type)
+    printed = MULTIPLICATIONS.search(text)
+    if printed and not any(module.again for module in modules) and printed[1].upper() in _UNITS:
+        _hold(name, "multiplications", multiplications, printed[2], _UNITS[printed[1].upper()])
+    doubts.extend(
+        Message(
+            "the compute of {module} is not understood: it is counted by its own parameters alone; print "
+            "the summary with every level",
+            {"module": printable(kind, 40)},
+        )
+        for kind in sorted(unsized)[:20]
+    )
+
+
+def _kind(module: Module) -> str:
+    return re.sub(r"\d+[dD]?(?:-\d+)?$|^Lazy|^Adaptive(?=Max)", "", module.type)
 
 
 def _by_output(module: Module, output: tuple[int, ...]) -> Iterator[Operator]:
     label = f"{printable(module.name, 40)}_{module.line}"
     batch = max(output[0], 1) if output else 1
     elements = math.prod(output) / batch
-    kind = re.sub(r"\d+d$|^Lazy|^Adaptive(?=Max)", "", module.type)
+    kind = _kind(module)
     if kind in {"Conv", "ConvTranspose"} and len(output) >= 3:
         channels, positions = max(output[1], 1), math.prod(output[2:])
         inner = max(module.parameters // channels, 1.0)
@@ -251,3 +333,35 @@ def _fvcore(name: str, text: str) -> Iterator[Operator]:
             )
         else:
             yield pointwise_layer(label, Pointwise.ELEMENTWISE, module.flop)
+
+
+def _scalesim(name: str, text: str) -> Iterator[Operator]:
+    """Return the products of a topology of SCALE-Sim: convolutions without padding, or M, N, K."""
+    lines = list(_numbered(name, text))
+    products = re.match(r"(?i)[^,]*,\s*m\s*,", lines[0][1]) is not None
+    needed = 3 if products else 7
+    for number, line in lines[1:]:
+        cells = [cell.strip() for cell in line.split(",")]
+        if not any(cells):
+            continue
+        sizes = [int(cell) for cell in cells[1 : needed + 1] if re.fullmatch(r"\d{1,9}", cell)]
+        if len(sizes) != needed or min(sizes) < 1:
+            raise unreadable(
+                "{file}, line {line}: a layer of a topology needs a name and {count} whole numbers above 0",
+                file=name,
+                line=number,
+                count=needed,
+            )
+        label = f"{printable(cells[0], 40)}_{number}"
+        if products:
+            rows, columns, inner = sizes
+            yield _product(label, rows, inner, columns, inner * columns, Kind.MATMUL)
+            continue
+        height, width, tall, wide, channels, filters, stride = sizes
+        if tall > height or wide > width:
+            raise unreadable(
+                "{file}, line {line}: the filter is larger than its input", file=name, line=number
+            )
+        rows = (-(-(height - tall + stride) // stride)) * (-(-(width - wide + stride) // stride))
+        inner = tall * wide * channels
+        yield _product(label, rows, inner, filters, inner * filters, Kind.CONVOLUTION)

@@ -6,16 +6,18 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from app.errors import Message
+from app.errors import Message, Unprocessable
 from app.profiles.config import config_profile
 from app.profiles.documents import MOST_ONNX_BYTES, check_size, decode, printable, unreadable
 from app.profiles.layer_table import layers_profile, read_layer_csv
 from app.profiles.model import ModelProfile
 from app.profiles.onnx_file import read_onnx_file
+from app.profiles.readers.arguments import Arguments, script_arguments
 from app.profiles.readers.loose import parse_config
 from app.profiles.readers.native import native_of
+from app.profiles.readers.printed import is_printed, printed_profile, refuse_lightning
 from app.profiles.readers.weights import header_of, refuse_adapter, refuse_index, weights_profile
-from app.profiles.summaries import FVCORE, TORCHINFO, read_summary
+from app.profiles.summaries import is_summary, read_summary
 from app.profiles.transformer import transformer_profile
 
 MOST_TEXT_BYTES = 5_000_000
@@ -46,13 +48,38 @@ def read_profile(name: str, data: bytes) -> ModelProfile:
     check_size(title, len(data), MOST_TEXT_BYTES)
     text = decode(title, data)
     start = text.lstrip()[:1]
-    if start in {"{", "["} or CONFIGURATION.match(text):
+    if (start in {"{", "["} and not re.match(r"\s*\[[A-Za-z_]", text)) or CONFIGURATION.match(text):
         profile = _json(title, parse_config(title, text))
-    elif TORCHINFO in text or FVCORE.search(text):
+    elif is_printed(text):
+        profile = printed_profile(title, text)
+    elif is_summary(text):
         profile = read_summary(title, text)
     else:
-        profile = read_layer_csv(title, text)
+        refuse_lightning(title, text)
+        said = script_arguments(text)
+        if said is None:
+            return read_layer_csv(title, text)
+        profile = arguments_profile(title, said)
     return profile
+
+
+def arguments_profile(title: str, said: Arguments) -> ModelProfile:
+    """Return the model of arguments; refuse those that do not state it."""
+    if said.native is None:
+        names = ", ".join(said.refusals or ("num_layers", "hidden_size", "num_attention_heads"))
+        raise Unprocessable.at(
+            f"config.{(said.refusals or ('num_layers',))[0]}",
+            "{file} is a training configuration whose model is not stated in full ({fields}); choose the "
+            "model, or send its config.json",
+            file=title,
+            fields=names,
+        )
+    profile = config_profile(said.native.config, name=title, where="config")
+    doubts = tuple(
+        Message("{field} is given more than once or by a variable and is not read", {"field": field})
+        for field in said.unclear
+    )
+    return replace(profile, doubts=(*profile.doubts, *doubts))
 
 
 def foreign_kind(data: bytes) -> str:

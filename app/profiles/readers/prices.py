@@ -24,14 +24,16 @@ CURRENCIES = {"₩": "KRW", "\\": "KRW", "원": "KRW", "$": "USD", "€": "EUR",
 CODES = re.compile(r"\b(USD|KRW|EUR|GBP|JPY|CNY)\b")
 _DATE = re.compile(r"(20\d\d)[-./년 ]{1,2}(\d{1,2})[-./월 ]{1,2}(\d{1,2})")
 HEADINGS = {
-    "item": ("item", "description", "product", "part", "sku", "model", "품목", "품명", "제품", "모델",
+    "item": ("item", "description", "product", "part", "sku", "model", "artikel", "bezeichnung",
+             "article", "품목", "품명", "제품", "모델",
              "규격", "항목"),
-    "count": ("quantity", "qty", "count", "units", "수량"),
-    "unit_price": ("unit price", "price per unit", "unit cost", "list price", "price", "단가", "가격"),
-    "total": ("total", "amount", "extended", "subtotal", "금액", "합계", "공급가"),
-    "discount": ("discount", "할인"),
-    "currency": ("currency", "통화"),
-    "date": ("date", "effective", "valid", "일자", "날짜", "유효"),
+    "count": ("quantity", "qty", "count", "units", "menge", "anzahl", "quantité", "수량"),
+    "unit_price": ("unit price", "price per unit", "unit cost", "list price", "einzelpreis", "ep netto",
+                   "prix unitaire", "price", "단가", "가격"),
+    "total": ("total", "amount", "extended", "subtotal", "gesamt", "gp netto", "금액", "합계", "공급가"),
+    "discount": ("discount", "rabatt", "remise", "할인"),
+    "currency": ("currency", "währung", "devise", "통화"),
+    "date": ("date", "datum", "effective", "valid", "일자", "날짜", "유효"),
 }  # fmt: skip
 
 
@@ -277,8 +279,37 @@ def heading_of(rows: Sequence[Sequence[str]]) -> tuple[int, dict[str, int]] | No
     return None
 
 
+def _aws_rows(rows: Sequence[Sequence[str]]) -> PriceList | None:
+    """Return the prices of an offer file of AWS as CSV; None for any other table."""
+    for number, row in enumerate(rows[:30]):
+        if not {"SKU", "PricePerUnit", "Unit"} <= set(row):
+            continue
+        lines = []
+        for cells in rows[number + 1 :]:
+            entry = dict(zip(row, cells, strict=False))
+            value = _number(entry.get("PricePerUnit"))
+            if value:
+                item = entry.get("Instance Type") or entry.get("PriceDescription") or entry["SKU"]
+                terms = [entry.get(name) or "" for name in ("LeaseContractLength", "PurchaseOption")]
+                lines.append(
+                    Price(
+                        item=printable(" ".join([item, *(term for term in terms if term)]), 120),
+                        price=value,
+                        currency=(entry.get("Currency") or "")[:3],
+                        unit=entry["Unit"][:40],
+                        region=(entry.get("Region Code") or entry.get("Location") or "")[:60],
+                        date=(entry.get("EffectiveDate") or "")[:10],
+                    )
+                )
+        return PriceList("aws-price-list", tuple(lines))
+    return None
+
+
 def priced_rows(rows: Sequence[Sequence[str]]) -> PriceList | None:
     """Return the prices of a table; None where no heading is recognised."""
+    offers = _aws_rows(rows)
+    if offers is not None:
+        return offers
     heading = heading_of(rows)
     if heading is None:
         return None

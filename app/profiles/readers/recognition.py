@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.errors import AppError, Message, Unprocessable
 from app.profiles.config import config_profile
-from app.profiles.documents import check_size, decode, printable
+from app.profiles.documents import check_size, decode, printable, unreadable
 from app.profiles.layer_table import read_layer_csv
 from app.profiles.model import ModelProfile
+from app.profiles.readers.arguments import Arguments, document_arguments, script_arguments
+from app.profiles.readers.datasets import criteo_rows, listed_images
 from app.profiles.readers.loose import parse_config
-from app.profiles.readers.models import CONFIGURATION, MOST_TEXT_BYTES, is_binary, read_profile
+from app.profiles.readers.models import (
+    CONFIGURATION,
+    MOST_TEXT_BYTES,
+    arguments_profile,
+    is_binary,
+    read_profile,
+)
 from app.profiles.readers.native import native_of
 from app.profiles.readers.prices import PriceList, priced_document, priced_rows, table_rows, workbook_rows
+from app.profiles.readers.printed import is_printed, refuse_lightning
 from app.profiles.readers.weights import header_of
 from app.profiles.sample_files import encoding_of
 from app.profiles.samples import LengthSample, read_sample
-from app.profiles.summaries import FVCORE, TORCHINFO
+from app.profiles.summaries import is_summary
 
 MOST_BYTES = 25_000_000
 MODEL_KEYS = frozenset(
@@ -70,13 +79,23 @@ def read_import(name: str, data: bytes) -> Import:
         return _modelled("onnx", read_profile(title, data), None)
     if encoding_of(title, data[:65_536]) == "cp949":
         data = data.decode("cp949", "replace").encode()
+    start = data[:65_536].rpartition(b"\n")[0].decode("utf-8", "replace")
+    if listed_images(start) is not None or criteo_rows(start) is not None:
+        return _rows(decode(title, data))
     if len(data) > MOST_TEXT_BYTES:
         return _sampled(title, data)
     text = decode(title, data)
-    if CONFIGURATION.match(text) or text.lstrip()[:1] in {"{", "["}:
+    if CONFIGURATION.match(text):
         return _structured(title, data, text)
-    if TORCHINFO in text or FVCORE.search(text):
-        return _modelled("summary", read_profile(title, data), None)
+    _refuse_log(title, text)
+    said = script_arguments(text)
+    if said is not None:
+        return _arguments(title, said)
+    if text.lstrip()[:1] == "[":
+        return _structured(title, data, text)
+    if is_summary(text) or is_printed(text):
+        return _modelled("printed" if is_printed(text) else "summary", read_profile(title, data), None)
+    refuse_lightning(title, text)
     prices = priced_rows(table_rows(text))
     if prices is not None:
         return _priced(prices)
@@ -108,6 +127,9 @@ def _structured(title: str, data: bytes, text: str) -> Import:
             profile = config_profile(native.config, name=title, where="config")
             request = native.config if native.kind == "params.json" else None
             return _modelled(native.kind, profile, request, native.workload, native.plan)
+        said = None if "model_type" in value or "_class_name" in value else document_arguments(value)
+        if said is not None:
+            return _arguments(title, said)
         if value.keys() & MODEL_KEYS:
             profile = read_profile(title, data)
             return _modelled("config" if profile.origin == "config" else profile.origin, profile, dict(value))
@@ -149,6 +171,61 @@ def _modelled(
         ),
         doubts=profile.doubts,
     )
+
+
+def _rows(text: str) -> Import:
+    """Return what a listing of images or rows of advertisements say of the data."""
+    images = listed_images(text)
+    if images is not None:
+        kind = "images"
+        count = images[0]
+        recognised = Message("{count} images in {folders} folders", {"count": count, "folders": images[1]})
+    else:
+        kind, count = "criteo", criteo_rows(text) or 0
+        recognised = Message(
+            "{count} rows of 13 numbers and 26 categories (Criteo); the entries of tables are not in them",
+            {"count": count},
+        )
+    return Import(
+        kind=kind,
+        recognised=recognised,
+        workload={"epochs": 1, "dataset_samples": count},
+        assumed=(Message("one epoch is assumed"),),
+        missing=("model", "workload.image_size") if kind == "images" else ("model",),
+    )
+
+
+def _arguments(title: str, said: Arguments) -> Import:
+    """Return what the arguments of a training program say of model, work and plan."""
+    if said.native is not None:
+        profile = arguments_profile(title, said)
+        found = _modelled(said.native.kind, profile, None, said.workload, said.plan)
+        return replace(found, not_understood=(*found.not_understood, *said.unclear))
+    return Import(
+        kind="arguments",
+        recognised=Message(
+            "arguments of a training program: {count} values of work and plan, model {base}",
+            {"count": len(said.workload) + len(said.plan), "base": printable(said.base) or "?"},
+        ),
+        workload=said.workload,
+        plan=said.plan,
+        missing=("model",),
+        not_understood=(*said.refusals, *said.unclear),
+    )
+
+
+LOG = re.compile(
+    r"^:::MLLOG |iteration\s+\d+/\s*\d+ \||elapsed time per iteration|^\S* ?step: +\d+ +loss:", re.MULTILINE
+)
+
+
+def _refuse_log(title: str, text: str) -> None:
+    if LOG.search(text[:200_000]):
+        raise unreadable(
+            "{file} is the log of a training run, not a model or data; send runs as a table with the columns "
+            "devices, global_batch and step_time_s to the validation of the service",
+            file=title,
+        )
 
 
 def _adapter(value: Mapping[str, object]) -> Import:

@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from app.errors import Message, Unprocessable
 from app.profiles.architectures.tensors import TensorGroup, written
@@ -22,6 +23,15 @@ MOST_TENSORS = 200_000
 MOST_ELEMENTS = 1e13
 LENGTH = 4096
 """Tokens of a sample, which no header gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """Tensors by path and shape with their numbers; layers; and the widest vector of a norm."""
+
+    counts: Counter[tuple[str, tuple[int, ...]]]
+    layers: int
+    hidden: int
 
 
 def header_of(name: str, data: bytes) -> Mapping[str, object] | None:
@@ -72,10 +82,30 @@ def weights_profile(name: str, header: Mapping[str, object]) -> ModelProfile:
         shapes[re.sub(r"\.\d+(?=\.)", ".*", path)[:200], tuple(shape)] += 1
         if re.search(r"norm.*weight$", path) and len(shape) == 1:
             hidden = max(hidden, shape[0])
+    return shapes_profile(name, Shapes(shapes, len(layers), hidden), [])
+
+
+def shapes_profile(name: str, found: Shapes, doubts: list[Message]) -> ModelProfile:
+    """Return a model of tensors of these shapes; refuse convolutions, whose positions they do not say."""
+    shapes = found.counts
     if not shapes:
         raise unreadable("{file} lists no tensors", file=name)
+    spatial = sum(
+        math.prod(shape) * count
+        for (_, shape), count in shapes.items()
+        if len(shape) > 3 and max(shape[2:]) > 1
+    )
+    everything = sum(math.prod(shape) * count for (_, shape), count in shapes.items())
+    if not 0 < everything <= MOST_ELEMENTS:
+        raise unreadable("{file}: the sizes of its tensors are invalid", file=name)
+    if spatial > everything / 2:
+        raise unreadable(
+            "{file} lists convolutions of {parameters} million parameters without the inputs that they run on; "
+            "send torchinfo's summary with input_size and depth=20, or ONNX",
+            file=name,
+            parameters=round(everything / 1e6, 3),
+        )
     parts: list[TensorGroup] = []
-    doubts: list[Message] = []
     for (path, shape), count in shapes.items():
         elements, words = float(math.prod(shape)), path.lower()
         if len(shape) >= 2 and not words.endswith("bias"):
@@ -111,9 +141,9 @@ def weights_profile(name: str, header: Mapping[str, object]) -> ModelProfile:
         body=ArchitectureBody(
             "tensors",
             (
-                ("depth", max(len(layers), 1)),
+                ("depth", max(found.layers, 1)),
                 ("heads", 0),
-                ("hidden", hidden or 1),
+                ("hidden", found.hidden or 1),
                 ("parts", written(parts)),
             ),
         ),
