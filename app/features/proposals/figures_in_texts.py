@@ -8,18 +8,20 @@ from datetime import date
 from typing import Literal
 
 from app.engine.units import DAY, HOUR
+from app.errors import Message
 from app.features.proposals.account import WEIGHTY
 from app.features.proposals.model import ProposalContent
 
 Figure = Literal["outlay", "date", "time", "probability", "count"]
 
-OTHER_FIGURES: Mapping[Figure, str] = {
-    "outlay": "the text of “{section}” states {stated}, which is no amount of this proposal; its outlay is "
-    "{known}",
-    "date": "the text of “{section}” states {stated}, but the last day of validity is {known}",
-    "time": "the text of “{section}” states {stated} of training, but the estimate is {known}",
-    "probability": "the text of “{section}” states {stated}, but the limits are kept with {known}",
-    "count": "the text of “{section}” states {stated}, but {known} is recommended",
+OTHER_FIGURES: Mapping[Figure, Message] = {
+    "outlay": Message(
+        "the text of “{section}” states {stated}, which is no amount of this proposal; its outlay is {known}"
+    ),
+    "date": Message("the text of “{section}” states {stated}, but the last day of validity is {known}"),
+    "time": Message("the text of “{section}” states {stated} of training, but the estimate is {known}"),
+    "probability": Message("the text of “{section}” states {stated}, but the limits are kept with {known}"),
+    "count": Message("the text of “{section}” states {stated}, but {known} is recommended"),
 }
 """Kind of figure → the warning to the author."""
 

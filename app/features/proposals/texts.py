@@ -72,7 +72,7 @@ def contradictions(sections: Sequence[SectionInput], content: ProposalContent) -
             continue
         for what, stated, known in other_figures(own, content):
             values = {"section": section.id, "stated": stated, "known": known}
-            other = Message(OTHER_FIGURES[what], values)
+            other = Message(OTHER_FIGURES[what].template, values)
             yield ProposalWarning(code=CONTRADICTION, severity="caution", text=Text.of(other), options=[])
         named = [label for label in labels if label in own]
         if not named or recommended in own:

@@ -166,7 +166,7 @@ def prices(content: ProposalContent, voice: Voice) -> list[Block]:
             "",
         )
     ]
-    vat = voice.gettext(TAXES.get(currency, "Value-added tax"))
+    vat = tax_name(currency, voice)
     if price.vat is None or price.vat_rate is None or price.total is None:
         left_out = voice.gettext("That of the customer's country is added.")
         rows.append((vat, voice.gettext("to be agreed"), left_out))
@@ -195,8 +195,11 @@ def prices(content: ProposalContent, voice: Voice) -> list[Block]:
     ]
 
 
-TAXES = {"JPY": "Consumption tax", "USD": "Tax"}
-"""Currency → name of the tax on a sale, where it is not the value-added tax."""
+def tax_name(currency: str, voice: Voice) -> str:
+    """Return the name of the tax on a sale in a currency; a dollar does not tell which there is."""
+    if currency == "JPY":
+        return voice.gettext("Consumption tax")
+    return voice.gettext("Tax") if currency == "USD" else voice.gettext("Value-added tax")
 
 
 def older_prices(account: Account) -> Message | None:
