@@ -174,7 +174,7 @@ def test_published_memory_is_met(evidence: AccuracyEvidence) -> None:
 
 
 def test_every_row_is_counted_once(evidence: AccuracyEvidence) -> None:
-    rows = [*evidence.headline.rows, *evidence.newer.rows, *evidence.apart.rows]
+    rows = [*evidence.headline.rows, *evidence.newer.rows, *evidence.outside_headline.rows]
     assert len({row.id for row in rows}) == len(rows) == len(evidence.configurations)
 
 
@@ -280,7 +280,7 @@ def test_tiny_differences_between_machines_do_not_show_in_the_file(evidence: Acc
         return scope, row if value is None else replace(row, predicted=value * (1 + 1e-13))  # type: ignore[type-var]
 
     rows = [("counted", row) for row in (*evidence.headline.rows, *evidence.newer.rows)]
-    rows += [("apart", row) for row in evidence.apart.rows]
+    rows += [("apart", row) for row in evidence.outside_headline.rows]
     reasons = load_patterns(DATA / "validation" / "reasons.csv")
     again = predictions_of(
         [moved(*one) for one in rows],  # type: ignore[misc]
@@ -292,7 +292,7 @@ def test_tiny_differences_between_machines_do_not_show_in_the_file(evidence: Acc
 
 
 def test_a_chain_is_that_of_the_validation(evidence: AccuracyEvidence) -> None:
-    rows = {row.id: row for row in (*evidence.headline.rows, *evidence.newer.rows, *evidence.apart.rows)}
+    rows = {row.id: row for row in (*evidence.headline.rows, *evidence.newer.rows, *evidence.outside_headline.rows)}
     for one in evidence.predictions:
         if one.status == "predicted":
             assert one.chain == rows[one.id].chain and one.regimes.split() == [*rows[one.id].regimes]
@@ -328,7 +328,7 @@ def test_every_predicted_run_is_in_one_cell(evidence: AccuracyEvidence) -> None:
 def test_repeat_deviations_are_known_apart_or_the_usual(evidence: AccuracyEvidence) -> None:
     found = chains(counted(evidence.predictions), "in_sample", evidence.repeats)
     stated = [float(one.result["deviation"]) for one in evidence.repeats]
-    iterations = [one for one in found if "Feb 2022" in one.software]
+    iterations = [one for one in found if "Feb 2022" in one.run.software]
     assert iterations and {one.repeat_deviation for one in iterations} == {stated[0]}
     alone = [one for one in found if one.repeats is None and one not in iterations]
     assert alone and {one.repeat_deviation for one in alone} == {stated[-1]}
@@ -344,7 +344,7 @@ def test_worst_cases_are_of_different_kinds(evidence: AccuracyEvidence) -> None:
     found = worst(counted(evidence.predictions), "in_sample", 20)
     errors = [abs(one.log_error or 0.0) for one in found]
     assert errors == sorted(errors, reverse=True)
-    assert len({(one.model, one.chip, one.software) for one in found}) == len(found) == 20
+    assert len({(one.run.model, one.run.chip, one.run.software) for one in found}) == len(found) == 20
 
 
 def test_what_is_not_validated_has_no_run(evidence: AccuracyEvidence) -> None:

@@ -215,7 +215,8 @@ def test_refusals_name_the_field() -> None:
     assert refused(GPT3, system={"id": "dgx-a100-640gb", "streaming_memory_gb": 0}) == (
         "system.streaming_memory_gb"
     )
-    assert refused(GPT3, constraints={"tensor": 64, "pipeline": 64}) == "constraints.pipeline"
+    assert refused(GPT3, constraints={"tensor": 64, "pipeline": 64}) == "constraints.tensor"
+    assert refused(GPT3, constraints={"tensor": 32, "pipeline": 64}) == "constraints.pipeline"
 
 
 def test_a_plan_given_back_is_found_again() -> None:
