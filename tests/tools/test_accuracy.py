@@ -344,7 +344,7 @@ def test_worst_cases_are_of_different_kinds(evidence: AccuracyEvidence) -> None:
     found = worst(counted(evidence.predictions), "in_sample", 20)
     errors = [abs(one.log_error or 0.0) for one in found]
     assert errors == sorted(errors, reverse=True)
-    assert len({(one.run.model, one.run.chip, one.run.software) for one in found}) == len(found) == 20
+    assert len({(one.model, one.chip, one.software) for one in found}) == len(found) == 20
 
 
 def test_what_is_not_validated_has_no_run(evidence: AccuracyEvidence) -> None:
@@ -374,7 +374,7 @@ def test_nothing_is_predicted_from_what_was_measured(
     context: SizingContext, evidence: AccuracyEvidence
 ) -> None:
     some = [*evidence.configurations.values()][::5]
-    known = {row.id: row for part in (evidence.headline, evidence.newer, evidence.apart) for row in part.rows}
+    known = {row.id: row for part in (evidence.headline, evidence.newer, evidence.outside_headline) for row in part.rows}
     again = validate(some, replace(context, outcomes={})).rows
     assert [*again] == [known[row["id"]] for row in some]
 
