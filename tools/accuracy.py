@@ -309,11 +309,11 @@ def _pairs(order: Ranking) -> str:
 
 
 def _chain(chain: Chain) -> list[str]:
-    first, last = chain.points[0], chain.points[-1]
+    first, last, run = chain.points[0], chain.points[-1], chain.run
     return [
-        f"{chain.model}, {chain.length}" if chain.length else chain.model,
-        f"{chain.software}, {chain.precision}",
-        chain.chip,
+        f"{run.model}, {run.length}" if run.length else run.model,
+        f"{run.software}, {run.precision}",
+        run.chip,
         f"{chain.least} to {chain.most:,}",
         str(len(chain.points)),
         f"{number(first.measured)} → {number(last.measured)} {chain.unit}",
@@ -473,10 +473,10 @@ def accuracy_document(evidence: AccuracyEvidence) -> str:
         regret_section(counted(evidence.predictions), evidence.configurations, evidence.repeats),
         worst_cases(evidence),
         gap_section(evidence.gaps),
-        refusals(report, evidence.apart),
+        refusals(report, evidence.outside_headline),
         APART,
-        _families(evidence.apart),
-        _summaries("metric", evidence.apart.by_metric),
+        _families(evidence.outside_headline),
+        _summaries("metric", evidence.outside_headline.by_metric),
         memory_section(evidence.memory),
         peaks_section(evidence.peaks),
         counts_section(counts),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from app.engine.gpu.evaluate import gpu_memory
+from app.engine.gpu.plan_steps import gpu_memory
 from app.engine.operators.transformer import Stack, TransformerShape, transformer_operators
 from app.engine.plans import Plans, Recompute
 from app.engine.records import GpuSystem, Precision, Tokens
@@ -101,7 +101,7 @@ class AccuracyEvidence:
 
     headline: ValidationReport
     """Rows of priority 1 and 2 that were read from a source."""
-    apart: ValidationReport
+    outside_headline: ValidationReport
     """All other rows."""
     newer: ValidationReport
     """Rows of chips beyond A100 and IPU, and of newer software on A100."""
@@ -132,11 +132,11 @@ def collect(context: SizingContext, directory: Path) -> AccuracyEvidence:
     )
     headline, newer = ([row for row in table if in_headline(row)] for table in (rows, newer_rows))
     report, newer_report = validate(headline, context), validate(newer, context)
-    apart = validate([row for row in (*rows, *newer_rows) if not in_headline(row)], context)
+    outside = validate([row for row in (*rows, *newer_rows) if not in_headline(row)], context)
     configurations = {row["id"]: row for row in (*rows, *newer_rows)}
     scoped = [
         *((COUNTED, row) for row in (*report.rows, *newer_report.rows)),
-        *((APART, row) for row in apart.rows),
+        *((APART, row) for row in outside.rows),
     ]
     usual = with_default_software(context)
     reasons = load_patterns(directory / "validation" / "reasons.csv")
@@ -144,7 +144,7 @@ def collect(context: SizingContext, directory: Path) -> AccuracyEvidence:
     figures = fitted_figures(context, directory)
     return AccuracyEvidence(
         headline=report,
-        apart=apart,
+        outside_headline=outside,
         newer=newer_report,
         defaults=validate(headline, usual),
         newer_defaults=validate(newer, usual),

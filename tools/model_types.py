@@ -37,7 +37,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from app.errors import AppError
 from app.profiles.classes import read_class
-from app.profiles.structures import Scope, parameters_of
+from app.profiles.structures import ConfigScope, parameters_of
 
 GROUPS = ("CAUSAL_LM", "SEQ_TO_SEQ_CAUSAL_LM", "MASKED_LM", "IMAGE_CLASSIFICATION", "IMAGE_TEXT_TO_TEXT",
           "SPEECH_SEQ_2_SEQ", "CTC", "OBJECT_DETECTION", "SEMANTIC_SEGMENTATION", "")  # fmt: skip
@@ -106,8 +106,8 @@ class Number:
         return outcome
 
 
-class Whole(Number, int):
-    def __new__(cls, value: int, expression: str) -> Whole:
+class TrackedInteger(Number, int):
+    def __new__(cls, value: int, expression: str) -> TrackedInteger:
         made = int.__new__(cls, value)
         made.expression = expression
         return made
@@ -121,7 +121,7 @@ class Whole(Number, int):
         return self
 
     def __neg__(self) -> Any:
-        return Whole(-self.plain(), f"(-{self.expression})")
+        return TrackedInteger(-self.plain(), f"(-{self.expression})")
 
 
 class Real(Number, float):
@@ -140,7 +140,7 @@ class Real(Number, float):
 
     def __round__(self, digits: int | None = None) -> Any:
         return (
-            Whole(round(self.plain()), f"round({self.expression})")
+            TrackedInteger(round(self.plain()), f"round({self.expression})")
             if digits is None
             else round(self.plain(), digits)
         )
@@ -154,7 +154,7 @@ def wrapped(value: object, expression: str) -> Any:
     if isinstance(value, bool):
         return value
     if isinstance(value, int):
-        return Whole(value, expression)
+        return TrackedInteger(value, expression)
     return Real(value, expression) if isinstance(value, float) else value
 
 
@@ -181,11 +181,11 @@ def _comparison(symbol: str, function: Any) -> Any:
 
 for name, symbol in (("add", "+"), ("sub", "-"), ("mul", "*"), ("truediv", "/"), ("floordiv", "//"),
                      ("mod", "%"), ("pow", "**")):  # fmt: skip
-    for kind in (Whole, Real):
+    for kind in (TrackedInteger, Real):
         setattr(kind, f"__{name}__", _arithmetic(symbol, getattr(operator, name), swap=False))
         setattr(kind, f"__r{name}__", _arithmetic(symbol, getattr(operator, name), swap=True))
 for name, symbol in (("eq", "=="), ("ne", "!="), ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">=")):
-    for kind in (Whole, Real):
+    for kind in (TrackedInteger, Real):
         setattr(kind, f"__{name}__", _comparison(symbol, getattr(operator, name)))
 
 
@@ -213,10 +213,10 @@ class Word(str):
         return outcome if outcome is NotImplemented else not outcome
 
 
-class Listing(list):
+class NumberList(list):
     expression = ""
 
-    def __deepcopy__(self, memo: object) -> Listing:
+    def __deepcopy__(self, memo: object) -> NumberList:
         return self
 
     def __getitem__(self, index: Any) -> Any:
@@ -234,7 +234,7 @@ class Listing(list):
     def __iter__(self) -> Any:
         return _loop(
             f"len({self.expression})",
-            lambda number: Listing.__getitem__(self, Whole(number, FRAMES.stack[-1]["name"])),
+            lambda number: NumberList.__getitem__(self, TrackedInteger(number, FRAMES.stack[-1]["name"])),
             len(self),
         )
 
@@ -273,7 +273,9 @@ class _RangeKind(type):
 
         def value(number: int) -> Any:
             name = FRAMES.stack[-1]["name"]
-            return Whole(number + plain(first), name if plain(first) == 0 else f"({name}+{text(first)})")
+            return TrackedInteger(
+                number + plain(first), name if plain(first) == 0 else f"({name}+{text(first)})"
+            )
 
         return _loop(count, value, max(plain(last) - plain(first), 0))
 
@@ -287,14 +289,14 @@ class _IntKind(type):
         return isinstance(value, int)
 
     def __call__(cls, value: Any = 0, *more: Any) -> Any:
-        if isinstance(value, Whole):
+        if isinstance(value, TrackedInteger):
             return value
         if isinstance(value, Real):
-            return Whole(int(value.plain()), f"int({value.expression})")
+            return TrackedInteger(int(value.plain()), f"int({value.expression})")
         return int(value, *more)
 
 
-class WholeOf(metaclass=_IntKind):
+class IntegerKind(metaclass=_IntKind):
     pass
 
 
@@ -307,12 +309,12 @@ MATHS = Maths("math")
 for _name in dir(_math):
     setattr(MATHS, _name, getattr(_math, _name))
 MATHS.ceil = lambda value: (
-    Whole(_math.ceil(plain(value)), f"ceil({text(value)})")
+    TrackedInteger(_math.ceil(plain(value)), f"ceil({text(value)})")
     if isinstance(value, Number)
     else _math.ceil(value)
 )
 MATHS.floor = lambda value: (
-    Whole(_math.floor(plain(value)), f"floor({text(value)})")
+    TrackedInteger(_math.floor(plain(value)), f"floor({text(value)})")
     if isinstance(value, Number)
     else _math.floor(value)
 )
@@ -326,7 +328,7 @@ def bare(value: Any) -> Any:
     return value
 
 
-class Sizes(TorchFunctionMode):
+class SizeRecorder(TorchFunctionMode):
     """Keeps the expressions that a tensor was made with."""
 
     def __torch_function__(self, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -400,7 +402,7 @@ def remember(config: PretrainedConfig, prefix: str = "") -> None:
         if isinstance(value, PretrainedConfig):
             remember(value, f"{path}.")
         elif isinstance(value, bool | int):
-            config.__dict__[name] = Whole(int(value), path)
+            config.__dict__[name] = TrackedInteger(int(value), path)
         elif isinstance(value, float):
             config.__dict__[name] = Real(value, path)
         elif isinstance(value, str):
@@ -410,7 +412,7 @@ def remember(config: PretrainedConfig, prefix: str = "") -> None:
             and value
             and all(isinstance(entry, int | float | str) for entry in value)
         ):
-            listing = Listing(
+            listing = NumberList(
                 Word(entry, f"{path}[{number}]")
                 if isinstance(entry, str)
                 else wrapped(int(entry) if isinstance(entry, bool) else entry, f"{path}[{number}]")
@@ -481,14 +483,14 @@ def trace(
             "transformers.pytorch_utils",
         ):
             module.__dict__["range"] = SpanOf
-            module.__dict__["int"] = WholeOf
+            module.__dict__["int"] = IntegerKind
             if "math" in module.__dict__:
                 module.__dict__["math"] = MATHS
             patched.append(module)
     nn.Parameter.__new__ = _new_parameter
     nn.Module.__init__ = _new_module
     try:
-        with torch.device("meta"), Sizes():
+        with torch.device("meta"), SizeRecorder():
             model = cls(config)
     finally:
         nn.Parameter.__new__ = _parameter
@@ -509,7 +511,7 @@ def trace(
         for name in TOP:
             value = module.__dict__.get(name)
             if (
-                isinstance(value, Whole)
+                isinstance(value, TrackedInteger)
                 and top is None
                 and re.search("tok|top|expert|select|moe|_k", value.expression)
             ):
@@ -839,14 +841,14 @@ def derived(config: PretrainedConfig, cls: Any, given: dict[str, Any]) -> dict[s
     symbolic: dict[str, Any] = {}
     try:
         wrappeds = {
-            name: Whole(value, name)
+            name: TrackedInteger(value, name)
             for name, value in declared.items()
             if isinstance(value, int) and not isinstance(value, bool) and name not in RAW
         }
         FRAMES.__init__()
         PASSES.clear()
         module = sys.modules[cls.__module__]
-        module.__dict__["int"], module.__dict__["range"] = WholeOf, SpanOf
+        module.__dict__["int"], module.__dict__["range"] = IntegerKind, SpanOf
         try:
             symbolic = cls(**wrappeds).__dict__
         finally:
@@ -952,7 +954,7 @@ def deviation(
             continue
         tried += 1
         try:
-            scope = Scope(json.loads(json.dumps(fields_of(config))))
+            scope = ConfigScope(json.loads(json.dumps(fields_of(config))))
             ours = parameters_of(entry, scope)
         except Exception as error:
             print("   ", kind, architecture, type(error).__name__, str(error)[:120], file=sys.stderr)

@@ -60,7 +60,9 @@ def drawn(context: SizingContext) -> list[Key]:
     """Return models, systems and counts, the same at every call while the catalogue is."""
     models = sorted(presets())
     systems = [
-        system.id for system in context.catalog.systems() if system.chip_kind in (ChipKind.GPU, ChipKind.IPU)
+        system.id
+        for system in context.catalog.systems()
+        if system.machine.chip.kind in (ChipKind.GPU, ChipKind.IPU)
     ]
     dice = random.Random(0)
     keys = {(dice.choice(models), dice.choice(systems), dice.choice(COUNTS)) for _ in range(2 * DRAWN)}

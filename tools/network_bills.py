@@ -94,7 +94,7 @@ def switched_systems(context: SizingContext) -> list[str]:
         entry.id
         for entry in entries
         if entry.acquisition is Acquisition.OWN
-        and entry.chip_kind is ChipKind.GPU
+        and entry.machine.chip.kind is ChipKind.GPU
         and catalog.conditions(entry.fabric, "switch")
     ]
 

@@ -50,7 +50,7 @@ class ChipEntry(Entry):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MachineEntry(Entry):
-    chip: str
+    chip: ChipEntry
     devices: int
     intra: Intra
 
@@ -77,12 +77,8 @@ class SystemPart:
 class SystemEntry(Entry):
     """A system to buy or rent: machines, their hosts, and switches that come with a pod."""
 
-    machine: str
+    machine: MachineEntry
     machines: int
-    devices_per_machine: int
-    chip: str
-    chip_kind: ChipKind
-    intra: Intra
     hosts: int
     fabric: str
     ports_per_node: int
@@ -106,7 +102,7 @@ class SystemEntry(Entry):
 
     @property
     def devices(self) -> int:
-        return self.machines * self.devices_per_machine
+        return self.machines * self.machine.devices
 
 
 def _shared(lookup: Lookup, kind: str, name: str) -> dict[str, Any]:
@@ -133,7 +129,7 @@ def machine_entry(lookup: Lookup, name: str) -> MachineEntry:
     shared = _shared(lookup, "machine", name)
     chip, intra = (lookup.figure(name, parameter).text for parameter in ("chip", "intra"))
     devices = round(lookup.figure(name, "devices").si)
-    return MachineEntry(**shared, chip=chip, devices=devices, intra=Intra(intra))
+    return MachineEntry(**shared, chip=chip_entry(lookup, chip), devices=devices, intra=Intra(intra))
 
 
 def fabric_entry(lookup: Lookup, name: str) -> FabricEntry:
@@ -161,12 +157,8 @@ def system_entry(lookup: Lookup, name: str) -> SystemEntry:
     priced = [(line.count, line.price) for line in bill] if whole is None else [(1, whole)]
     return SystemEntry(
         **shared,
-        machine=machine.id,
+        machine=machine,
         machines=count("machines"),
-        devices_per_machine=machine.devices,
-        chip=machine.chip,
-        chip_kind=chip_entry(lookup, machine.chip).kind,
-        intra=machine.intra,
         hosts=count("hosts"),
         fabric=text("fabric"),
         ports_per_node=count("ports_per_node"),
@@ -305,7 +297,7 @@ def system_derived(lookup: Lookup, system: str) -> tuple[DerivedQuantity, ...]:
     """Return the figures derived for a system: accelerators, peaks, memory totals, rails, ridge points."""
     entry = system_entry(lookup, system)
     machines = known_figure(lookup, "system", system, "machines")
-    per_machine = lookup.figure(entry.machine, "devices")
+    per_machine = lookup.figure(entry.machine.id, "devices")
     count = (machines, per_machine)
     derived = [
         DerivedQuantity("accelerators", entry.devices, "1", "machines × accelerators per machine", count)
@@ -318,9 +310,9 @@ def system_derived(lookup: Lookup, system: str) -> tuple[DerivedQuantity, ...]:
             f"accelerators × {peak.name}",
             (*count, *peak.inputs),
         )
-        for peak in chip_peaks(lookup, entry.chip)
+        for peak in chip_peaks(lookup, entry.machine.chip.id)
     ]
-    for part in chip_derived(lookup, entry.chip):
+    for part in chip_derived(lookup, entry.machine.chip.id):
         if part.name == "sram":
             total = entry.devices * part.value
             derived.append(
@@ -335,9 +327,9 @@ def system_derived(lookup: Lookup, system: str) -> tuple[DerivedQuantity, ...]:
     derived.append(
         DerivedQuantity("node_line_rate", node, "B/s", "ports per node × line rate", (ports, rate))
     )
-    if entry.chip_kind is ChipKind.IPU:
-        return (*derived, *_streaming(lookup, entry.machine, entry.machines, derived))
-    memory = lookup.figure(entry.chip, "memory_capacity")
+    if entry.machine.chip.kind is ChipKind.IPU:
+        return (*derived, *_streaming(lookup, entry.machine.id, entry.machines, derived))
+    memory = lookup.figure(entry.machine.chip.id, "memory_capacity")
     text = "accelerators × memory"
     return (*derived, DerivedQuantity("memory", entry.devices * memory.si, "B", text, (*count, memory)))
 

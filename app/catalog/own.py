@@ -187,18 +187,18 @@ def _usual_intensity(lookup: Lookup, memory_gb_per_s: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Usual:
+class MachineRatio:
     """Ratio of two figures over machines of the catalogue: the median, first and last decile."""
 
     value: float = 1.0
     low: float = 1.0
     high: float = 1.0
 
-    def times(self, other: Usual) -> Usual:
-        return Usual(self.value * other.value, self.low * other.low, self.high * other.high)
+    def times(self, other: MachineRatio) -> MachineRatio:
+        return MachineRatio(self.value * other.value, self.low * other.low, self.high * other.high)
 
 
-def _usual_ratio(lookup: Lookup, link: Intra, parameter: str, below: Callable[[str], float]) -> Usual:
+def _usual_ratio(lookup: Lookup, link: Intra, parameter: str, below: Callable[[str], float]) -> MachineRatio:
     """Return the ratio of two figures over the catalogue's machines with links of a kind."""
     ratios = [
         lookup.figure(name, parameter).si / below(name)
@@ -207,7 +207,7 @@ def _usual_ratio(lookup: Lookup, link: Intra, parameter: str, below: Callable[[s
     ]
     defined = [ratio for ratio in ratios if not math.isnan(ratio)]
     ends = quantiles(defined, n=10, method="inclusive")
-    return Usual(median(defined), ends[0], ends[-1])
+    return MachineRatio(median(defined), ends[0], ends[-1])
 
 
 def link_figure(lookup: Lookup, chip: str, link: str) -> Figure | None:
@@ -304,7 +304,7 @@ def _stated(lookup: Lookup, own: OwnAccelerator) -> Iterator[Figure]:
 def _usual(lookup: Lookup, own: OwnAccelerator) -> Iterator[Figure]:
     """Yield estimates of what the data sheet leaves out, from the catalogue's machines."""
 
-    def make(parameter: str, usual: Usual, size: float, unit: str, note: str) -> Figure:
+    def make(parameter: str, usual: MachineRatio, size: float, unit: str, note: str) -> Figure:
         value, *ends = (float(f"{size * end:.4g}") for end in (usual.value, usual.low, usual.high))
         estimate = lookup.known_sources["rackline-estimate"]
         return _figure(lookup, own, parameter, value, unit, note, source=estimate, ends=(ends[0], ends[1]))
@@ -334,7 +334,7 @@ def _usual(lookup: Lookup, own: OwnAccelerator) -> Iterator[Figure]:
     yield make("rack_units", height, own.devices, "U", "usual height of machines with such links")
     twin = _closest(lookup, own)
     note = f"not on data sheets: as of {twin}, whose 16-bit peak is closest; matters to small products alone"
-    yield make("multiprocessors", Usual(), _si(lookup.figure(twin, "multiprocessors")), "1", note)
+    yield make("multiprocessors", MachineRatio(), _si(lookup.figure(twin, "multiprocessors")), "1", note)
 
 
 def _si(figure: Figure | None) -> float:

@@ -57,12 +57,12 @@ def language_of(stated: Language | None) -> Language:
     return stated or ("ko" if locale.startswith("ko") else "en")
 
 
-QUESTIONS: dict[str, Question[Any, Any]] = {}
+QUESTIONS: dict[str, ApiQuestion[Any, Any]] = {}
 """Command → its question, for every loaded module."""
 
 
 @dataclass(frozen=True, slots=True)
-class Question(Generic[Asked, Answer]):
+class ApiQuestion(Generic[Asked, Answer]):
     """A request and how to answer it: here, or by POST to the API."""
 
     path: str

@@ -6,7 +6,7 @@ from functools import partial
 
 import typer
 
-from app.commands.asking import Question
+from app.commands.asking import ApiQuestion
 from app.commands.estimating import estimated as as_estimated
 from app.commands.option_text import bill_text, break_even_text, comparison_text
 from app.errors import BadInput
@@ -44,7 +44,7 @@ def billed(request: BillRequest, context: SizingContext) -> Bill:
     return make_bill(request, context)
 
 
-Question(
+ApiQuestion(
     "comparisons",
     ComparisonRequest,
     Comparison,
@@ -53,11 +53,11 @@ Question(
     holds=lambda answer: any(row.hours is not None for row in answer.rows),
 ).command(cli, "compare", "Compare options side by side; exits with 1 if none fits into memory.")
 
-Question("boms", BillRequest, Bill, billed, bill_text).command(
+ApiQuestion("boms", BillRequest, Bill, billed, bill_text).command(
     cli, "bill", "List the parts of a system with quantities, prices and power."
 )
 
-Question(
+ApiQuestion(
     "breakevens",
     BreakEvenRequest,
     BreakEven,

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from app.catalog.check import check_directory
-from app.commands.asking import KeyFile, Lang, Question, Save, ServerUrl, indented, say, session
+from app.commands.asking import ApiQuestion, KeyFile, Lang, Save, ServerUrl, indented, say, session
 from app.commands.inputs import AsJson, content, decoded
 from app.commands.text import SUMMARY, estimate_text, import_text, profile_text, sizing_text, summary_cells
 from app.estimating.context import SizingContext, load_context
@@ -37,7 +37,7 @@ def estimated(request: EstimateRequest, context: SizingContext) -> Estimate:
     return answer.model_copy(update={"summary": summary_of(answer, voice("en"))})
 
 
-Question(
+ApiQuestion(
     "estimates",
     EstimateRequest,
     Estimate,
@@ -46,7 +46,7 @@ Question(
     holds=lambda answer: answer.time_to_train is not None,
 ).command(cli, "estimate", "Estimate one scenario; exits with 1 if no plan fits into memory.")
 
-Question(
+ApiQuestion(
     "sizings",
     SizingRequest,
     Sizing,

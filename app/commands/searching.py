@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import typer
 
-from app.commands.asking import Question
+from app.commands.asking import ApiQuestion
 from app.commands.text import search_text
 from app.features.plans.model import Search, SearchRequest
 from app.features.plans.searching import timed_search
 
 cli = typer.Typer(rich_markup_mode=None)
 
-Question(
+ApiQuestion(
     "searches",
     SearchRequest,
     Search,

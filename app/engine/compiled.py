@@ -67,6 +67,8 @@ NAME = "str"
 C_TYPES = {"float": "double", "int": "int64_t", "bool": "int64_t", **dict.fromkeys(AXES, "void *")}
 ENGINE = Path(__file__).parent
 FOLDER = "rackline-engine"
+DIGEST = r"[0-9a-f]{16}|draft-.*"
+"""Names of folders of compilations, and of those that are being made."""
 PACKAGED = ENGINE / FOLDER
 """Where a wheel has the compiled kernels."""
 ERRORS = 2
@@ -393,14 +395,21 @@ def compiled_sources() -> dict[Path, str]:
     return found
 
 
+def is_compilation(folder: Path) -> bool:
+    """Return whether a folder bears the name of a compilation, a digest or that of its draft."""
+    return re.fullmatch(DIGEST, folder.name) is not None
+
+
 def clear(parent: Path) -> None:
     """Remove compilations of sources long gone, and what those that were killed have left."""
-    whole = sorted(parent.glob(f"*/{SEAL}"), key=lambda path: path.stat().st_mtime)
+    whole = [path for path in parent.glob(f"*/{SEAL}") if is_compilation(path.parent)]
+    whole.sort(key=lambda path: path.stat().st_mtime)
     for path in whole[:-KEPT]:
         # First what says that it is whole: a removal that is killed leaves nothing that is taken for it.
         path.unlink(missing_ok=True)
         shutil.rmtree(path.parent, ignore_errors=True)
-    for path in parent.iterdir():
+    # What lies beside them and is nobody's compilation stays.
+    for path in filter(is_compilation, parent.iterdir()):
         with contextlib.suppress(FileNotFoundError):
             age = time.time() - path.stat().st_mtime
             if age > TIMEOUT and not (path / SEAL).exists():

@@ -53,7 +53,7 @@ def build(folder: Path) -> None:
     for module in pkgutil.walk_packages(package.__path__, "app.engine."):
         importlib.import_module(module.name)
     names = [*compiled.kernels()]
-    with tempfile.TemporaryDirectory(dir=folder.parent) as text:
+    with tempfile.TemporaryDirectory(prefix="draft-", dir=folder.parent) as text:
         draft = Path(text)
         for done in _objects(draft, names):
             # Who waits sees how far it is; a log has no use for it.
@@ -178,4 +178,7 @@ def _record_read(kind: Any, rows: Any, row: Any, first: Any = 0) -> Callable[...
 
 
 if __name__ == "__main__":
+    # What stands in the folder is replaced.
+    if len(sys.argv) != 2 or not compiled.is_compilation(Path(sys.argv[1])):
+        sys.exit("A compilation is made by `python -m app.engine.compiled`.")
     build(Path(sys.argv[1]))

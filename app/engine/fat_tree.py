@@ -316,13 +316,13 @@ def smallest_fat_tree(
     """
     endpoints, most = nodes * ports_per_node, switch_ports * (switch_ports // 2)
     fewest = int(leaf_switches(endpoints, 1, switch_ports, oversubscription))
-    apart = int(leaf_switches(nodes, ports_per_node, switch_ports, oversubscription))
+    separate = int(leaf_switches(nodes, ports_per_node, switch_ports, oversubscription))
     if endpoints <= switch_ports or fewest > most:
         return fat_tree(nodes, ports_per_node, switch_ports, oversubscription)
-    counts = np.arange(fewest, min(max(apart, fewest), most) + 1)
+    counts = np.arange(fewest, min(max(separate, fewest), most) + 1)
     shared = fat_tree(endpoints, 1, switch_ports, oversubscription, counts)
     best = int(np.lexsort((shared.cables, shared.switches))[0])
-    if apart <= most:
+    if separate <= most:
         by_rail = fat_tree(nodes, ports_per_node, switch_ports, oversubscription)
         if (by_rail.switches, by_rail.cables) <= (shared.switches[best], shared.cables[best]):
             return by_rail

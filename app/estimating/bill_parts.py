@@ -74,7 +74,7 @@ def included(line: BillPart, whole: Figure, system: str) -> BillPart:
 
 def _system_parts(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[BillPart]:
     machines, values = count * system.machines, {"count": count, "system": system.name}
-    unit = catalog.find(system.machine, "scalable_unit")
+    unit = catalog.find(system.machine.id, "scalable_unit")
     if unit is not None:
         size = round(unit.si)
         rule = Message(
@@ -85,13 +85,13 @@ def _system_parts(catalog: Catalog, system: SystemEntry, count: int) -> Iterable
         rule = Message("{count} requested", {"count": count})
     else:
         rule = Message("{count} × {system}, {machines} each", values | {"machines": system.machines})
-    yield part(catalog, system.machine, "machines", "machine", machines, rule)
+    yield part(catalog, system.machine.id, "machines", "machine", machines, rule)
     if system.hosts:
         rule = Message("{count} × {system}, {hosts} each", values | {"hosts": system.hosts})
         yield part(catalog, HOST, "hosts", "host", count * system.hosts, rule)
-    if system.chip_kind is ChipKind.IPU:
+    if system.machine.chip.kind is ChipKind.IPU:
         for line in system.bill:
-            if line.item not in (system.machine, HOST):
+            if line.item not in (system.machine.id, HOST):
                 group, use = _switch_use(catalog, line.item)
                 rule = Message("{count} × {system}, {parts} each", values | {"parts": line.count})
                 yield part(catalog, line.item, group, use, count * line.count, rule)
@@ -110,23 +110,25 @@ def machines_linked(catalog: Catalog, system: SystemEntry) -> int:
 
     Such links are IPU-Links and the switch trays of a rack that is sold as one.
     """
-    if system.chip_kind is ChipKind.IPU:
-        joined = round(catalog.figure(system.chip, "pod_size").si)
+    if system.machine.chip.kind is ChipKind.IPU:
+        joined = round(catalog.figure(system.machine.chip.id, "pod_size").si)
     else:
-        domain = catalog.find(system.machine, "domain_devices")
-        joined = system.devices_per_machine if domain is None else round(domain.si)
-    return min(system.machines, max(joined // system.devices_per_machine, 1))
+        domain = catalog.find(system.machine.id, "domain_devices")
+        joined = system.machine.devices if domain is None else round(domain.si)
+    return min(system.machines, max(joined // system.machine.devices, 1))
 
 
 def pod_cables(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[BillPart]:
     """Yield the cables inside IPU pods: IPU-Links, hosts, GW-Links between racks."""
     machines, hosts, linked = count * system.machines, count * system.hosts, machines_linked(catalog, system)
     chains = count * math.ceil(system.machines / linked)
-    own = [line.item for line in system.bill if line.item not in (system.machine, HOST)]
+    own = [line.item for line in system.bill if line.item not in (system.machine.id, HOST)]
     switches = {_switch_use(catalog, item)[1] for item in own}
     if linked > 1:
         links = round(catalog.figure(CABLING, "neighbour_links").si)
-        closed = linked * system.devices_per_machine >= round(catalog.figure(system.chip, "pod_size").si)
+        closed = linked * system.machine.devices >= round(
+            catalog.figure(system.machine.chip.id, "pod_size").si
+        )
         template = (
             "{chains} rings of {linked} machines, {each} cables between neighbours"
             if closed
@@ -149,7 +151,7 @@ def pod_cables(catalog: Catalog, system: SystemEntry, count: int) -> Iterable[Bi
         rule = Message("{machines} machines × {each}, directly to the host", values)
     yield part(catalog, POD_CABLE, "cables", "host_cable", cables, rule)
     if chains > count:
-        ports = machines * round(catalog.figure(system.machine, "gateway_links").si)
+        ports = machines * round(catalog.figure(system.machine.id, "gateway_links").si)
         switched = "gateway_switch" in switches
         template = (
             "{ports} GW-Link ports, one cable each to the switches"
@@ -172,9 +174,9 @@ def storage_parts(catalog: Catalog, system: SystemEntry, count: int, terabytes: 
     server = part(catalog, STORAGE_SERVER, "storage", "storage_server", servers, rule)
     # A server is bought with the drives that are asked for.
     yield replace(server, price=server.price or _server_price(catalog, terabytes / servers))
-    fabric = catalog.figure(CLUSTER, "storage_fabric", system.chip_kind.value).text
-    is_pod = system.chip_kind is ChipKind.IPU
-    own_ports = None if is_pod else catalog.find(system.machine, "storage_ports")
+    fabric = catalog.figure(CLUSTER, "storage_fabric", system.machine.chip.kind.value).text
+    is_pod = system.machine.chip.kind is ChipKind.IPU
+    own_ports = None if is_pod else catalog.find(system.machine.id, "storage_ports")
     # In a pod, the hosts access storage.
     reaching = count * (system.hosts if is_pod else system.machines)
     ports = round((own_ports or catalog.figure(CLUSTER, "storage_ports")).si)
@@ -210,7 +212,7 @@ def _server_price(catalog: Catalog, terabytes: float) -> Figure:
 
 def service_nodes(catalog: Catalog, system: SystemEntry, machines: int) -> Iterable[BillPart]:
     """Yield the servers that several GPU machines need beside them: to log in, and to manage them."""
-    if system.chip_kind is ChipKind.IPU or machines == 1:
+    if system.machine.chip.kind is ChipKind.IPU or machines == 1:
         return
     least, share = catalog.figure(CLUSTER, "service_nodes"), catalog.figure(CLUSTER, "service_node_share")
     nodes = max(round(least.si), math.ceil(share.si * machines))
@@ -224,7 +226,7 @@ def service_nodes(catalog: Catalog, system: SystemEntry, machines: int) -> Itera
 
 def checkpoint_parts(catalog: Catalog, system: SystemEntry, machines: int) -> Iterable[BillPart]:
     """Yield room for checkpoints on the drives of the service nodes, where no storage is bought."""
-    if system.chip_kind is ChipKind.IPU or machines == 1:
+    if system.machine.chip.kind is ChipKind.IPU or machines == 1:
         return
     size, rate = catalog.figure(CLUSTER, "checkpoint_storage"), catalog.figure(COST, "storage_flash")
     assert size.value is not None
@@ -237,7 +239,7 @@ def checkpoint_parts(catalog: Catalog, system: SystemEntry, machines: int) -> It
 
 def licence_parts(catalog: Catalog, system: SystemEntry, count: int, years: float) -> Iterable[BillPart]:
     """Yield the software licences of a maker, by accelerator and begun year."""
-    licence = catalog.find(CLUSTER, "licence", catalog.items[system.chip].maker)
+    licence = catalog.find(CLUSTER, "licence", system.machine.chip.maker)
     if licence is None:
         return
     devices, term = count * system.devices, math.ceil(years)
@@ -248,7 +250,7 @@ def licence_parts(catalog: Catalog, system: SystemEntry, count: int, years: floa
 def management_parts(catalog: Catalog, system: SystemEntry, parts: Sequence[BillPart]) -> Iterable[BillPart]:
     brought = sum(line.count for line in parts if line.use == "management_switch")
     stored = any(line.group == "storage" for line in parts)
-    if system.chip_kind is ChipKind.IPU and not brought and not stored:
+    if system.machine.chip.kind is ChipKind.IPU and not brought and not stored:
         return
     usual, ports = catalog.figure(CLUSTER, "management_ports"), 0
     for line in parts:

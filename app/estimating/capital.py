@@ -132,7 +132,7 @@ def spot_interruptions(hardware: Hardware, assumptions: AssumptionsInput, catalo
         return 0.0
     if assumptions.spot_interruptions_per_month is not None:
         return assumptions.spot_interruptions_per_month / (YEAR / MONTHS)
-    return catalog.cost_defaults(hardware.entry.chip_kind, terms.region).interruptions
+    return catalog.cost_defaults(hardware.entry.machine.chip.kind, terms.region).interruptions
 
 
 def check_assumptions(assumptions: AssumptionsInput) -> None:
@@ -227,7 +227,7 @@ def order_of(
 ) -> Order:
     """Return what an owner of a system buys, at a stated price [USD] or the catalogue's."""
     entry = hardware.entry
-    defaults = catalog.cost_defaults(entry.chip_kind, terms.region, terms.tier)
+    defaults = catalog.cost_defaults(entry.machine.chip.kind, terms.region, terms.tier)
     years = assumptions.amortisation_years or defaults.amortisation.si / YEAR
     return Order(
         system=entry,

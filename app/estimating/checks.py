@@ -91,7 +91,7 @@ def plan_checks(
             "the weights do not stay on the processor: each stage streams them in and out in {phases} phases",
             phases=int(plans.phases[0]),
         )
-    if hardware.entry.chip in MK2:
+    if hardware.entry.machine.chip.id in MK2:
         yield info(
             "generation_mk2",
             "system.id",

@@ -131,8 +131,8 @@ def question_of(
         request.software,
         profile.family,
         is_convolutional(table),
-        hardware.entry.chip,
-        hardware.entry.chip_kind,
+        hardware.entry.machine.chip.id,
+        hardware.entry.machine.chip.kind,
         context,
         training.defaults,
         request.workload.target or "",
@@ -145,7 +145,9 @@ def question_of(
         optimizer=training.optimizer,
         overrides={},
         expert_imbalance=request.workload.expert_imbalance or 1.0,
-        effects=context.effects.of(hardware.entry.chip, software, profile.family, context.measured.series),
+        effects=context.effects.of(
+            hardware.entry.machine.chip.id, software, profile.family, context.measured.series
+        ),
         team=team_of(
             context.teams,
             software,
@@ -274,7 +276,9 @@ def best_of_fewer(
     for count in rungs_below(hardware.count):
         if misses == MISSES or not _is_flat(scenario, best):
             break
-        misses = 0 if improved(count) else misses + 1
+        # A number that the best plan does not fill finds that plan again, which says nothing of fewer.
+        repeated = count * hardware.devices > float(best.plans.devices[0]) * hardware.count
+        misses = 0 if improved(count) else misses + (not repeated)
     # What is said of the plan is said of all devices.
     return best if best is choice else replace(best, found=replace(best.found, space=choice.space))
 
@@ -315,8 +319,10 @@ def _is_flat(scenario: Scenario, choice: PlanChoice) -> bool:
 
 def run_totals(scenario: Scenario, training: Training, hardware: Hardware, context: SizingContext) -> Totals:
     """Return the times of whole runs at usual failures, as a request's assumptions change no plan."""
-    assumed = reliability(context.catalog.reliability_defaults(hardware.entry.chip_kind), AssumptionsInput())
-    machine = hardware.entry.devices_per_machine
+    assumed = reliability(
+        context.catalog.reliability_defaults(hardware.entry.machine.chip.kind), AssumptionsInput()
+    )
+    machine = hardware.entry.machine.devices
     return run_figures(scenario, training, assumed, input_rate=None, devices_per_machine=machine).totals
 
 

@@ -119,7 +119,7 @@ def seconds_to_train(
         return None
     if not fits or share is None:
         return timed.run.time.total if fits else None
-    startup = context.catalog.reliability_defaults(answer.hardware.entry.chip_kind).startup.si
+    startup = context.catalog.reliability_defaults(answer.hardware.entry.machine.chip.kind).startup.si
     return float(np.quantile(timed.run.total_samples, share, method="higher")) + startup
 
 
@@ -132,7 +132,7 @@ def charged_hardware(request: EstimateRequest, estimate: Estimate | None, contex
 
 def reliability_of(request: EstimateRequest, hardware: Hardware, context: SizingContext) -> Reliability:
     interruptions = spot_interruptions(hardware, request.assumptions, context.catalog)
-    defaults = context.catalog.reliability_defaults(hardware.entry.chip_kind)
+    defaults = context.catalog.reliability_defaults(hardware.entry.machine.chip.kind)
     return reliability(defaults, request.assumptions, interruptions)
 
 
@@ -389,7 +389,7 @@ class TimedPlan:
         warnings += validation_checks(
             self.borne_out,
             None if self.family_error is None else self.family_error.median,
-            hardware.entry.chip_kind,
+            hardware.entry.machine.chip.kind,
             self.same.contradicted,
             software_presumed=self.presumed,
         )
@@ -607,7 +607,7 @@ class Answer:
         timed, hardware, context, expense = self.timed, self.hardware, self.context, self.expense
         run, plan, scenario = timed.run, timed.plan, timed.plan.scenario
         plans, training, figures = plan.choice.plans, plan.training, timed.figures
-        failures = context.catalog.reliability_defaults(hardware.entry.chip_kind)
+        failures = context.catalog.reliability_defaults(hardware.entry.machine.chip.kind)
         assumed_defaults = assumption_defaults(
             self.request, expense.prices, expense.defaults, failures, run, hardware.machines
         )

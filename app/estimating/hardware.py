@@ -21,7 +21,7 @@ from app.engine.units import DAY, GIGABYTE, MINUTE, TERABYTE
 from app.errors import BadInput, Conflict, NotFound
 from app.estimating.naming import finder
 from app.estimating.request import AssumptionsInput, SystemInput
-from app.estimating.validation.cases import Network as MeasuredNetwork
+from app.estimating.validation.cases import MeasuredNetwork
 
 DECILES = 2.0 * 1.2816
 """Standard deviations between the 10th and the 90th percentile of a normal distribution."""
@@ -148,12 +148,12 @@ class Hardware:
     def devices_nearby(self) -> int:
         """Devices joined by fast links, across machines too."""
         if isinstance(self.engine, IpuChip):
-            return self.entry.devices_per_machine
+            return self.entry.machine.devices
         return min(self.engine.machine.devices, self.devices)
 
     def machines_used(self, plans: Plans) -> Floats:
         """Return the machines that the devices of each plan fill."""
-        return np.ceil(plans.devices / self.entry.devices_per_machine)
+        return np.ceil(plans.devices / self.entry.machine.devices)
 
     @property
     def machines(self) -> int:
@@ -161,11 +161,11 @@ class Hardware:
 
     @property
     def devices(self) -> int:
-        return self.accelerators or self.machines * self.entry.devices_per_machine
+        return self.accelerators or self.machines * self.entry.machine.devices
 
     def using(self, accelerators: int | None) -> Hardware:
         """Return the system with so many accelerators in use; refuse more than there are, or none."""
-        held = self.machines * self.entry.devices_per_machine
+        held = self.machines * self.entry.machine.devices
         if accelerators is None:
             return self
         if not held - self.entry.devices < accelerators <= held:
@@ -199,7 +199,7 @@ class HardwareFinder:
         entry = self.catalog.system(known_id(self.catalog, "system", system_id, "system.id"))
         if count < 1:
             raise BadInput.at("system.count", "there must be at least 1 system, not {count}", count=count)
-        if count * entry.machines * entry.devices_per_machine > MOST_DEVICES:
+        if count * entry.machines * entry.machine.devices > MOST_DEVICES:
             raise BadInput.at(
                 "system.count",
                 "{count} × {system} exceeds {most} accelerators; reduce the count",
@@ -212,7 +212,7 @@ class HardwareFinder:
             raise BadInput.at(
                 "system.streaming_memory_gb", "must be above 0 GB, not {value} GB", value=streaming_memory_gb
             )
-        if entry.chip_kind is ChipKind.IPU:
+        if entry.machine.chip.kind is ChipKind.IPU:
             if fabric not in (None, entry.fabric):
                 raise Conflict.at(
                     "system.fabric",
@@ -239,7 +239,7 @@ class HardwareFinder:
         nearby = self.catalog.domain_devices(entry.id)
         gpu = self._gpu(entry, nearby, self.network(entry, name, ports))
         if memory is not None:
-            gpu = replace(gpu, host_memory=memory / entry.devices_per_machine)
+            gpu = replace(gpu, host_memory=memory / entry.machine.devices)
         return Hardware(entry, count, gpu, name, ports)
 
     def asked(self, system: SystemInput) -> Hardware:
@@ -259,18 +259,18 @@ class HardwareFinder:
     ) -> GpuSystem | IpuChip:
         """Return the hardware of a measured run, with as many devices per machine as it had."""
         entry = self.catalog.system(system_id)
-        if entry.chip_kind is ChipKind.IPU:
+        if entry.machine.chip.kind is ChipKind.IPU:
             return self._ipu(entry)
         fabric, ports = entry.fabric, entry.ports_per_node
         if network is not None:
             fabric, ports = network.fabric, network.ports or ports
         bridged = BRIDGE in interconnect.upper()
         nearby = self.catalog.domain_devices(entry.id)
-        if nearby > entry.devices_per_machine:
+        if nearby > entry.machine.devices:
             devices_per_node = min(nearby, devices)
         elif self.catalog.machine(entry.id, None).intra is not Intra.PCIE:
             # More than a machine holds were several, whatever the row calls a node.
-            devices_per_node = min(devices_per_node, entry.devices_per_machine)
+            devices_per_node = min(devices_per_node, entry.machine.devices)
         return self._gpu(entry, devices_per_node, self.catalog.fabric(fabric, ports), bridged=bridged)
 
     def network(
@@ -284,18 +284,18 @@ class HardwareFinder:
 
     def slot(self, entry: SystemEntry, fabric: str) -> float:
         """Return the bandwidth of a machine's slots per port of a fabric. [B/s]"""
-        link = known_figure(self.catalog, "machine", entry.machine, "adapter_slot")
+        link = known_figure(self.catalog, "machine", entry.machine.id, "adapter_slot")
         adapters = self.catalog.find(fabric, "adapters")
         return self.catalog.figure(link.text, "best_bus_bandwidth").si * (adapters.si if adapters else 1.0)
 
     def _ipu(self, entry: SystemEntry, streaming_memory: float | None = None) -> IpuChip:
-        chip = self.catalog.ipu_chip(entry.chip, streaming_memory)
+        chip = self.catalog.ipu_chip(entry.machine.chip.id, streaming_memory)
         return chip._replace(host_devices=entry.devices / entry.hosts)
 
     def _gpu(
         self, entry: SystemEntry, devices: int, fabric: ScaleOutFabric, *, bridged: bool = False
     ) -> GpuSystem:
-        fitted = entry.devices_per_machine
+        fitted = entry.machine.devices
         usual = self.catalog.machine(entry.id, None, bridged)
         if devices > fitted and usual.intra is Intra.PCIE:
             # More boards behind the same root share its bandwidth.
@@ -306,7 +306,7 @@ class HardwareFinder:
             # All machines that the fast links join bring their ports.
             fabric = replace(fabric, ports_per_node=fabric.ports_per_node * max(devices / fitted, 1.0))
         return GpuSystem(
-            chip=self.catalog.gpu_chip(entry.chip),
+            chip=self.catalog.gpu_chip(entry.machine.chip.id),
             kernels=self.software.kernels,
             machine=machine,
             fabric=fabric,

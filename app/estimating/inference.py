@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from app.engine.gpu.evaluate import PERFECT
 from app.engine.gpu.inference import Generation, PassTime, weight_bytes, working_bytes
+from app.engine.gpu.plan_steps import PERFECT
 from app.engine.inference import cached_elements, generating, prompt_operators, time_per_output_token
 from app.engine.operators.table import OperatorTable
 from app.engine.operators.transformer import Stack, TransformerShape
@@ -278,7 +278,9 @@ def serve(
     """
     defaults: list[Default] = []
     entry = hardware.entry
-    software = choose_software(None, profile.family, False, entry.chip, entry.chip_kind, context, defaults)
+    software = choose_software(
+        None, profile.family, False, entry.machine.chip.id, entry.machine.chip.kind, context, defaults
+    )
     replicas = replicas_of(shape, hardware, precision, request, margin)
     least = request.batch or 1
     fitting = [replica for replica in replicas if replica.largest_batch >= least]

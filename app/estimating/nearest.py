@@ -216,7 +216,7 @@ class FamilyError(NamedTuple):
     """Share of them inside the 80 % band."""
 
     @property
-    def kept(self) -> bool:
+    def keeps_bands(self) -> bool:
         """Whether they lie in their bands as often as promised, and are predicted well."""
         return self.coverage >= PROMISED and self.median <= LARGE_FAMILY_ERROR
 
@@ -393,7 +393,7 @@ def status_of(
     if UNVALIDATED & set(regimes):
         return "unvalidated"
     own = bool(CALIBRATED & set(regimes))
-    borne_out = not contradicted and (own if error is None else own or error.kept)
+    borne_out = not contradicted and (own if error is None else own or error.keeps_bands)
     return "validated" if borne_out and nearest <= FAR and not set(regimes) - MEASURED else "extrapolated"
 
 

@@ -61,7 +61,7 @@ def alternative_of(
     if charges is not None and time is not None:
         run = float(run_cost(charges.hourly, time[0])), run_cost(charges.hourly_samples, np.asarray(time[1]))
     if time is not None:
-        startup = catalog.reliability_defaults(hardware.entry.chip_kind).startup.si
+        startup = catalog.reliability_defaults(hardware.entry.machine.chip.kind).startup.si
         time = time[0] + startup, np.asarray(time[1]) + startup
     return Alternative(
         id=identifier,
@@ -91,7 +91,7 @@ def decisive_price(hardware: Hardware, charges: Charges, catalog: Catalog) -> De
         factor = rate if rates.terms.owned else rate * HOUR
         value, low, high = (end * factor for end in (basis.si, basis.si_low, basis.si_high))
         item, status = catalog.items[basis.item].name, known.status
-        part = basis.item == entry.machine
+        part = basis.item == entry.machine.id
     else:
         value = low = high = basis.value * rate if rates.terms.owned else basis.value
         item, status, part = entry.name, "stated", entry.machines == 1

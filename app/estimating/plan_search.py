@@ -10,8 +10,8 @@ import numpy as np
 
 from app.catalog.software import PLAN_KINDS
 from app.engine.arrays import first_seen
-from app.engine.gpu.evaluate import PlanFigures
-from app.engine.ipu.evaluate import evaluate_ipu_plans, phases_needed
+from app.engine.gpu.plan_steps import PlanFigures
+from app.engine.ipu.plan_steps import evaluate_ipu_plans, phases_needed
 from app.engine.ipu.stage_memory import FITS_BELOW, REFUSED_ABOVE
 from app.engine.plans import PLAN_FIELDS, MemoryUse, Plans, Recompute
 from app.engine.records import Floats, GpuChip, Indices, IpuChip

@@ -237,13 +237,13 @@ def cost_defaults_of(hardware: Hardware, assumptions: AssumptionsInput, catalog:
     terms = terms_of(hardware, assumptions, catalog)
     provider = hardware.entry.id.partition("-")[0]
     operator = "" if terms.owned else provider if provider in CLOUDS else "cloud"
-    return catalog.cost_defaults(hardware.entry.chip_kind, terms.region, terms.tier, operator)
+    return catalog.cost_defaults(hardware.entry.machine.chip.kind, terms.region, terms.tier, operator)
 
 
 def staff_posts(entry: SystemEntry, count: int, defaults: CostDefaults) -> float:
     """Return the full-time administrators of ``count`` systems, at least those that a site needs."""
     servers, appliances = entry.machines, 0
-    if entry.chip_kind is ChipKind.IPU:
+    if entry.machine.chip.kind is ChipKind.IPU:
         servers, appliances = entry.hosts, entry.machines
     posts = defaults.staff_per_node.si * servers + defaults.staff_per_appliance.si * appliances
     return max(posts * count, defaults.staff_per_site.si)
@@ -256,7 +256,7 @@ def training_power(hardware: Hardware, catalog: Catalog, family: str | None) -> 
     the greatest power. That of IPU machines does not depend on the model.
     """
     typical, most = hardware.entry.power_typical, hardware.entry.power_max.value
-    if family is None or hardware.entry.chip_kind is ChipKind.IPU:
+    if family is None or hardware.entry.machine.chip.kind is ChipKind.IPU:
         ends = (typical.value, typical.low, typical.high)
     else:
         factor = catalog.figure("power-by-workload", "workload_power", power_kind(family))
@@ -427,7 +427,7 @@ def _figures(
         staff: list[Basis] = [defaults.staff_per_node, defaults.staff_per_site]
         if assumptions.staff is not None:
             staff = [StatedAssumption("staff", assumptions.staff, "1")]
-        elif hardware.entry.chip_kind is ChipKind.IPU:
+        elif hardware.entry.machine.chip.kind is ChipKind.IPU:
             staff.append(defaults.staff_per_appliance)
         owned: dict[str, list[Basis]] = {
             "install": [defaults.installation_share, defaults.commissioning_share],

@@ -96,8 +96,8 @@ class Order:
         Pods of IPUs, and pods of GPUs sold as a whole, come with their switches; machines joined by their
         own links need no other while they stand in one rack.
         """
-        brings = any(part.item not in (self.system.machine, HOST) for part in self.system.bill)
-        if self.system.chip_kind is ChipKind.IPU:
+        brings = any(part.item not in (self.system.machine.id, HOST) for part in self.system.bill)
+        if self.system.machine.chip.kind is ChipKind.IPU:
             return self.count > 1 and not brings
         if self.whole_price is not None and brings:
             return False
@@ -210,19 +210,21 @@ def _network(
 ) -> tuple[NetworkBill | None, list[BillPart]]:
     """Return the network between machines and its lines, with the cables inside pods."""
     system = order.system
-    own = list(pod_cables(catalog, system, order.count)) if system.chip_kind is ChipKind.IPU else []
+    own = list(pod_cables(catalog, system, order.count)) if system.machine.chip.kind is ChipKind.IPU else []
     if order.whole_price is not None:
         own = [included(line, order.whole_price, system.name) for line in own]
     joined = order.joined(catalog)
     bill = None
-    if joined or (system.chip_kind is ChipKind.GPU and order.machines > machines_linked(catalog, system)):
+    if joined or (
+        system.machine.chip.kind is ChipKind.GPU and order.machines > machines_linked(catalog, system)
+    ):
         bill = listed_network(
             catalog,
             fabric=order.fabric,
             nodes=order.machines,
             ports_per_node=order.ports_per_node,
             oversubscription=order.oversubscription,
-            machine=system.machine,
+            machine=system.machine.id,
         )
     if bill is None:
         return None, own + ([unlisted_network(catalog, bought)] if joined else [])

@@ -84,20 +84,20 @@ def blocks_of(
     catalog: Catalog, system: SystemEntry, count: int, parts: Sequence[BillPart]
 ) -> list[PackedRack]:
     """Return the blocks that share a rack: machines joined by their own links, with hosts and switches."""
-    standing = [line for line in parts if line.height > 0 and line.use != "spare_switch"]
-    if system.chip_kind is not ChipKind.IPU:
+    in_racks = [line for line in parts if line.height > 0 and line.use != "spare_switch"]
+    if system.machine.chip.kind is not ChipKind.IPU:
         # Machines first, then storage and spares, switches last.
-        standing.sort(key=lambda line: (line.use in SWITCHES, line.use != "machine"))
+        in_racks.sort(key=lambda line: (line.use in SWITCHES, line.use != "machine"))
         together = machines_linked(catalog, system)
         blocks: list[PackedRack] = []
-        for line in standing:
+        for line in in_racks:
             size = together if line.use == "machine" else 1
             blocks += [PackedRack.of([line] * size)] * (line.count // size)
         return blocks
     groups = count * math.ceil(system.machines / machines_linked(catalog, system))
     linked: list[list[BillPart]] = [[] for _ in range(groups)]
     loose: list[PackedRack] = []
-    for line in standing:
+    for line in in_racks:
         own = line.use in ("machine", "host", "host_switch", "gateway_switch") or (
             line.use == "management_switch" and line.count % groups == 0
         )
@@ -152,10 +152,15 @@ def limits_of(catalog: Catalog, rack: str, power: float | None) -> RackLimits:
     return RackLimits(round(usable.si), allowed, weight.si)
 
 
+def strips_of(greatest: float, capacity: float) -> int:
+    """Return the power strips of a rack on one feed, each able to carry ``capacity``. [W]"""
+    return max(math.ceil(greatest / capacity), 1)
+
+
 def rack_parts(catalog: Catalog, rack: str, racks: Sequence[PackedRack]) -> Iterable[BillPart]:
     strip = catalog.figure(CLUSTER, "rack_pdu").text
     capacity, feeds = catalog.figure(strip, "power_capacity").si, round(catalog.figure(CLUSTER, "feeds").si)
-    strips = sum(max(math.ceil(packed.greatest / capacity), 1) for packed in racks) * feeds
+    strips = sum(strips_of(packed.greatest, capacity) for packed in racks) * feeds
     rule = Message(
         "racks needed within the limits on height, power and weight: {racks}", {"racks": len(racks)}
     )

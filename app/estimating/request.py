@@ -35,14 +35,14 @@ Whole = Annotated[int, Field(strict=False)]
 Degree = Annotated[int, Field(strict=False, ge=1, le=1_000_000)]
 
 
-class InPercent:
+class PercentInput:
     """Marks a share that forms ask for in percent."""
 
 
 Sent: TypeAlias = SkipValidation[JsonValue]
 """A value of a body, which has been read as JSON: large ones are not walked through once more."""
 
-Share = Annotated[float, Field(allow_inf_nan=False), InPercent()]
+Share = Annotated[float, Field(allow_inf_nan=False), PercentInput()]
 
 
 class JsonString(str):

@@ -11,14 +11,15 @@ import numpy as np
 
 from app.catalog.software import PLAN_KINDS, SoftwareProfile
 from app.engine.gpu.case import GpuCase
-from app.engine.gpu.evaluate import (
+from app.engine.gpu.plan_steps import (
     gpu_forward_share,
     memory_use,
     operator_times_of,
     perfect_gpu_step,
-    step_of,
+    step_times,
 )
-from app.engine.ipu.evaluate import (
+from app.engine.ipu.layout import stage_list
+from app.engine.ipu.plan_steps import (
     Pipeline,
     ipu_forward_share,
     ipu_memory,
@@ -26,7 +27,6 @@ from app.engine.ipu.evaluate import (
     ipu_step,
     pipeline_stages,
 )
-from app.engine.ipu.layout import stage_list
 from app.engine.operators.table import OperatorTable
 from app.engine.pipeline import fullest_stage, peak_bound_step_time
 from app.engine.plans import MODULES, MemoryUse, OperatorTimes, Plans, Recompute, Sharding, StepTime
@@ -41,7 +41,7 @@ from app.engine.records import (
     Precision,
 )
 from app.engine.search.enumeration import plans_of, spread_of
-from app.engine.search.space import Space, layouts
+from app.engine.search.space import Space, divisors, layouts
 from app.errors import AppError, BadInput, Conflict, Message
 from app.estimating.effects import Effect
 from app.estimating.effects import time_factor as effects_factor
@@ -155,7 +155,7 @@ class Scenario:
                 split=self.stage_layers,
             )
         else:
-            step = step_of(self.gpu_case(normals), plans)
+            step = step_times(self.gpu_case(normals), plans)
         if self.software.calibration is None and not self.effects and self.team is None:
             return step
         factor = self.time_factor(normals)
@@ -325,7 +325,10 @@ def plan_errors(
     yield from layer_errors(allowed, scenario.table.depth)
     if not scenario.is_ipu:
         yield from kind_errors(scenario, allowed)
-    yield from device_errors(orders, devices)
+    # A degree that no layer takes is one fault, however many devices it would need.
+    indivisible = [*share_errors(scenario, orders)]
+    if not indivisible:
+        yield from device_errors(orders, devices)
     if orders.get("pipeline", 1) > scenario.table.depth:
         yield BadInput.at(
             "plan.pipeline", "{value} stages: the model has only {depth} layers to split",
@@ -348,7 +351,7 @@ def plan_errors(
             "plan.interleave",
             "one pipeline stage has nothing to interleave; leave it empty, or give more stages",
         )
-    yield from share_errors(scenario, orders)
+    yield from indivisible
     if scenario.is_ipu:
         for name in ("tensor", "pipeline", "data"):
             value = int(orders.get(name, 1))
@@ -421,19 +424,27 @@ def share_errors(scenario: Scenario, orders: Mapping[str, float]) -> Iterator[Ap
     elif tensor > 1 and heads % tensor and not scenario.is_ipu:
         yield BadInput.at(
             "plan.tensor",
-            "{tensor} does not divide the {heads} attention heads of the model",
+            "{tensor} does not divide the {heads} attention heads of the model; "
+            "the nearest that does is {nearest}",
             tensor=tensor,
             heads=heads,
+            nearest=nearest_divisor(heads, tensor),
         )
     if context > 1 and not heads:
         yield BadInput.at("plan.context", "context parallelism does not apply to this model; leave it empty")
     elif tokens % context:
         yield BadInput.at(
             "plan.context",
-            "{context} does not divide the {tokens} tokens of a sample",
+            "{context} does not divide the {tokens} tokens of a sample; the nearest that does is {nearest}",
             context=context,
             tokens=tokens,
+            nearest=nearest_divisor(tokens, context),
         )
+
+
+def nearest_divisor(whole: int, asked: int) -> int:
+    """Return the divisor of a number that differs least from one in proportion."""
+    return min(divisors(whole), key=lambda divisor: abs(math.log(divisor / asked)))
 
 
 RELAXED = ("interleave", "micro_batch", "accumulation", "data", "context", "expert", "pipeline", "tensor")

@@ -45,8 +45,10 @@ def system_summary(hardware: Hardware, catalog: Catalog, family: str | None = No
         hardware,
         id=entry.id,
         name=entry.name,
-        chip=entry.chip,
-        generation={"gc200": "mk2", "bow": "bow"}.get(entry.chip, entry.chip.split("-")[0]),
+        chip=entry.machine.chip.id,
+        generation={"gc200": "mk2", "bow": "bow"}.get(
+            entry.machine.chip.id, entry.machine.chip.id.split("-")[0]
+        ),
         power=spread_quantity(power),
         rack_units=entry.rack_units * hardware.count,
     )

@@ -66,7 +66,7 @@ def after_three_steps(
         context.residuals,
         target=names,
         family=family,
-        chips=[decision.hardware.entry.chip],
+        chips=[decision.hardware.entry.machine.chip.id],
         named=decision.request.software is not None,
     )
     calibrated = scenario.tuned.calibrated(fit.profile)

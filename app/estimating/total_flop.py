@@ -67,7 +67,7 @@ def total_flop_estimate(
     if assumptions.utilization is None:
         why = Message("no run reaches the peak; actual runs reach 30 to 55 %")
         defaults.append(Default.of("assumptions.utilization", 1.0, why))
-    chip = hardware.entry.chip
+    chip = hardware.entry.machine.chip.id
     usual = context.catalog.usual_peak(chip)
     dense = usual.value
     sources = []

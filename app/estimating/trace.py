@@ -370,7 +370,7 @@ def _parts(
 
 
 def _losses(run: Run, plans: Plans, hardware: Hardware, catalog: Catalog) -> list[TraceStep]:
-    defaults = catalog.reliability_defaults(hardware.entry.chip_kind)
+    defaults = catalog.reliability_defaults(hardware.entry.machine.chip.kind)
     return [
         _step(
             "checkpoints",

@@ -37,8 +37,8 @@ def family_error_of(decision: PlanDecision, context: SizingContext) -> FamilyErr
     usual = default_software(
         decision.profile.family,
         is_convolutional(decision.scenario.table),
-        entry.chip,
-        entry.chip_kind,
+        entry.machine.chip.id,
+        entry.machine.chip.kind,
         context.catalog,
         context.software,
     )
@@ -47,7 +47,7 @@ def family_error_of(decision: PlanDecision, context: SizingContext) -> FamilyErr
         context.runs,
         decision.scenario.software,
         family=decision.profile.family,
-        chip=entry.chip,
+        chip=entry.machine.chip.id,
         usual=usual.profile,
     )
 
@@ -58,7 +58,7 @@ def reach_of(decision: PlanDecision, context: SizingContext) -> float:
         context.runs,
         decision.scenario.software,
         family=decision.profile.family,
-        chip=decision.hardware.entry.chip,
+        chip=decision.hardware.entry.machine.chip.id,
         devices=int(decision.choice.plans.devices[0]),
         parameters=decision.profile.parameters,
     )
@@ -94,7 +94,7 @@ class SameRuns:
 def same_runs(decision: PlanDecision, context: SizingContext, figures: Mapping[str, Quantity]) -> SameRuns:
     """Return the measured runs of a case; ``figures`` are the ranges of its estimate by metric."""
     software, profile = decision.scenario.software, decision.profile
-    chip, devices = decision.hardware.entry.chip, int(decision.choice.plans.devices[0])
+    chip, devices = decision.hardware.entry.machine.chip.id, int(decision.choice.plans.devices[0])
     same = {software.id} if software.calibration is None else {software.id, software.calibration.prior}
     compared = outside_count = own = own_outside = 0
     outside: dict[str, list[OutsideRun]] = {}
@@ -147,7 +147,7 @@ def validation_summary(
     software, family, parameters = (
         decision.scenario.software, decision.profile.family, decision.profile.parameters,
     )  # fmt: skip
-    chip, devices = decision.hardware.entry.chip, int(decision.choice.plans.devices[0])
+    chip, devices = decision.hardware.entry.machine.chip.id, int(decision.choice.plans.devices[0])
     basis = basis_of(
         context.runs, software, regimes, family=family, chip=chip, devices=devices, parameters=parameters
     )

@@ -147,7 +147,9 @@ def chip(catalog: Catalog, identifier: str) -> Chip:
 
 def machine(catalog: Catalog, identifier: str) -> Machine:
     entry = catalog.machine_entry(identifier)
-    return Machine(**shared(catalog, entry), chip=entry.chip, devices=entry.devices, intra=entry.intra.value)
+    return Machine(
+        **shared(catalog, entry), chip=entry.chip.id, devices=entry.devices, intra=entry.intra.value
+    )
 
 
 def fabric(catalog: Catalog, identifier: str) -> Fabric:
@@ -161,8 +163,11 @@ def system(catalog: Catalog, identifier: str) -> System:
         System,
         entry,
         **shared(catalog, entry),
-        chip_kind=entry.chip_kind.value,
-        intra=entry.intra.value,
+        machine=entry.machine.id,
+        devices_per_machine=entry.machine.devices,
+        chip=entry.machine.chip.id,
+        chip_kind=entry.machine.chip.kind.value,
+        intra=entry.machine.intra.value,
         acquisition=entry.acquisition.value,
         price=spread(entry.price),
         price_hour=figure(catalog, entry.price_hour),

@@ -34,7 +34,7 @@ def delete(workspace: Workspace, table: type[Any], identifier: str, expected: in
         # Before anything is looked at: whoever keeps what stands on it holds the workspace, and whoever
         # changes it the row. A sweep is held by its job, as by its runner.
         repository.hold()
-        record = existing(repository, table, identifier, DELETABLE[table], held=table is not SweepRecord)
+        record = existing(repository, table, identifier, DELETABLE[table], lock=table is not SweepRecord)
         if expected is not None and expected != record.version:
             message = Message(
                 "it has changed in the meantime (version {found}, not {expected}); reload it",

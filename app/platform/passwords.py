@@ -87,11 +87,11 @@ STAND_IN = "$argon2id$v=19$m=47104,t=1,p=1$C/JWJbwojDk6cTxYqSKM6Q$zF2UyTgC7nIhZd
 password, so that the answer takes as long. Written down, since to make one takes as long as a sign-in."""
 
 
-def matches(password: str, kept: str | None) -> bool:
+def matches(password: str, stored: str | None) -> bool:
     """Tell whether a password is the one of a hash; without a hash it takes as long and is not."""
     with turn():
-        right = HASHER.verify(prepared(password)[:MOST], kept or STAND_IN)
-    return right and kept is not None
+        right = HASHER.verify(prepared(password)[:MOST], stored or STAND_IN)
+    return right and stored is not None
 
 
 def check_password(password: str, *, email: str, name: str) -> None:
@@ -218,7 +218,7 @@ def note_failure(store: Store, sought: str) -> None:
 def password_is_right(
     store: Store,
     password: str,
-    kept: str | None,
+    stored: str | None,
     sought: str,
     subjects: Sequence[AttemptSubject],
     moment: datetime,
@@ -226,7 +226,7 @@ def password_is_right(
     """Count an attempt, look at its password, and note a wrong one to be told with the next sign-in."""
     begin_attempt(store, subjects, moment)
     try:
-        right = matches(password, kept)
+        right = matches(password, stored)
     except TooMany:
         # Nobody has looked at it: who was right must not wait for it.
         forgive(store, subjects, moment)

@@ -24,10 +24,10 @@ def existing(
     kind: str,
     *,
     whole: bool = False,
-    held: bool = False,
+    lock: bool = False,
 ) -> Listed:
     """Return a row of the workspace, or say that there is none of this kind."""
-    row = repository.get(table, identifier, whole=whole, held=held)
+    row = repository.get(table, identifier, whole=whole, lock=lock)
     if row is None:
         raise no_such(kind, identifier)
     return row

@@ -15,12 +15,12 @@ from functools import lru_cache
 from typing import Any
 
 from app.errors import Message, Unprocessable
-from app.profiles.architectures.tensors import Part, written
+from app.profiles.architectures.tensors import TensorGroup, written
 from app.profiles.bodies import ArchitectureBody
 from app.profiles.documents import as_text
 from app.profiles.model import LONGEST_TAKEN, ModelProfile, ScoredTokens
 from app.profiles.presets import beside
-from app.profiles.structures import Scope, Tensor, Undefined, decided, tensors_of
+from app.profiles.structures import ConfigScope, Tensor, Undefined, decided, tensors_of
 from app.profiles.transformer import MASKED, TARGET_SHARE
 
 LARGEST_FIELD = 1e9
@@ -54,11 +54,11 @@ def model_type(name: str) -> Mapping[str, Any] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TensorReading:
     """Tensors of a configuration with what was not understood."""
 
     tensors: Counter[Tensor]
-    scope: Scope
+    scope: ConfigScope
     structure: Mapping[str, Any]
     architecture: str
     doubts: tuple[Message, ...]
@@ -146,13 +146,13 @@ def fields_of(
         layers = values.get(f"{prefix}num_hidden_layers")
         if isinstance(step, int) and isinstance(layers, int) and step > 0 and layers <= MOST_LISTED:
             values[f"{prefix}moe_layers"] = list(range(step - 1, layers, step))
-    local = Scope({path.removeprefix(prefix): value for path, value in values.items()})
+    local = ConfigScope({path.removeprefix(prefix): value for path, value in values.items()})
     for name, usual in later:
         try:
             values[prefix + name] = _derived(usual, local)
         except Undefined:
             values[prefix + name] = None
-        local = Scope({**local.values, name: values[prefix + name]})
+        local = ConfigScope({**local.values, name: values[prefix + name]})
     for name, value in list(values.items()):
         short = name.removeprefix(prefix)
         if short in back:
@@ -169,7 +169,7 @@ def _nested(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def _derived(rule: Mapping[str, Any], scope: Scope) -> Any:
+def _derived(rule: Mapping[str, Any], scope: ConfigScope) -> Any:
     if "is" in rule:
         return scope.value(rule["is"])
     count = scope.whole(rule["each"])
@@ -213,7 +213,7 @@ def _checked(value: Any, usual: Any, where: str) -> Any:
 
 def read_class(
     document: Mapping[str, object], where: str, known: Mapping[str, Any] | None = None
-) -> Reading | None:
+) -> TensorReading | None:
     """Return the tensors of a configuration of a known type, or None where the type is not known."""
     known = known or model_type(str(document.get("model_type") or ""))
     if known is None:
@@ -226,7 +226,7 @@ def read_class(
         values["head_dim"] = _checked(dimension, 1, f"{where}.head_dim")
         text = json.dumps(structure).replace("(hidden_size//num_attention_heads)", "head_dim")
         structure = json.loads(text)
-    scope = Scope(values)
+    scope = ConfigScope(values)
     try:
         tensors = Counter(tensors_of(structure, scope))
     except Undefined as error:
@@ -282,7 +282,7 @@ def read_class(
                 {"model": str(document.get("model_type"))},
             )
         )
-    return Reading(tensors, scope, structure, architecture, tuple(doubts), not loose)
+    return TensorReading(tensors, scope, structure, architecture, tuple(doubts), not loose)
 
 
 HEAD = re.compile(r"(classifier|(^|\.)head|score|(^|\.)fc|class_labels_classifier).*\.?(weight|bias)$")
@@ -388,7 +388,7 @@ LAST = re.compile(
 )
 
 
-def parts_of(reading: Reading) -> tuple[list[Part], tuple[Message, ...]]:
+def parts_of(reading: TensorReading) -> tuple[list[TensorGroup], tuple[Message, ...]]:
     """Return the parts of a network from its tensors, and what was assumed of the rows of its products."""
     scope, structure = reading.scope, reading.structure
     values = scope.values
@@ -416,7 +416,7 @@ def parts_of(reading: Reading) -> tuple[list[Part], tuple[Message, ...]]:
         if QUERY.search(tensor.path) and len(tensor.sizes) == 2:
             queries[tensor.path.rpartition(".")[0].rpartition(".")[0]] = tensor.sizes[0]
     heads = max(_heads(values), 1)
-    parts: list[Part] = []
+    parts: list[TensorGroup] = []
     seen: set[str] = set()
     for tensor, count in reading.tensors.items():
         path, sizes = tensor.path, tensor.sizes
@@ -452,7 +452,7 @@ def parts_of(reading: Reading) -> tuple[list[Part], tuple[Message, ...]]:
         if tensor.kind == "embedding":
             lookup = bool(re.search("emb|wte|wpe|shared|word|token", path))
             parts.append(
-                Part(
+                TensorGroup(
                     **common
                     | {
                         "kind": "lookup",
@@ -462,12 +462,12 @@ def parts_of(reading: Reading) -> tuple[list[Part], tuple[Message, ...]]:
                     }
                 )
                 if lookup
-                else Part(**common | {"kind": "lookup", "columns": float(sizes[-1])})
+                else TensorGroup(**common | {"kind": "lookup", "columns": float(sizes[-1])})
             )
         elif tensor.kind == "experts" or (routed and len(sizes) == 3):
             active = min(top / sizes[0], 1.0) if top else 1.0
             parts.append(
-                Part(
+                TensorGroup(
                     **common,
                     kind="product",
                     inner=float(sizes[2]),
@@ -479,7 +479,7 @@ def parts_of(reading: Reading) -> tuple[list[Part], tuple[Message, ...]]:
         elif routed and len(sizes) == 2:
             experts = max(_experts(values), 1)
             parts.append(
-                Part(
+                TensorGroup(
                     **common,
                     kind="product",
                     inner=float(sizes[1]),
@@ -492,7 +492,7 @@ def parts_of(reading: Reading) -> tuple[list[Part], tuple[Message, ...]]:
             columns = float(sizes[0])
             if tensor.kind == "turned":
                 inner, columns = float(sizes[0]), float(sizes[1])
-            parts.append(Part(**common, kind="product", inner=inner, columns=columns))
+            parts.append(TensorGroup(**common, kind="product", inner=inner, columns=columns))
             if (
                 ATTENTION_OUT.search(path)
                 and not LINEAR_ATTENTION.search(path)
@@ -509,7 +509,7 @@ def parts_of(reading: Reading) -> tuple[list[Part], tuple[Message, ...]]:
                 for slid, part_share in ((True, sliding), (False, 1.0 - sliding)):
                     if (part_share and window and rows == "tokens") or not slid:
                         parts.append(
-                            Part(
+                            TensorGroup(
                                 **common
                                 | attention
                                 | {
@@ -520,14 +520,14 @@ def parts_of(reading: Reading) -> tuple[list[Part], tuple[Message, ...]]:
                             )
                         )
         else:
-            parts.append(Part(**common, kind="vector"))
+            parts.append(TensorGroup(**common, kind="vector"))
     for path, source in (structure.get("tied") or {}).items():
         origin = next((t for t in reading.tensors if t.path == source), None)
         if alone or any(part.name == path for part in parts) or origin is None or origin.kind != "embedding":
             continue
         if origin is not None and len(origin.sizes) == 2:
             parts.append(
-                Part(
+                TensorGroup(
                     name=path,
                     kind="product",
                     inner=float(origin.sizes[1]),
@@ -545,7 +545,7 @@ def parts_of(reading: Reading) -> tuple[list[Part], tuple[Message, ...]]:
     return parts, tuple(assumptions)
 
 
-def _alone(reading: Reading) -> str:
+def _alone(reading: TensorReading) -> str:
     """Return the rows of a network that reads images or sound alone; empty for one that reads tokens."""
     if reading.architecture.endswith(
         ("ForImageClassification", "ForObjectDetection", "ForSemanticSegmentation")
@@ -617,7 +617,7 @@ TOP = (
 """Fields of the number of experts that a token visits."""
 
 
-def class_profile(reading: Reading, title: str) -> ModelProfile:
+def class_profile(reading: TensorReading, title: str) -> ModelProfile:
     """Return the profile of a configuration by the tensors of its class."""
     parts, assumptions = parts_of(reading)
     values = reading.scope.values

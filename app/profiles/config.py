@@ -1,285 +1,36 @@
 """Hugging Face ``config.json`` as a model profile.
 
-A configuration names its widths; whether its layers are gated, turn queries and keys, carry
-biases or learn positions follows from its ``model_type``. The traits below are those of the
-reference implementations in huggingface/transformers.
+A configuration names its widths; how its layers are built follows from its ``model_type``.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 from app.engine.operators.transformer import Stack, TransformerShape
 from app.errors import AppError, Message, Unprocessable
 from app.profiles.architectures.hybrid import ATTENTION, EXPERTS, FEED_FORWARD, LETTERS, STATE_SPACE
 from app.profiles.bodies import ArchitectureBody, TransformerBody
-from app.profiles.classes import EXACT, SUSPICIOUS, USUAL_CLASSES, Reading, class_profile, read_class
+from app.profiles.classes import EXACT, SUSPICIOUS, USUAL_CLASSES, TensorReading, class_profile, read_class
+from app.profiles.config_fields import ALIASES, MOST, Reader
 from app.profiles.documents import as_text, flag, printable, whole
 from app.profiles.model import LONGEST_TAKEN, ModelProfile, ScoredTokens
+from app.profiles.traits import MODEL_TYPES, SHAPES, Traits
 from app.profiles.transformer import MASKED, TARGET_SHARE, must_divide
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Traits:
-    """How the layers of one model type are built."""
-
-    family: str
-    stack: Stack = Stack.DECODER
-    gated: bool = False
-    rotary: bool = False
-    biases: bool = True
-    rms_norm: bool = False
-    tied: bool = True
-    """Where the configuration does not say."""
-    positions: bool = False
-    """True where positions are learned up to the longest context."""
-    extra_positions: int = 0
-    segments: bool = False
-    embedding_norm: bool = False
-    final_norm: bool = True
-    masked: bool = False
-    """True for a masked-word head with its hidden × hidden layer."""
-    pooler: bool = False
-    image: bool = False
-    head_norms: bool = False
-    prediction: bool = False
-    """True where the layers that predict further tokens are trained with the others."""
-
-
-LLAMA = Traits(family="llama", gated=True, rotary=True, biases=False, rms_norm=True, tied=False)
-GEMMA = replace(LLAMA, tied=True)
-QWEN3 = replace(LLAMA, head_norms=True)
-DEEPSEEK = replace(LLAMA, prediction=True)
-NEMOTRON = Traits(family="gpt", rotary=True, biases=False, tied=False)
-NEOX = Traits(family="gpt", rotary=True, tied=False)
-GPT2 = Traits(family="gpt", positions=True)
-
-BERT = Traits(
-    family="bert",
-    stack=Stack.ENCODER,
-    positions=True,
-    segments=True,
-    embedding_norm=True,
-    final_norm=False,
-    masked=True,
-    pooler=True,
-)
-
-ROBERTA = replace(BERT, pooler=False)
-RELATIVE = replace(ROBERTA, positions=False)
-T5 = Traits(family="t5", stack=Stack.ENCODER_DECODER, biases=False, rms_norm=True)
-
-BART = Traits(
-    family="t5",
-    stack=Stack.ENCODER_DECODER,
-    positions=True,
-    extra_positions=2,
-    embedding_norm=True,
-    final_norm=False,
-)
-
-VIT = Traits(family="vit", stack=Stack.ENCODER, positions=True, image=True, tied=False)
-
-MODEL_TYPES: dict[str, Traits] = {
-    "llama": LLAMA,
-    "mistral": LLAMA,
-    "mixtral": LLAMA,
-    "qwen2": LLAMA,
-    "qwen2_moe": LLAMA,
-    "qwen3": QWEN3,
-    "qwen3_moe": QWEN3,
-    "deepseek_v2": LLAMA,
-    "deepseek_v3": DEEPSEEK,
-    "gpt_oss": replace(LLAMA, biases=True),
-    "llama4": LLAMA,
-    "llama4_text": LLAMA,
-    "chatglm": LLAMA,
-    "glm": LLAMA,
-    "glm4": LLAMA,
-    "nemotron": NEMOTRON,
-    "starcoder2": Traits(family="gpt", rotary=True),
-    "internlm": LLAMA,
-    "internlm2": LLAMA,
-    "baichuan": LLAMA,
-    "yi": LLAMA,
-    "olmo2": LLAMA,
-    "phi3": LLAMA,
-    "gemma": GEMMA,
-    "gemma2": GEMMA,
-    "stablelm": replace(LLAMA, rms_norm=False),
-    "gpt_neox": NEOX,
-    "gptj": NEOX,
-    "codegen": NEOX,
-    "phi": NEOX,
-    "falcon": Traits(family="gpt", rotary=True, biases=False),
-    "mpt": Traits(family="gpt", biases=False),
-    "bloom": Traits(family="gpt", embedding_norm=True),
-    "gpt2": GPT2,
-    "gpt_neo": GPT2,
-    "gpt_bigcode": GPT2,
-    "opt": Traits(family="gpt", positions=True, extra_positions=2),
-    "bert": BERT,
-    "electra": ROBERTA,
-    "roberta": ROBERTA,
-    "xlm-roberta": ROBERTA,
-    "camembert": ROBERTA,
-    "distilbert": replace(ROBERTA, segments=False),
-    "deberta": RELATIVE,
-    "deberta-v2": RELATIVE,
-    "t5": T5,
-    "mt5": T5,
-    "umt5": T5,
-    "bart": BART,
-    "mbart": BART,
-    "pegasus": BART,
-    "marian": BART,
-    "vit": VIT,
-    "deit": VIT,
-}
 
 GATES = frozenset({"silu", "swish", "swiglu", "geglu", "reglu", "gelu_pytorch_tanh", "xielu"})
 """Activations of gated feed-forward blocks."""
 
-ALIASES: dict[str, tuple[str, ...]] = {
-    "hidden": ("hidden_size", "n_embd", "d_model", "dim", "model_dim"),
-    "layers": ("num_hidden_layers", "n_layer", "n_layers", "encoder_layers", "num_layers"),
-    "heads": ("num_attention_heads", "n_head", "n_heads", "encoder_attention_heads", "num_heads"),
-    "key_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"),
-    "head_dimension": ("head_dim", "d_kv", "kv_channels"),
-    "feed_forward": (
-        "moe_intermediate_size",
-        "intermediate_size",
-        "n_inner",
-        "ffn_dim",
-        "d_ff",
-        "encoder_ffn_dim",
-        "hidden_dim",
-        "ffn_hidden_size",
-        "ffn_intermediate_size",
-    ),
-    "vocabulary": ("vocab_size", "padded_vocab_size"),
-    "context": (
-        "max_position_embeddings",
-        "n_positions",
-        "n_ctx",
-        "max_sequence_length",
-        "seq_length",
-        "max_seq_len",
-    ),
-    "decoder_layers": ("decoder_layers", "num_decoder_layers"),
-    "experts": (
-        "num_local_experts",
-        "num_experts",
-        "n_routed_experts",
-        "moe_num_experts",
-        "num_routed_experts",
-        "n_experts",
-    ),
-    "experts_per_token": (
-        "num_experts_per_tok",
-        "num_experts_per_token",
-        "moe_top_k",
-        "top_k_experts",
-        "moe_topk",
-        "moe_k",
-        "num_selected_experts",
-        "experts_per_token",
-        "num_active_experts",
-    ),
-    "window": ("sliding_window",),
-    "dense_layers": ("first_k_dense_replace",),
-    "dense_feed_forward": ("intermediate_size_mlp", "intermediate_size"),
-    "shared_feed_forward": ("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size"),
-    "expert_every": ("interleave_moe_layer_step", "decoder_sparse_step", "moe_layer_freq"),
-    "prediction_layers": ("num_nextn_predict_layers",),
-}
-"""Names under which configurations carry one dimension, the usual one first."""
-
-
 WHERE = "model.config"
-
-MOST = {
-    "layers": 10_000.0,
-    "hidden": 1e6,
-    "heads": 1e4,
-    "key_heads": 1e4,
-    "head_dimension": 1e5,
-    "feed_forward": 1e7,
-    "vocabulary": 1e8,
-    "context": 1e8,
-    "decoder_layers": 1e4,
-    "experts": 1e4,
-    "experts_per_token": 1e4,
-    "window": 1e8,
-    "dense_layers": 1e4,
-    "dense_feed_forward": 1e7,
-    "shared_feed_forward": 1e7,
-    "expert_every": 1e4,
-    "prediction_layers": 100.0,
-}
-"""Largest value read of each dimension."""
-
-MAY_BE_NONE = frozenset({"dense_layers", "shared_feed_forward", "prediction_layers"})
-"""Dimensions that may be 0."""
-
-
-class Reader:
-    """Reads the fields of a configuration under any of their names."""
-
-    def __init__(self, document: Mapping[str, object], where: str) -> None:
-        self.document = document
-        self.where = where
-        self.assumptions: list[Message] = []
-        self.doubts: list[Message] = []
-
-    def get(self, dimension: str) -> int | None:
-        """Return a dimension, or None where no field of it is given."""
-        for name in ALIASES[dimension]:
-            least = 0 if dimension in MAY_BE_NONE else 1
-            value = whole(self.document, name, where=self.where, least=least, most=MOST[dimension])
-            if value is not None:
-                return value
-        return None
-
-    def need(self, dimension: str) -> int:
-        """Return a required dimension."""
-        value = self.get(dimension)
-        if value is None:
-            names = ALIASES[dimension]
-            raise Unprocessable.at(
-                f"{self.where}.{names[0]}",
-                "{field} is missing; accepted alternative names: {names}",
-                field=names[0],
-                names=", ".join(names[1:]),
-            )
-        return value
-
-    def doubt(self, template: str, **values: object) -> None:
-        self.doubts.append(Message(template, values))
-
-    def assume(self, template: str, **values: object) -> None:
-        self.assumptions.append(Message(template, values))
-
 
 LANGUAGE_PARTS = ("text_config", "llm_config", "language_config", "llm_cfg", "thinker_config", "lm_config")
 """Fields under which composed models keep the configuration of their language model."""
 OTHER_PARTS = re.compile(
     r"(vision|visual|audio|image|speech|encoder|tower|vit|talker|code2wav).*(config|cfg)$"
 )
-SHAPES = (
-    LLAMA,
-    QWEN3,
-    GEMMA,
-    replace(QWEN3, tied=True),
-    replace(LLAMA, rms_norm=False),
-    NEMOTRON,
-    NEOX,
-    GPT2,
-)
-"""Forms of ordinary decoders that a type without an entry of its own is held against."""
 SAME_WORK = 0.03
 """Difference in compute up to which an ordinary form stands for the tensors of a class."""
 
@@ -375,7 +126,7 @@ def _language_part(document: Mapping[str, object], name: str, where: str) -> Mod
 
 
 def _ordinary(
-    reading: Reading, document: Mapping[str, object], title: str, where: str
+    reading: TensorReading, document: Mapping[str, object], title: str, where: str
 ) -> ModelProfile | None:
     """Return a class as an ordinary transformer where its parameters and compute are those of one."""
     kind = str(document.get("model_type"))

@@ -65,7 +65,7 @@ def _path(node: ast.expr) -> str:
 
 
 @dataclass
-class Scope:
+class ConfigScope:
     """Fields of a configuration by path, and the numbers of the running passes."""
 
     values: Mapping[str, Any]
@@ -129,7 +129,7 @@ class Tensor:
         return math.prod(self.sizes)
 
 
-def tensors_of(structure: Mapping[str, Any], scope: Scope) -> Iterator[Tensor]:
+def tensors_of(structure: Mapping[str, Any], scope: ConfigScope) -> Iterator[Tensor]:
     """Yield every tensor of a structure at the sizes of a configuration."""
     loops = structure["loops"]
     passed = 0
@@ -156,7 +156,7 @@ def tensors_of(structure: Mapping[str, Any], scope: Scope) -> Iterator[Tensor]:
     yield from visit("", 0)
 
 
-def decided(tree: Any, scope: Scope) -> Any:
+def decided(tree: Any, scope: ConfigScope) -> Any:
     """Return what the decisions of a tree lead to: nested [expression, if true, if false]."""
     while isinstance(tree, list):
         expression, yes, no = tree
@@ -164,5 +164,5 @@ def decided(tree: Any, scope: Scope) -> Any:
     return tree
 
 
-def parameters_of(structure: Mapping[str, Any], scope: Scope) -> int:
+def parameters_of(structure: Mapping[str, Any], scope: ConfigScope) -> int:
     return sum(tensor.elements for tensor in tensors_of(structure, scope))

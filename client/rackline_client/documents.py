@@ -4419,7 +4419,7 @@ class WeightyAssumption(Document):
     figure: CostFigure
     """The figure, with its source; that of a price book has none."""
     old: bool
-    """Whether a price is older than a year."""
+    """Whether it is a price or an exchange rate older than a year."""
 
 
 class Account(Document):

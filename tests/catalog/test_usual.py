@@ -64,7 +64,7 @@ def test_idle_power_is_the_usual_share_of_the_typical(catalog: Catalog) -> None:
 
 def test_a_machine_sold_alone_is_the_system_of_its_name(catalog: Catalog) -> None:
     system = catalog.system("mi300x-8")
-    assert (system.machine, system.machines, system.hosts) == ("mi300x-8", 1, 0)
+    assert (system.machine.id, system.machines, system.hosts) == ("mi300x-8", 1, 0)
     assert system.acquisition is Acquisition.OWN
     assert known_figure(catalog, "system", "mi300x-8", "machines").item == USUAL["system"]
 
@@ -176,4 +176,4 @@ def test_the_example_of_the_guide_makes_a_chip_and_a_server(copied: Path) -> Non
     assert shown == []
     catalog = load_catalog(copied)
     assert catalog.system("mi350x").name == "MI350X server (8 GPUs)"
-    assert catalog.gpu_chip(catalog.system("mi350x").chip).memory_capacity == 294896 * 2**20
+    assert catalog.gpu_chip(catalog.system("mi350x").machine.chip.id).memory_capacity == 294896 * 2**20

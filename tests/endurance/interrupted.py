@@ -341,6 +341,10 @@ class Upload(Work):
         place.started_again().store.close()
 
 
+NEW = "f" * 16
+"""Name of the compilation that is made."""
+
+
 class Compile(Work):
     """What compiles is left out: what it makes is copied from what this environment has."""
 
@@ -348,7 +352,7 @@ class Compile(Work):
 
     def begin(self, place: Place) -> None:
         for number in range(compiled.KEPT + 1):
-            old = place.folder / "engine" / f"old-{number}"
+            old = place.folder / "engine" / f"{number:016x}"
             old.mkdir(parents=True)
             for name in ("a.o", "b.o"):
                 (old / name).touch()
@@ -370,7 +374,7 @@ class Compile(Work):
 
         compiling._objects = objects
         compiling._linked = linked
-        compiling.build(place.folder / "engine" / "new")
+        compiling.build(place.folder / "engine" / NEW)
         return None
 
     def check(self, place: Place) -> None:
@@ -379,12 +383,12 @@ class Compile(Work):
             if (folder / compiled.SEAL).exists():
                 # Nothing is taken for whole that is not.
                 assert compiled.is_whole(folder), folder
-            elif folder.name != "new":
+            elif folder.name != NEW:
                 os.utime(folder, (1, time.time() - compiled.TIMEOUT - 1))
         assert run_until(lambda: self.run(place), place.folder, None)[0] == 0
-        assert compiled.is_whole(engine / "new")
+        assert compiled.is_whole(engine / NEW)
         left = {folder.name: len(list(folder.iterdir())) for folder in engine.iterdir()}
-        assert left.pop("new") == 2 and len(left) == compiled.KEPT - 1 and set(left.values()) == {3}
+        assert left.pop(NEW) == 2 and len(left) == compiled.KEPT - 1 and set(left.values()) == {3}
 
 
 class Migrate(Work):

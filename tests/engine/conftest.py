@@ -6,7 +6,7 @@ from app.catalog.catalog import Catalog, load_catalog
 from app.catalog.software import SoftwareCatalog, load_software
 from app.engine.compiled import record
 from app.engine.gpu.case import GpuCase
-from app.engine.gpu.collectives import CopyCollectives, device_weights, gradient_collectives
+from app.engine.gpu.collectives import GradientCollectives, device_weights, gradient_collectives
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plan, Plans
 from app.engine.records import GpuSoftware, GpuSystem, Precision
@@ -56,7 +56,7 @@ def plan_of(**values: float) -> Plan:
 
 def collectives(
     model: OperatorTable, stack: GpuSoftware, system: GpuSystem, **plan: float
-) -> CopyCollectives:
+) -> GradientCollectives:
     """Return what the copies of a device's weights exchange under one plan."""
     found = gpu_case(model, stack, system)
     case, one = found.case, plan_of(**plan)

@@ -263,3 +263,11 @@ def test_other_sources_have_another_digest(monkeypatch: pytest.MonkeyPatch, tmp_
         found.append(sources_digest())
     assert found[1] == before
     assert len(set(found)) == 4
+
+
+def test_clearing_leaves_what_is_no_compilation(tmp_path: Path) -> None:
+    for name in ("src", ".venv", "0" * 16):
+        (tmp_path / name).mkdir()
+        os.utime(tmp_path / name, (1, 1))
+    compiled.clear(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"src", ".venv"}

@@ -118,7 +118,9 @@ def test_the_failure_rate_of_the_defaults_is_that_of_the_job(context: SizingCont
 def test_a_pod_of_one_host_needs_no_staff_of_four_nodes(context: SizingContext) -> None:
     catalog = context.catalog
     posts = {
-        name: staff_posts(catalog.system(name), 100, catalog.cost_defaults(catalog.system(name).chip_kind))
+        name: staff_posts(
+            catalog.system(name), 100, catalog.cost_defaults(catalog.system(name).machine.chip.kind)
+        )
         for name in ("dgx-a100-640gb", "bow-pod16", "bow-pod64")
     }
     assert posts["dgx-a100-640gb"] == pytest.approx(1.5)

@@ -30,7 +30,8 @@ def test_many_runs_at_once_are_those_of_each_alone(system: str, workload: dict[s
         hardware = context.hardware.system(system, count)
         found.append(decide(request, resolve_model(request.model, context), hardware, context))
     assumed = reliability(
-        context.catalog.reliability_defaults(found[0].hardware.entry.chip_kind), found[0].request.assumptions
+        context.catalog.reliability_defaults(found[0].hardware.entry.machine.chip.kind),
+        found[0].request.assumptions,
     )
     factors = np.exp(0.1 * np.stack([normals["price"], normals["power"], normals["run_length"]]))
     same: dict[str, Any] = {

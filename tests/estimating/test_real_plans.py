@@ -73,6 +73,16 @@ def test_a_refusal_names_the_field_and_the_nearest_plan() -> None:
 
 
 @pytest.mark.parametrize(
+    ("plan", "nearest"),
+    [({"tensor": 7}, 8), ({"tensor": 64, "pipeline": 8}, 48), ({"tensor": 9, "data": 64}, 8)],
+)
+def test_a_degree_that_heads_do_not_take_is_one_fault(plan: dict[str, Any], nearest: int) -> None:
+    (fault,) = refused(**GPT3, plan=plan).errors
+    assert fault.field == "plan.tensor"
+    assert fault.message.values["nearest"] == nearest
+
+
+@pytest.mark.parametrize(
     ("software", "plan", "field"),
     [
         ("huggingface", {"tensor": 2}, "plan.tensor"),

@@ -2,10 +2,10 @@
 
 import re
 
-from app.profiles.config import MODEL_TYPES
 from app.profiles.layer_table import KINDS, POINTWISE
 from app.profiles.readers.models import read_profile
 from app.profiles.sample_lengths import LENGTH_COLUMNS, LIST_COLUMNS, TEXT_COLUMNS
+from app.profiles.traits import MODEL_TYPES
 from tests.conftest import ROOT
 
 TEXT = (ROOT / "docs" / "uploads.md").read_text(encoding="utf-8")

@@ -367,7 +367,7 @@ def test_the_document_prints_every_fitted_figure_and_gap(evidence: AccuracyEvide
         assert re.search(rf"^### .*{re.escape(file)}.*\({count}\)$", text, re.MULTILINE)
     assert all(f"`{name}`" in text for name in evidence.gaps.regimes)
     chain = scaled(chains(counted(evidence.predictions), "in_sample", evidence.repeats))[0]
-    assert f"| {chain.model}, {chain.length} |" in text
+    assert f"| {chain.run.model}, {chain.run.length} |" in text
 
 
 def test_nothing_is_predicted_from_what_was_measured(

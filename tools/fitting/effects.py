@@ -98,7 +98,7 @@ def series(chip: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class FleetMix:
+class EffectDesign:
     """Runs with their errors, and the terms of these."""
 
     runs: tuple[FitRun, ...]
@@ -117,7 +117,7 @@ class FleetMix:
         errors: Floats,
         fitted: Callable[[FitRun], bool],
         architecture: Callable[[str], str],
-    ) -> FleetMix:
+    ) -> EffectDesign:
         of_chip = chip_terms(runs, fitted, architecture)
         terms_by_run = [terms_of(run, fitted, of_chip[run.chip]) for run in runs]
         terms = tuple(sorted({term for run_terms in terms_by_run for term in run_terms}))
@@ -176,7 +176,7 @@ def _usual(second: Floats) -> float:
 
 @dataclass(frozen=True, slots=True)
 class FittedEffects:
-    model: FleetMix
+    model: EffectDesign
     spread: dict[str, float]
     """Deviation of each kind of terms."""
     effects: tuple[Effect, ...]
@@ -206,7 +206,7 @@ def fit_effects(
 
     ``fitted`` is whether figures were fitted on the chip of a run, ``architecture`` that of a chip.
     """
-    model = FleetMix.of(runs, errors, fitted, architecture)
+    model = EffectDesign.of(runs, errors, fitted, architecture)
     spread = model.deviations()
     mean, covariance = model.posterior(spread)
     deviations = np.sqrt(np.diag(covariance))

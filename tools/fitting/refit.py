@@ -82,12 +82,12 @@ class Refit:
     figures: Mapping[Key, FigureFit]
     residuals: Mapping[str, float]
     effects: tuple[Effect, ...]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[HoldOutErrors, ...]
     """Errors under each way to leave runs out."""
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class HoldOutErrors:
     """Errors of runs under one way to leave some out, and half their 80 % bands."""
 
     column: str
@@ -140,13 +140,13 @@ def refit(
         residuals={name: widths[name] for name in (*KNOWN_REGIMES, *CLASS_REGIMES, *UNSEEN_REGIMES)},
         effects=effects.effects,
         left_out=(
-            LeftOut("in_sample", LogErrors("in sample", runs, errors + effects.shifts()), {}),
-            LeftOut("group_left_out", groups, {}),
-            LeftOut("laboratory_left_out", laboratories, _widths(known_misses, widths)),
-            LeftOut("chip_left_out", chips, _widths(unseen_misses, widths)),
-            LeftOut("scale_left_out", scales, _widths(misses(scales, solution, spread), widths)),
-            LeftOut("software_unknown", profiles, _widths(profile_misses, widths)),
-            LeftOut("fitted_on_one_machine", by_scale(solution), {}),
+            HoldOutErrors("in_sample", LogErrors("in sample", runs, errors + effects.shifts()), {}),
+            HoldOutErrors("group_left_out", groups, {}),
+            HoldOutErrors("laboratory_left_out", laboratories, _widths(known_misses, widths)),
+            HoldOutErrors("chip_left_out", chips, _widths(unseen_misses, widths)),
+            HoldOutErrors("scale_left_out", scales, _widths(misses(scales, solution, spread), widths)),
+            HoldOutErrors("software_unknown", profiles, _widths(profile_misses, widths)),
+            HoldOutErrors("fitted_on_one_machine", by_scale(solution), {}),
         ),
     )
 

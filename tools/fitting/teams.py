@@ -102,7 +102,7 @@ def _public_run(case: Mapping[str, Any], context: SizingContext) -> PublicRun:
         inside=here.low <= truth <= here.high,
         width=here.high / here.low,
         regimes=tuple(tuned.regimes),
-        chip=timed.plan.hardware.entry.chip,
+        chip=timed.plan.hardware.entry.machine.chip.id,
         family=timed.plan.profile.family,
     )
 

@@ -85,8 +85,8 @@ def rank_weights(case: Case, plan: Plan, counted: int) -> RankWeights:
         missing = plan.pipeline * share * case.depth - case.depth
         outside = max(first - (missing - fewer) * layer, last - fewer * layer, 0.0)
     experts = (sums.split_experts / plan.tensor + sums.whole_experts) / plan.expert * share
-    copies = min(plan.sharding_ranks, plan.data / plan.expert)
-    sharded = (layers + outside - experts) / plan.sharding_ranks + experts / copies
+    shards = min(plan.sharding_ranks, plan.data / plan.expert)
+    sharded = (layers + outside - experts) / plan.sharding_ranks + experts / shards
     return RankWeights(layers=layers, outside=outside, experts=experts, sharded=sharded)
 
 
@@ -113,7 +113,7 @@ def device_weights(case: Case, plan: Plan) -> Weights:
     )
 
 
-class CopyCollectives(NamedTuple):
+class GradientCollectives(NamedTuple):
     """Collectives over the data-parallel group of the fullest device, nothing hidden."""
 
     reduced: float
@@ -182,14 +182,14 @@ def message_group(case: Case, plan: Plan, weights: Weights, of_experts: bool) ->
 
 
 @inner
-def gradient_collectives(case: Case, plan: Plan, weights: Weights, network: Network) -> CopyCollectives:
+def gradient_collectives(case: Case, plan: Plan, weights: Weights, network: Network) -> GradientCollectives:
     """Time of the collectives that keep the copies of a device's weights equal (Rajbhandari et al. 2020)."""
     layers = max(case.depth, 1.0) * weights.share
     collectives = _group_collectives(message_group(case, plan, weights, False), layers, case.links, network)
     if plan.expert == 1.0 or weights.experts == 0.0:
         return collectives
     more = _group_collectives(message_group(case, plan, weights, True), layers, case.links, network)
-    return CopyCollectives(
+    return GradientCollectives(
         reduced=collectives.reduced + more.reduced,
         scattered=collectives.scattered + more.scattered,
         scattered_once=collectives.scattered_once + more.scattered_once,
@@ -202,11 +202,11 @@ def gradient_collectives(case: Case, plan: Plan, weights: Weights, network: Netw
 @inner
 def _group_collectives(
     group: MessageGroup, layers: float, links: IntraLinks, network: Network
-) -> CopyCollectives:
+) -> GradientCollectives:
     gradients, ranks, shards, inside = group.gradients, group.ranks, group.shards, group.inside
     of_layer = collective_time(group.stored / layers, shards, inside, links, network, 1.0)
     if gradients == 0.0:
-        return CopyCollectives(
+        return GradientCollectives(
             reduced=0.0,
             scattered=0.0,
             scattered_once=0.0,
@@ -220,7 +220,7 @@ def _group_collectives(
     gathered = collective_time(group.copied, shards, inside, links, network, 1.0)
     layer_gradients = collective_time(gradients / layers, shards, inside, links, network, 1.0)
     between = collective_time(gradients / shards, ranks / shards, 1.0, links, network, 2.0)
-    return CopyCollectives(
+    return GradientCollectives(
         reduced=group.buckets * bucket,
         scattered=scattered,
         scattered_once=once,

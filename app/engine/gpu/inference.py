@@ -13,7 +13,7 @@ import numpy as np
 
 from app.engine.collectives import IntraLinks, intra_node_allreduce_time
 from app.engine.gpu.case import NARROW_BYTES, element_bytes
-from app.engine.gpu.evaluate import gpu_operator_times
+from app.engine.gpu.plan_steps import gpu_operator_times
 from app.engine.gpu.step import exposed_dispatch_time
 from app.engine.inference import prompt_operators, token_attention, token_operators, visited_by
 from app.engine.operators.table import Kind, OperatorTable, Section, Split

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from app.engine.collectives import exposed_time
 from app.engine.compiled import formula, inner
 from app.engine.gpu.case import GRADIENT_BYTES, Case, SoftwareFigures, devices_of
-from app.engine.gpu.collectives import CopyCollectives, Weights
+from app.engine.gpu.collectives import GradientCollectives, Weights
 from app.engine.gpu.gemm import narrowing_time
 from app.engine.gpu.memory import GRADIENTS, OPTIMIZER, PARAMETERS
 from app.engine.gpu.work import Work
@@ -39,7 +39,7 @@ def step_time(
     software: SoftwareFigures,
     weights: Weights,
     work: Work,
-    collectives: CopyCollectives,
+    collectives: GradientCollectives,
 ) -> GpuStep:
     r"""Time of one training step, by part.
 
@@ -58,8 +58,8 @@ def step_time(
         Of the fullest device. [-]
     work : Work
         Of one micro-batch. [s]
-    collectives : CopyCollectives
-        Collectives of the copies. [s]
+    collectives : GradientCollectives
+        Collectives of gradients. [s]
 
     Returns
     -------
@@ -98,11 +98,11 @@ def step_time(
         between = between_stages_time(case, plan, software)
     computed = (work.layers_gemm + work.layers_attention + work.layers_memory) * share
     exchanged = (work.tensor_comm + work.expert_comm) * share
-    bare = share
+    exposed = share
     if exchanged > 0.0 and software.layer_overlap > 0.0:
-        bare *= exposed_time(exchanged, software.layer_overlap, computed) / exchanged
-    tensor = work.tensor_comm * bare + work.context_comm * share + work.sample_comm
-    experts = work.expert_comm * bare
+        exposed *= exposed_time(exchanged, software.layer_overlap, computed) / exchanged
+    tensor = work.tensor_comm * exposed + work.context_comm * share + work.sample_comm
+    experts = work.expert_comm * exposed
     stage_time = gemm + attention + memory + fixed + tensor + experts + between
     alone, head = 0.0, work.head_gemm + work.head_attention + work.head_memory
     if deep and case.balanced_head == 0.0:
@@ -263,7 +263,7 @@ def exposed_collective_time(
     case: Case,
     plan: Plan,
     software: SoftwareFigures,
-    collectives: CopyCollectives,
+    collectives: GradientCollectives,
     stage_time: float,
     after: float,
 ) -> float:

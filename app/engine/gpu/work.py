@@ -180,8 +180,8 @@ def expert_exchange_time(case: Case, software: SoftwareFigures, micro: MicroBatc
     message *= case.expert_imbalance
     local = max(case.links.devices // micro.tensor, 1.0)
     machines = max(micro.expert / local, 1.0)
-    copies = distinct_share(case.experts_visited, machines)
-    once = all_to_all_time(message, micro.expert, local, case.links, software.network, copies)
+    distinct = distinct_share(case.experts_visited, machines)
+    once = all_to_all_time(message, micro.expert, local, case.links, software.network, distinct)
     passes = passes_of(micro.recompute) + case.frozen_models
     return case.expert_layers * EXCHANGES_OF_EXPERTS * passes * once
 

@@ -5,5 +5,5 @@ Computation, exchange and synchronisation follow one another, so their times add
 slowest (:mod:`~app.engine.ipu.layout`), a weight update follows the
 last micro-batch (:mod:`~app.engine.ipu.step`), and everything resident has to fit the SRAM
 (:mod:`~app.engine.ipu.stage_memory`, :mod:`~app.engine.ipu.phases`). All of it are functions of single
-plans that run inside compiled loops; :mod:`~app.engine.ipu.evaluate` calls these for many plans at once.
+plans that run inside compiled loops; :mod:`~app.engine.ipu.plan_steps` calls these for many plans at once.
 """

@@ -272,7 +272,7 @@ def _later_stage(case: IpuCase, layers: float, head: float, position: float, pre
     """Return a stage of like layers behind the first."""
     return Stage(
         layers=layers,
-        kept=layers / case.depth,
+        checkpoints=layers / case.depth,
         embedding=0.0,
         head=head,
         position=position,
@@ -290,7 +290,7 @@ def stated_stage(case: IpuCase, split: Vector, stage: int) -> Stage:
     layers = split[stage]
     return Stage(
         layers=layers,
-        kept=layers / case.depth,
+        checkpoints=layers / case.depth,
         embedding=1.0 if stage == 0 else 0.0,
         head=1.0 if stage == last else 0.0,
         position=1.0 * stage,
@@ -478,7 +478,7 @@ def lay_unlike_layers(
             come = max(come, 0.0)
             stage = Stage(
                 layers=weights / max(record(Loads, loads, k).layer_weights, 1.0),
-                kept=share,
+                checkpoints=share,
                 embedding=1.0 if g == 0 else 0.0,
                 head=1.0 if g == pipeline - 1.0 else 0.0,
                 position=1.0 * g,

@@ -26,7 +26,7 @@ class Stage(NamedTuple):
 
     layers: float
     """Layers; of unlike layers those of mean weight that weigh as much. [-]"""
-    kept: float
+    checkpoints: float
     """Share of all checkpoints. [-]"""
     embedding: float
     head: float
@@ -46,11 +46,11 @@ class Stage(NamedTuple):
 
 
 @inner
-def plain_stage(layers: float, kept: float, embedding: float, head: float) -> Stage:
+def plain_stage(layers: float, checkpoints: float, embedding: float, head: float) -> Stage:
     """Return a first stage without skip connections, which receives what one layer hands to the next."""
     return Stage(
         layers=layers,
-        kept=kept,
+        checkpoints=checkpoints,
         embedding=embedding,
         head=head,
         position=0.0,
@@ -135,19 +135,19 @@ def stage_memory(case: IpuCase, loads: Loads, plan: Plan, stage: Stage) -> Stage
     resident = stage_weights(loads, stage.layers, stage.embedding, stage.head) / plan.phases
     waiting = max(2.0 * (plan.pipeline - stage.position) - 1.0, 1.0)
     in_flight = 1.0 if phased else min(waiting, plan.accumulation)
-    layers = stage.kept * case.depth
+    layers = stage.checkpoints * case.depth
     if recomputes(plan):
         # Phases shorter than a layer keep the live activations of a part of it.
         live = loads.live / max(plan.phases / max(layers, 1.0), 1.0)
         # One layer's activations are alive at a time, or those of what precedes the layers.
-        activations = loads.checkpoints * stage.kept / plan.phases + max(
+        activations = loads.checkpoints * stage.checkpoints / plan.phases + max(
             live, stage.embedding * loads.embedding
         )
         if case.repeats > 0.0 or plan.pipeline > 1.0:
             activations += in_flight * loads.boundary * stage.received
         activations += loads.boundary * stage.begun
     else:
-        activations = in_flight * loads.layer * stage.kept * case.depth / plan.phases
+        activations = in_flight * loads.layer * stage.checkpoints * case.depth / plan.phases
     activations += 2.0 * loads.boundary * stage.passing
     buffers = max(
         loads.layer_buffers, stage.embedding * loads.embedding_buffers, stage.head * loads.head_buffers

@@ -151,7 +151,7 @@ def optimizer_streaming_time(weights: float, state: float, replicas: float, band
 
 
 @inner
-def turns_of(
+def slot_time(
     case: IpuCase, plan: Plan, loads: Loads, slowest: SlowestStages, widest: float, speed: float
 ) -> SlotTime:
     """Return the forward and the backward superstep, what runs on the chip times the software's factor.
@@ -183,24 +183,24 @@ def stage_seconds(stage: StageTime, speed: float) -> float:
 
 
 @inner
-def input_wait(case: IpuCase, plan: Plan, slot: float, prepared: float) -> float:
-    """Return how long a slot waits for its samples, which the host prepares and sends meanwhile.
+def input_wait(case: IpuCase, plan: Plan, cycle: float, prepared: float) -> float:
+    """Return how long a pipeline cycle waits for samples, which the host prepares and sends meanwhile.
 
-    Copies whose first stages stand in one machine share the way to it, those of one host its processors.
+    Replicas whose first stages lie in one machine share the way to it, those of one host its processors.
     """
     processors = prepared * input_sharers(plan.tensor, plan.pipeline, plan.data, case.chip.host_devices)
     link = case.sample_bytes / case.chip.host_bandwidth
     link *= input_sharers(plan.tensor, plan.pipeline, plan.data, case.chip.machine_devices)
-    return float(host_wait_time(plan.micro_batch, max(processors, link), slot))
+    return float(host_wait_time(plan.micro_batch, max(processors, link), cycle))
 
 
 @inner
-def step_of(
+def plan_step(
     case: IpuCase,
     plan: Plan,
     loads: Loads,
     slowest: SlowestStages,
-    turns: SlotTime,
+    slot: SlotTime,
     weights: float,
     speed: float,
     returns: float,
@@ -226,8 +226,8 @@ def step_of(
         # Every round loads the weights again, and sums its gradients with those of the rounds before.
         rounds = phase_rounds(case, loads, plan, weights)
         loaded = rounds * (message / plan.rts / case.chip.streaming_bandwidth + gathered)
-        optimizer = max(loaded - plan.accumulation * turns.forward, 0.0)
-        optimizer += max(loaded - plan.accumulation * turns.backward, 0.0)
+        optimizer = max(loaded - plan.accumulation * slot.forward, 0.0)
+        optimizer += max(loaded - plan.accumulation * slot.backward, 0.0)
         optimizer += (rounds - 1.0) * 2.0 * message / plan.rts / case.chip.streaming_bandwidth
     else:
         reduced += 2.0 * plan.accumulation * gathered
@@ -236,7 +236,7 @@ def step_of(
             weights, case.state, plan.rts_optimizer, case.chip.streaming_bandwidth
         )
     many = plan.accumulation * speed
-    slot = turns.forward + turns.backward + turns.moved
+    cycle = slot.forward + slot.backward + slot.moved
     ahead, back = slowest.forward, slowest.backward
     return IpuStep(
         gemm=many * (ahead.gemm + back.gemm),
@@ -245,10 +245,10 @@ def step_of(
         exchange=many * (ahead.exchange + back.exchange),
         sync=many * (ahead.sync + back.sync),
         tensor_comm=plan.accumulation * (ahead.tensor_comm + back.tensor_comm),
-        pipeline_comm=plan.accumulation * turns.moved,
-        pipeline_bubble=(plan.pipeline - 1.0) * slot,
+        pipeline_comm=plan.accumulation * slot.moved,
+        pipeline_bubble=(plan.pipeline - 1.0) * cycle,
         data_comm=reduced,
         optimizer=optimizer,
         fixed=returns * case.chip.host_return + case.chip.update_overhead,
-        input=plan.accumulation * input_wait(case, plan, slot, prepared),
+        input=plan.accumulation * input_wait(case, plan, cycle, prepared),
     )

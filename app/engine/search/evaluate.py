@@ -8,7 +8,7 @@ import numpy as np
 
 from app.engine.compiled import Matrix, Places, Vector, called, kernel
 from app.engine.gpu.case import Case, GpuCase, SoftwareFigures
-from app.engine.gpu.evaluate import PlanCache, PlanFigures, evaluate_rows, write_steps
+from app.engine.gpu.plan_steps import PlanCache, PlanFigures, evaluate_rows, write_steps
 from app.engine.plans import PLAN_FIELDS, Plans
 from app.engine.records import Floats
 from app.engine.search.enumeration import plan_count

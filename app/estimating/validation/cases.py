@@ -36,7 +36,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class MeasuredNetwork:
     """The network between the machines of a measured run."""
 
     fabric: str
@@ -61,7 +61,7 @@ class Rules:
     def system(self, text: str) -> Mapping[str, str] | None:
         return self.systems.get(system_key(text))
 
-    def network(self, text: str, chip: str, devices_per_node: int) -> Network | None:
+    def network(self, text: str, chip: str, devices_per_node: int) -> MeasuredNetwork | None:
         """Return the network that a text names, corrected by the first rule that matches."""
         facts = {"interconnect": text, "chip": chip}
         rule = next((rule.result for rule in self.networks if rule.matches(facts)), None)
@@ -70,8 +70,12 @@ class Rules:
             if not rule["fabric"]:
                 return None
             ports = int(rule["ports"] or (adapters.ports if adapters else 0))
-            return Network(rule["fabric"], ports, float(rule["efficiency"]), rule["named"] == "yes")
-        return None if adapters is None else Network(adapters.fabric, adapters.ports, 1.0, adapters.named)
+            return MeasuredNetwork(rule["fabric"], ports, float(rule["efficiency"]), rule["named"] == "yes")
+        return (
+            None
+            if adapters is None
+            else MeasuredNetwork(adapters.fabric, adapters.ports, 1.0, adapters.named)
+        )
 
     def profile(self, facts: Mapping[str, str]) -> str | None:
         return next((rule.result["profile"] for rule in self.software if rule.matches(facts)), None)

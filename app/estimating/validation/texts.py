@@ -108,7 +108,7 @@ LEAST_RATE = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Adapters:
+class StatedPorts:
     """The ports of a machine that a text names for the network between machines."""
 
     fabric: str
@@ -119,7 +119,7 @@ class Adapters:
     """Whether the text names the kind of network too."""
 
 
-def compute_adapters(text: str, devices_per_node: int) -> Adapters | None:
+def compute_adapters(text: str, devices_per_node: int) -> StatedPorts | None:
     """Return the adapters that carry gradients: those named for it, else the fastest that are named.
 
     >>> text = "NVLINK | Storage: 2x ConnectX-7 IB NDR 400Gb/s, Compute: 8x ConnectX-6 IB HDR 200Gb/s"
@@ -129,7 +129,7 @@ def compute_adapters(text: str, devices_per_node: int) -> Adapters | None:
     >>> compute_adapters("NVLINK 900 GB/s | 25Gb/s Ethernet", 8) is None
     True
     """
-    found: dict[str, list[tuple[int, Adapters]]] = {}
+    found: dict[str, list[tuple[int, StatedPorts]]] = {}
     role = ""
     for part in re.split(r"[|;,+]| and (?=\d)", re.sub(r"\([^)]*NVLink[^)]*\)", "", text)):
         label = LABEL.match(part)
@@ -148,7 +148,7 @@ def _role(text: str) -> str:
     return next((name for name, pattern in ROLES if pattern.search(text)), "")
 
 
-def _adapters(text: str, devices_per_node: int) -> tuple[int, Adapters] | None:
+def _adapters(text: str, devices_per_node: int) -> tuple[int, StatedPorts] | None:
     """Return the rate of all ports that a part of a text names [Gb/s], and the ports."""
     if INSIDE.search(text):
         return None
@@ -165,7 +165,7 @@ def _adapters(text: str, devices_per_node: int) -> tuple[int, Adapters] | None:
     speeds = FABRICS[_kind(text, rate)]
     nearest = min(speeds, key=lambda speed: (abs(speed - rate), speed))
     named = bool(INFINIBAND.search(text) or ETHERNET.search(text))
-    return max(ports, 1) * rate, Adapters(speeds[nearest], min(ports, MOST_PORTS), text.strip(), named)
+    return max(ports, 1) * rate, StatedPorts(speeds[nearest], min(ports, MOST_PORTS), text.strip(), named)
 
 
 def _speed(text: str) -> int | None:

@@ -96,7 +96,7 @@ def accelerators_page(
     workspace = workspace_of(request)
     catalog = workspace.installation.sizing.catalog
     machines = set(gpus(catalog, "machine"))
-    known = {name for name in catalog.names("system") if catalog.system(name).machine in machines}
+    known = {name for name in catalog.names("system") if catalog.system(name).machine.id in machines}
     like = request.query_params.get("like", "")
     return AcceleratorsPage(
         accelerators=listed.items,
@@ -115,9 +115,9 @@ def accelerators_page(
 def copied(catalog: Catalog, system: str) -> dict[str, list[str]]:
     """Return the fields with the figures of a catalogue system, without its name and price."""
     entry: SystemEntry = catalog.system(system)
-    chip, machine = entry.chip, entry.machine
+    chip, machine = entry.machine.chip.id, entry.machine.id
     figures = {name: catalog.find(chip, parameter) for name, parameter in PEAKS.items()}
-    link = link_figure(catalog, chip, entry.intra)
+    link = link_figure(catalog, chip, entry.machine.intra)
     numbers = {name: peak.si / 1e12 for name, peak in figures.items() if peak is not None}
     power = catalog.find(chip, "power_limit")
     numbers |= {
@@ -125,13 +125,18 @@ def copied(catalog: Catalog, system: str) -> dict[str, list[str]]:
         "memory_gb_per_s": catalog.figure(chip, "memory_bandwidth").si / 1e9,
         **({} if power is None else {"power_w": power.si}),
         **({} if link is None else {"link_gb_per_s": link.si / 1e9}),
-        "devices": entry.devices_per_machine,
+        "devices": entry.machine.devices,
         "ports": entry.ports_per_node,
     }
     linked = domain_devices(catalog, machine)
-    if linked > entry.devices_per_machine:
+    if linked > entry.machine.devices:
         numbers["linked_devices"] = linked
-    words = {"maker": entry.maker, "link": entry.intra.value, "fabric": entry.fabric, "sparsity": "none"}
+    words = {
+        "maker": entry.maker,
+        "link": entry.machine.intra.value,
+        "fabric": entry.fabric,
+        "sparsity": "none",
+    }
     return {name: [f"{value:.6g}"] for name, value in numbers.items()} | {
         name: [value] for name, value in words.items() if value
     }

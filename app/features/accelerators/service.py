@@ -113,7 +113,7 @@ def change_accelerator(
     current = 0
     try:
         with workspace.transaction() as repository:
-            record = existing(repository, AcceleratorRecord, identifier, "accelerator", held=True)
+            record = existing(repository, AcceleratorRecord, identifier, "accelerator", lock=True)
             current = record.version
             if record.deleted_at is not None:
                 raise Conflict(Message("{name} was deleted; add it anew", {"name": record.name}))
@@ -139,7 +139,7 @@ def delete_accelerator(workspace: Workspace, identifier: str) -> None:
     with workspace.transaction() as repository:
         # Whoever keeps what is made with it holds the workspace.
         repository.hold()
-        existing(repository, AcceleratorRecord, identifier, "accelerator", held=True)
+        existing(repository, AcceleratorRecord, identifier, "accelerator", lock=True)
         repository.deletions.forget_answers(identifier)
         if repository.uploads.named_anywhere(identifier):
             repository.accelerators.withdraw(identifier)
@@ -223,7 +223,8 @@ def _document(
 ) -> Accelerator:
     """Return an accelerator at a version, with the figures that estimates use; versions newest first."""
     catalog = workspace.installation.sizing.catalog.with_own([accelerator(record, selected)])
-    entries = (catalog.chip(record.id), catalog.machine_entry(record.id), catalog.system(record.id))
+    own = catalog.system(record.id)
+    entries = (own.machine.chip, own.machine, own)
     facts = {(fact.parameter, fact.condition): fact for entry in entries for fact in entry.figures}
     figures = (figure(catalog, fact) for fact in facts.values())
     documents = {row.version: row.document for row in versions}

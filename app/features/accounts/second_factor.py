@@ -73,7 +73,7 @@ def turn_on(identity: Identity, account_id: str, password: str, sealed: str, cod
     """Store the offered secret if password and code are right, and return the recovery codes."""
     account = confirm(identity, account_id, password)
     secret = renewed(identity, account, sealed).secret
-    step = step_of(secret, code)
+    step = time_step(secret, code)
     if step is None:
         raise BadInput.at("code", "this is not the current one-time code; check the clock of the device")
     with identity.store.identity() as queries:
@@ -108,28 +108,28 @@ def new_recovery_codes(queries: IdentityStore, account_id: str) -> list[str]:
 
 def takes(identity: Identity, account: Account, code: str) -> bool:
     """Use a code of an account; tell whether it is right and was not used before."""
-    bare = normalized_code(code)
-    if len(bare) == DIGITS and bare.isdecimal():
+    plain = normalized_code(code)
+    if len(plain) == DIGITS and plain.isdecimal():
         try:
             secret = identity.sealer.open(purpose(account.id), account.totp_sealed or "")
         except Unsealable:
             return False
-        step = step_of(secret, bare)
+        step = time_step(secret, plain)
         if step is None:
             return False
         with identity.store.identity() as queries:
             return queries.people.take_step(account.id, step)
     with identity.store.identity() as queries:
-        return queries.people.use_recovery_code(account.id, code_hash(bare), now())
+        return queries.people.use_recovery_code(account.id, code_hash(plain), now())
 
 
-def step_of(secret: str, code: str) -> int | None:
+def time_step(secret: str, code: str) -> int | None:
     """Return the time step of a code; None if it is of none near the present one."""
-    bare = normalized_code(code)
-    if len(bare) != DIGITS or not bare.isascii():
+    plain = normalized_code(code)
+    if len(plain) != DIGITS or not plain.isascii():
         return None
     try:
-        step: int = pyotp.TOTP(secret).verify_and_get_timecode(bare, for_time=now(), valid_window=WINDOW)
+        step: int = pyotp.TOTP(secret).verify_and_get_timecode(plain, for_time=now(), valid_window=WINDOW)
     except OTPVerificationError:
         return None
     return step

@@ -187,7 +187,7 @@ def gaps(predictions: Iterable[Prediction], context: SizingContext) -> Gaps:
     known = [run for run in counted(predictions) if run.log_error is not None]
     seen = {regime for run in known for regime in run.regimes.split()}
     families = {profile.family for profile in presets().values()}
-    chips = {system.chip for system in context.catalog.systems() if system.chip}
+    chips = {system.machine.chip.id for system in context.catalog.systems()}
     largest = {
         chip: [run.devices for run in known if run.chip == chip] for chip in {run.chip for run in known}
     }
@@ -241,12 +241,8 @@ class Chain:
     """Runs alike but for devices, batch and layout."""
 
     name: str
-    family: str
-    model: str
-    software: str
-    chip: str
-    length: str
-    precision: str
+    run: Prediction
+    """One of them."""
     unit: str
     points: tuple[ChainPoint, ...]
     rank: float
@@ -315,12 +311,7 @@ def _chain(
     facts = {"software": head.software, "family": head.family, "metric": head.metric}
     return Chain(
         name=name,
-        family=head.family,
-        model=head.model,
-        software=head.software,
-        chip=head.chip,
-        length=head.length,
-        precision=head.precision,
+        run=head,
         unit=PER_DEVICE[head.metric] if whole or head.metric != "step_time_s" else "steps/s",
         points=points,
         rank=rank,
@@ -403,7 +394,7 @@ def ranked(sets: Iterable[tuple[Sequence[ChainOutcome], float]]) -> Ranking:
 def clear_pairs(outcomes: Sequence[ChainOutcome], deviation: float) -> list[tuple[float, float]]:
     """Return the measured and predicted log-ratio of every pair that differs clearly."""
     return [
-        (apart, math.log(outcome.predicted / other.predicted))
+        (measured_ratio, math.log(outcome.predicted / other.predicted))
         for outcome, other in itertools.combinations(outcomes, 2)
-        if abs(apart := math.log(outcome.measured / other.measured)) > CLEAR * deviation
+        if abs(measured_ratio := math.log(outcome.measured / other.measured)) > CLEAR * deviation
     ]

@@ -235,7 +235,7 @@ def figures(data: AccuracyFindings, voice: Voice) -> list[FigureView]:
                 "Above 1×, the prediction is too fast. Runs of the same size are side by side."
             ),
             "runs",
-            apart=True,
+            deferred=True,
         )
     ]
     rates = [index for index, run in enumerate(runs) if run.metric == "samples_per_s"]
@@ -247,7 +247,7 @@ def figures(data: AccuracyFindings, voice: Voice) -> list[FigureView]:
                 throughputs([marks[index] for index in rates], families(marks), "samples/s", voice),
                 voice.gettext("Runs measured in samples per second; dotted lines are ±10 %."),
                 "runs",
-                apart=True,
+                deferred=True,
             )
         )
     return drawn

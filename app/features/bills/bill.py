@@ -56,7 +56,7 @@ def make_bill(
     lines = [_line(part, rate) for part in parts]
     totals = _totals(lines, request.currency, len(purchase.racks))
     vat, duty = (catalog.figure("cost-defaults", name, request.region) for name in ("vat", "duty"))
-    unit = catalog.find(system.machine, "scalable_unit")
+    unit = catalog.find(system.machine.id, "scalable_unit")
     label = f"{count} × {system.name}"
     if network is not None:
         label += f", {catalog.items[network.fabric].name}"
@@ -109,7 +109,7 @@ def bought_system(catalog: Catalog, request: BillRequest) -> SystemEntry:
             system=system.name,
             most=MOST_DEVICES,
         )
-    if system.chip_kind is ChipKind.IPU:
+    if system.machine.chip.kind is ChipKind.IPU:
         if request.fabric not in (None, system.fabric):
             raise Conflict.at(
                 "fabric",
@@ -130,7 +130,7 @@ def bought_system(catalog: Catalog, request: BillRequest) -> SystemEntry:
 def check_network(catalog: Catalog, system: SystemEntry, request: BillRequest) -> None:
     """Refuse a network between machines that cannot be bought or built."""
     nodes = request.count * system.machines
-    if system.chip_kind is ChipKind.IPU or nodes == 1:
+    if system.machine.chip.kind is ChipKind.IPU or nodes == 1:
         return
     network_bill(
         catalog,
@@ -138,7 +138,7 @@ def check_network(catalog: Catalog, system: SystemEntry, request: BillRequest) -
         nodes=nodes,
         ports_per_node=request.ports_per_node or system.ports_per_node,
         oversubscription=request.oversubscription,
-        machine=system.machine,
+        machine=system.machine.id,
     )
 
 
@@ -330,7 +330,7 @@ def _warnings(
     if not request.storage_tb:
         message = Message("shared storage is not included; enter its capacity to include it")
         warnings.append(CheckWarning.of("storage_not_counted", "info", message, "storage_tb"))
-    if system.chip_kind is ChipKind.IPU and request.count > 1:
+    if system.machine.chip.kind is ChipKind.IPU and request.count > 1:
         message = Message(
             "{count} × {system} are counted as separate systems; larger pods are joined by GW-Links",
             {"count": request.count, "system": system.name},

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from app.engine.units import KILOWATT
 from app.errors import Message
+from app.estimating.racks import strips_of
 from app.features.bills.model import FabricPlan, Rack, RackPlacement
 from app.platform.charts.svg import Box, Drawing, Label, Line
 from app.platform.wording.voice import Voice
@@ -129,6 +131,59 @@ def _stretch(lowest: RackPlacement, count: int, left: float, floor: float, voice
     inside = "inside" if kind in ("machine", "storage", "spare") else "dark"
     shapes.append(Label(left + RACK_WIDTH / 2, middle + 3.2, text, size, kind=inside))
     return shapes
+
+
+FEED_TOP, FEED_GAP, STRIP_TOP, STRIP_HEIGHT = 18.0, 22.0, 76.0, 30.0
+
+STRIP_WIDTH, LEAST_WIDTH = 80.0, 640.0
+
+
+def power_feeds(racks: Sequence[Rack], feeds: int, each: float, voice: Voice) -> Drawing:
+    """Draw the feeds of every kind of rack and the PDUs on each, able to carry ``each``. [W]"""
+    drawn = racks[:MOST_KINDS]
+    strip_top = STRIP_TOP + FEED_GAP * (feeds - 2)
+    rack_top = strip_top + STRIP_HEIGHT + 26.0
+    tall = rack_top + 64.0
+    columns = min(len(drawn), PER_ROW) or 1
+    wide = max(RACK_WIDTH, feeds * (STRIP_WIDTH + 8.0))
+    end = LEFT + columns * (wide + RACK_GAP) - RACK_GAP
+    # Letters keep their size beside a single rack.
+    width = max(end, LEAST_WIDTH)
+    shapes: Shapes = []
+    for row in range(-(-len(drawn) // PER_ROW)):
+        for feed in range(feeds):
+            height = row * tall + FEED_TOP + feed * FEED_GAP
+            name = voice.say(Message("Feed {letter}", {"letter": chr(ord("A") + feed)}))
+            shapes.append(Label(0.0, height - 4.0, name, 11.0, "start"))
+            shapes.append(Line(0.0, height, end, height, 3.0))
+    number = 1
+    for index, rack in enumerate(drawn):
+        left, top = LEFT + (index % PER_ROW) * (wide + RACK_GAP), (index // PER_ROW) * tall
+        strips, step = strips_of(rack.power_max, each), wide / feeds
+        for feed in range(feeds):
+            middle = left + step * (feed + 0.5)
+            shapes.append(Line(middle, top + FEED_TOP + feed * FEED_GAP, middle, top + rack_top, 1.5))
+            box = middle - STRIP_WIDTH / 2
+            shapes.append(Box(box, top + strip_top, STRIP_WIDTH, STRIP_HEIGHT, "leaf"))
+            text = f"{strips} × {round(each / KILOWATT, 1):g} kW"
+            shapes.append(Label(middle, top + strip_top + 19.0, text, 10.5, kind="dark"))
+        power = {"power": round(rack.power_max / KILOWATT, 1)}
+        shapes.append(Box(left, top + rack_top, wide, 46.0, "frame"))
+        shapes.append(Label(left + wide / 2, top + rack_top + 18.0, heading(rack, number, voice), 11.0))
+        most = voice.say(Message("at most {power} kW", power))
+        shapes.append(Label(left + wide / 2, top + rack_top + 36.0, most, 11.0, kind="quiet"))
+        number += rack.count
+    rows = -(-len(drawn) // PER_ROW)
+    told = feed_words(racks, feeds, each, voice)
+    return Drawing(width, rows * tall, voice.gettext("Power feeds"), told, tuple(shapes))
+
+
+def feed_words(racks: Sequence[Rack], feeds: int, each: float, voice: Voice) -> str:
+    strips = feeds * sum(rack.count * strips_of(rack.power_max, each) for rack in racks)
+    values = {"feeds": feeds, "strips": strips, "each": round(each / KILOWATT, 1)}
+    return voice.say(
+        Message("{feeds} feeds with {strips} PDUs of {each} kW; each feed can carry the racks alone", values)
+    )
 
 
 WIDTH = 960.0

@@ -44,7 +44,7 @@ def bill_of(question: StudyQuestion, request: BillRequest) -> Bill:
     """Return the bill of an option at the prices of its study."""
     assert question.option.system is not None, "only systems are billed"
     entry = question.workspace.sizing.catalog.system(question.option.system.id)
-    stated = bills.stated_inputs(request, entry.chip_kind)
+    stated = bills.stated_inputs(request, entry.machine.chip.kind)
     request = BillRequest.model_validate(
         {name: value for name, value in asked_of(question).items() if name in OF_ESTIMATE}
         | {name: stated[name] for name in BillRequest.model_fields.keys() & stated}

@@ -43,7 +43,7 @@ class BillPage:
     """Whether the system comes with its links."""
     others: Sequence[Choice]
     """Options with bills to compare."""
-    kept: Sequence[tuple[str, str]]
+    hidden_fields: Sequence[tuple[str, str]]
     """Fields of the form that are kept when another option is chosen."""
 
 
@@ -63,9 +63,9 @@ def bill_page(request: Request, view: OpenView, result: FormOutcome[StudyOptionB
         topology=drawing_view("topology", topology(bill.network, voice), "")
         if bill and bill.network
         else None,
-        pod=system is not None and system.chip_kind is ChipKind.IPU,
+        pod=system is not None and system.machine.chip.kind is ChipKind.IPU,
         others=other_options(view),
-        kept=[(name, text) for name, text in fields.items() if name != "other"],
+        hidden_fields=[(name, text) for name, text in fields.items() if name != "other"],
     )
 
 

@@ -182,7 +182,7 @@ def asked_of(estimate: EstimateRequest, catalog: Catalog) -> dict[str, Any]:
         "licence_years": assumptions.amortisation_years,
     }
     # A pod comes with its network.
-    if catalog.system(system.id).chip_kind is not ChipKind.IPU:
+    if catalog.system(system.id).machine.chip.kind is not ChipKind.IPU:
         fields |= {"fabric": system.fabric, "ports_per_node": system.ports_per_node}
     return {name: value for name, value in fields.items() if value is not None}
 

@@ -189,14 +189,18 @@ def closest_clouds(catalog: Catalog, own: StudyOption) -> Iterator[StudyOption]:
 
     def rank(other: SystemEntry) -> tuple[bool, float, float]:
         distance = abs(math.log(peak_of(catalog, other) / other.devices / (own_peak / entry.devices)))
-        return other.chip != entry.chip, distance, catalog.rents(other.id)[-1].si / other.devices
+        return (
+            other.machine.chip.id != entry.machine.chip.id,
+            distance,
+            catalog.rents(other.id)[-1].si / other.devices,
+        )
 
     own_peak = peak_of(catalog, entry)
     candidates = [
         other
         for name in catalog.names("system")
         if (other := catalog.system(name)).acquisition is Acquisition.RENT
-        and other.chip_kind is ChipKind.GPU
+        and other.machine.chip.kind is ChipKind.GPU
         and any(rent.value for rent in catalog.rents(name)[-1:])
     ]
     if not candidates:
@@ -217,7 +221,7 @@ MULTIPLES = (1, 2, 4)
 
 def peak_of(catalog: Catalog, entry: SystemEntry) -> float:
     """Return the dense peak of a system. [FLOP/s]"""
-    return catalog.usual_peak(entry.chip).value * entry.devices
+    return catalog.usual_peak(entry.machine.chip.id).value * entry.devices
 
 
 def is_unpriced(question: StudyQuestion) -> bool:
@@ -353,7 +357,7 @@ def running_of(question: StudyQuestion, request: BreakEvenRequest) -> RunningInp
     assert request.onprem is not None and question.request is not None
     system = question.request.system
     entry = question.workspace.sizing.catalog.system(system.id)
-    rates = question.workspace.sizing.catalog.cost_defaults(entry.chip_kind)
+    rates = question.workspace.sizing.catalog.cost_defaults(entry.machine.chip.kind)
     defaults = {
         "power_kw": entry.power_typical.value * system.count / KILOWATT,
         "staff": staff_posts(entry, system.count, rates),

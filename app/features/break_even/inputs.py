@@ -104,9 +104,9 @@ def used_share(own: Hardware, rented: Hardware, hours: float, context: SizingCon
     """
 
     def rate(hardware: Hardware) -> float:
-        return context.catalog.usual_peak(hardware.entry.chip).value * hardware.devices
+        return context.catalog.usual_peak(hardware.entry.machine.chip.id).value * hardware.devices
 
-    if ChipKind.IPU in (own.entry.chip_kind, rented.entry.chip_kind):
+    if ChipKind.IPU in (own.entry.machine.chip.kind, rented.entry.machine.chip.kind):
         return None
     return rate(rented) * hours / (rate(own) * HOURS_PER_MONTH)
 
@@ -140,7 +140,7 @@ class Amounts:
         self.rented = None if request.cloud is None else self._system("cloud", request.cloud)
         kind, tier = ChipKind.GPU, None
         if self.own is not None:
-            kind = self.own.entry.chip_kind
+            kind = self.own.entry.machine.chip.kind
             tier = terms_of(self.own, AssumptionsInput(acquisition="own"), context.catalog).tier
         self.rates = context.catalog.cost_defaults(kind, tier=tier)
         self._read()

@@ -96,7 +96,7 @@ class BreakEvenPage:
     """What to buy or rent by how often the work is done, each with the address of that study."""
     unpriced: bool
     """Whether the option fits and only its price is missing."""
-    kept: frozenset[str]
+    of_study: frozenset[str]
     """Amounts of the form that are those of the study."""
     clouds: Sequence[ChoiceGroup]
     """Systems that can be rented."""
@@ -125,7 +125,7 @@ def break_even_page(
             for each in (() if amounts is None or amounts.cloud is None else amounts.by_demand)
         ],
         unpriced=amounts is None and opened.question is not None and is_unpriced(opened.question),
-        kept=frozenset() if answer is None or amounts is None else amounts_of_study(answer, amounts),
+        of_study=frozenset() if answer is None or amounts is None else amounts_of_study(answer, amounts),
         clouds=[group for group in system_names(opened.workspace.catalogue) if group.name == RENTED],
         folds=open_folds(form),
     )

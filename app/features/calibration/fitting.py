@@ -223,14 +223,14 @@ def check_possible(decision: PlanDecision, seconds: float, run: CalibrationRun, 
 
 def _check_kind(system: SystemInput, target: PlanDecision, context: SizingContext) -> None:
     """Refuse a run on the other kind of hardware."""
-    entry, known = context.hardware.system(system.id, 1).entry, target.hardware.entry.chip_kind
-    if entry.chip_kind is not known:
+    entry, known = context.hardware.system(system.id, 1).entry, target.hardware.entry.machine.chip.kind
+    if entry.machine.chip.kind is not known:
         raise BadInput.at(
             "system.id",
             "{run} has {run_kind}s but the estimate uses {kind}s; one cannot calibrate "
             "software for the other",
             run=entry.name,
-            run_kind=entry.chip_kind.value.upper(),
+            run_kind=entry.machine.chip.kind.value.upper(),
             kind=known.value.upper(),
         )
 
@@ -287,7 +287,7 @@ def calibrate(request: CalibrationRequest, context: SizingContext, identifier: s
         context.residuals,
         target=case_regimes(target, context),
         family=target.profile.family,
-        chips=[run.decision.hardware.entry.chip for run in runs],
+        chips=[run.decision.hardware.entry.machine.chip.id for run in runs],
         named=estimate_request.software is not None,
         run_steps=measured_steps(runs),
     )

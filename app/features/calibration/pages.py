@@ -82,7 +82,7 @@ class RunsPage:
     """Defaults of a row, from the study."""
     earlier: Sequence[CalibrationSummary]
     """Calibrations of the study, the newest first."""
-    shown: CalibrationAnswer | GainAnswer | None
+    answer: CalibrationAnswer | GainAnswer | None
     """The calibration that the address names, or measured alternatives in its place."""
     outlook: Sequence[tuple[str, Quantity, Quantity, Scale]]
     """Times of the estimate before and after, each with its unit."""
@@ -111,7 +111,7 @@ def runs_page(
         more=rows < MOST_RUNS,
         usual=usual_row(view),
         earlier=runs.calibrations,
-        shown=answer,
+        answer=answer,
         outlook=outlook,
         figures=[] if answer is None else charts.views(answer, outlook, voice),
         time_scale=None if fit is None else time_scale([run.before for run in fit.runs]),
@@ -132,11 +132,11 @@ def usual_row(view: OpenView) -> dict[str, str]:
 def software_knobs(view: OpenView, answer: CalibrationAnswer) -> dict[str, str]:
     """Return the knobs that give the fitted profile to the options with the measured accelerator."""
     catalog = view.workspace.sizing.catalog
-    chip = catalog.system(answer.runs[0].system).chip
+    chip = catalog.system(answer.runs[0].system).machine.chip.id
     return {
         f"software.{option.key}": answer.software
         for option in view.state.content.options
-        if option.system is not None and catalog.system(option.system.id).chip == chip
+        if option.system is not None and catalog.system(option.system.id).machine.chip.id == chip
     }
 
 

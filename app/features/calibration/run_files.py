@@ -112,10 +112,10 @@ def _plain(name: str) -> str:
     >>> _plain("Step time (s)"), _plain("Global-Batch"), _plain("Samples/s")
     ('step_time', 'global_batch', 'samples/s')
     """
-    bare = name.casefold().strip()
-    unit = "_ms" if bare.endswith(("(ms)", "[ms]")) else ""
-    bare = bare.split("(")[0].split("[")[0].strip()
-    return "_".join(bare.replace("-", " ").replace("_", " ").split()) + unit
+    plain = name.casefold().strip()
+    unit = "_ms" if plain.endswith(("(ms)", "[ms]")) else ""
+    plain = plain.split("(")[0].split("[")[0].strip()
+    return "_".join(plain.replace("-", " ").replace("_", " ").split()) + unit
 
 
 def _run(fields: Sequence[str], cells: Sequence[str]) -> CalibrationRun:

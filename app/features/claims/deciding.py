@@ -180,7 +180,7 @@ def _side(side: EstimatedSide, amounts: SystemAmounts) -> ClaimSide:
         name=side.entry.name,
         count=side.stated.count,
         devices=side.devices,
-        chip=side.entry.chip,
+        chip=side.entry.machine.chip.id,
         time=quantity(side.seconds, side.samples, "s"),
         price=spread_quantity(amounts.price),
         power_typical=spread_quantity(amounts.typical),
@@ -260,7 +260,7 @@ def claim_warnings(
             "{model}: the source does not say whether it means training or inference", {"model": ratio.model}
         )
         yield CheckWarning.of("base_not_stated", "caution", unstated, "metric")
-    if claimed.chip in MK2:
+    if claimed.machine.chip.id in MK2:
         older = Message(
             "{system} uses Mk2 IPUs (GC200); Bow systems of the same size run at a 40 % higher clock",
             {"system": claimed.name},

@@ -19,7 +19,7 @@ def can_serve(workspace: Workspace, option: StudyOption) -> bool:
     """Tell whether an option is a system whose inference is computed: accelerators other than IPUs."""
     if option.system is None:
         return False
-    return workspace.sizing.catalog.system(option.system.id).chip_kind is not ChipKind.IPU
+    return workspace.sizing.catalog.system(option.system.id).machine.chip.kind is not ChipKind.IPU
 
 
 def serve_study(question: StudyQuestion, terms: ServingTerms) -> Inference:

@@ -125,7 +125,7 @@ def _cluster(request: EstimateRequest, context: SizingContext) -> Cluster:
             "{system} is rented with its cloud's network; choose machines that are purchased",
             system=hardware.entry.name,
         )
-    defaults = context.catalog.reliability_defaults(hardware.entry.chip_kind)
+    defaults = context.catalog.reliability_defaults(hardware.entry.machine.chip.kind)
     return Cluster(
         request=request,
         profile=resolve_model(request.model, context),

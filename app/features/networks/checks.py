@@ -31,7 +31,7 @@ def validation_of_fabric(
 
     Only runs that name the fabric count, not those for which the catalogue's is a substitute.
     """
-    family, series = cluster.profile.family, chip_series(cluster.hardware.entry.chip)
+    family, series = cluster.profile.family, chip_series(cluster.hardware.entry.machine.chip.id)
     over = [run for run in cluster.context.runs if run.fabric == candidate.network.fabric]
     counted = sum(run.family == family and chip_series(run.chip) == series for run in over)
     status: Literal["measured", "validated", "extrapolated", "unvalidated"] = "unvalidated"
@@ -155,10 +155,10 @@ def _of_advice(evaluation: Evaluation) -> Iterator[CheckWarning]:
             )
             yield CheckWarning.of("run_cost_disagrees", "caution", disagrees, "threshold")
     if len(evaluation.contenders) < len(evaluation.candidates):
-        apart = Message(
+        note = Message(
             "the recommendation is based on the networks with measured runs; the others show model results"
         )
-        yield CheckWarning.of("unmeasured_left_out", "info", apart, "measured")
+        yield CheckWarning.of("unmeasured_left_out", "info", note, "measured")
     if verdict.pair is not None and gain is not None and gain.measured:
         yield from _of_measured(*verdict.pair, evaluation.threshold)
 

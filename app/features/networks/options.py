@@ -176,7 +176,7 @@ def bill_of(catalog: Catalog, hardware: Hardware, network: NetworkOption) -> Net
         nodes=hardware.machines,
         ports_per_node=network.ports,
         oversubscription=network.oversubscription,
-        machine=hardware.entry.machine,
+        machine=hardware.entry.machine.id,
     )
 
 

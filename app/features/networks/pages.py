@@ -116,7 +116,7 @@ class NetworkPage:
     """Identifier → label."""
     some_measured: bool
     """Whether there are measured runs, so that their fields are shown open."""
-    kept: Sequence[tuple[str, str]]
+    hidden_fields: Sequence[tuple[str, str]]
     """Fields of the view that the form does not show."""
     choice: FabricChoice | None
     answer: FabricChoiceView | None
@@ -160,7 +160,7 @@ def network_page(
         built_in=[systems[option.system.id].name for option in options if option.system],
         networks=networks,
         some_measured=any(name.startswith(RUNS) for name in values),
-        kept=[(name, text) for name, text in values.items() if name not in fields],
+        hidden_fields=[(name, text) for name, text in values.items() if name not in fields],
         choice=choice,
         answer=answer_view(choice, frame, voice) if choice else None,
         proposal_url=proposal_url(view, choice) if choice else "",

@@ -153,7 +153,7 @@ def _totals(cluster: Cluster, decision: PlanDecision, plans: Plans) -> Floats:
         decision.training,
         cluster.assumed,
         input_rate=cluster.request.assumptions.input_samples_per_second,
-        devices_per_machine=decision.hardware.entry.devices_per_machine,
+        devices_per_machine=decision.hardware.entry.machine.devices,
     )
     step = decision.scenario.step(plans).total
     return figures.totals(plans, np.ascontiguousarray(np.broadcast_to(step, plans.tensor.shape)))

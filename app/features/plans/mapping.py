@@ -114,7 +114,7 @@ def map_model(request: MappingRequest, catalog: Catalog, software: IpuSoftware) 
     check_mapping(request, system)
     tensor, pipeline, sharding = request.tensor, request.pipeline, request.replicated_tensor_sharding
     weights = float(phases.weights_per_device(request.parameters, tensor, pipeline))
-    nominal = catalog.figure(system.chip, NOMINAL_MEMORY).si
+    nominal = catalog.figure(system.machine.chip.id, NOMINAL_MEMORY).si
     planned = float(
         phases.planned_phases(
             request.parameters,
@@ -122,7 +122,7 @@ def map_model(request: MappingRequest, catalog: Catalog, software: IpuSoftware) 
             tensor,
             pipeline,
             sharding,
-            catalog.ipu_chip(system.chip),
+            catalog.ipu_chip(system.machine.chip.id),
             software,
         )
     )
@@ -138,7 +138,7 @@ def map_model(request: MappingRequest, catalog: Catalog, software: IpuSoftware) 
         layers_per_stage=float(phases.layers_per_stage(request.layers, pipeline)),
         weights_per_device=weights,
         memory_per_device=nominal,
-        memory_of_chip=memory_of(catalog.ipu_chip(system.chip)),
+        memory_of_chip=memory_of(catalog.ipu_chip(system.machine.chip.id)),
         needs_phased_execution=weights > nominal,
         minimum_phases=minimum,
         planned_phases=int(planned) if math.isfinite(planned) else None,
@@ -148,7 +148,7 @@ def map_model(request: MappingRequest, catalog: Catalog, software: IpuSoftware) 
 
 def check_mapping(request: MappingRequest, system: SystemEntry) -> None:
     """Refuse a mapping that the system, the model or arithmetic rules out."""
-    if system.chip_kind is not ChipKind.IPU:
+    if system.machine.chip.kind is not ChipKind.IPU:
         raise BadInput.at(
             "system", "{system} has no IPUs; this calculation is for IPUs only", system=system.name
         )

@@ -118,11 +118,11 @@ def list_books(
 
 def printable(field: str, text: str) -> str:
     """Strip the name of a file or a comment; refuse what cannot be seen in it."""
-    bare = text.strip()
-    fault = name_error(bare) if bare else None
+    plain = text.strip()
+    fault = name_error(plain) if plain else None
     if fault is not None:
         raise BadInput(fault, [FieldError(field, fault)])
-    return bare
+    return plain
 
 
 def checked_size(rows: tuple[BookRow, ...]) -> tuple[BookRow, ...]:
@@ -145,7 +145,7 @@ def _change(
     current = 0
     try:
         with workspace.transaction() as repository:
-            record = existing(repository, PriceBookRecord, identifier, "price book", held=True)
+            record = existing(repository, PriceBookRecord, identifier, "price book", lock=True)
             current = record.version
             if expected is not None and expected != current:
                 raise _changed_meanwhile(current, expected)

@@ -83,7 +83,7 @@ class WeightyAssumption(Document):
     figure: CostFigure
     """The figure, with its source; that of a price book has none."""
     old: bool
-    """Whether a price is older than a year."""
+    """Whether it is a price or an exchange rate older than a year."""
 
 
 class OptionOutlay(Document):
@@ -188,9 +188,7 @@ def account_of(
     if outlay is None:
         return account
     bill, complete = totals.get(outlay.option, (None, True))
-    price = supply_price(
-        outlay, bill, complete, side.currency, priced[outlay.option].region, vat_rate, side.context
-    )
+    price = supply_price(outlay, bill, complete, side.currency, vat_rate, side.context)
     assumptions = weighty_assumptions(priced[outlay.option], outlay, decision.runs, today)
     return account.model_copy(update={"price": price, "assumptions": assumptions})
 
@@ -236,10 +234,6 @@ class PricedOption:
 
     def _prices(self, assumptions: AssumptionsInput) -> DollarPrices | None:
         return prices(self.hardware, assumptions, self.currency, self.catalog, [], self.family)
-
-    @property
-    def region(self) -> str:
-        return "" if self.prices is None else self.prices.terms.region
 
     @property
     def commitment(self) -> float:
@@ -391,17 +385,19 @@ def supply_price(
     bill: float | None,
     complete: bool,
     currency: str,
-    region: str,
     stated_rate: float | None,
     context: SizingContext,
 ) -> SupplyPrice:
-    """Return the price of an option with its tax; rates that differ within a region have to be agreed."""
+    """Return the price of an option with its tax.
+
+    Where its currency tells no country, or the rates of that country differ, the tax has to be agreed.
+    """
     with_price = bill if outlay.owned else None
     lines = [exact(line.amount) for line in outlay.lines if line.item not in UNTAXED]
     supply = rounded(with_price, currency) if with_price is not None else sum(lines, Decimal(0))
     rate, source, as_of = stated_rate, None, ""
     if rate is None:
-        taxed = region if outlay.owned else CUSTOMER_REGIONS.get(currency, "")
+        taxed = CUSTOMER_REGIONS.get(currency, "")
         known = context.catalog.find("cost-defaults", "vat", taxed) if taxed else None
         if known is not None and known.si_low == known.si_high and not known.recalled:
             rate, source, as_of = known.si, source_ref(known.source), known.as_of
@@ -470,8 +466,8 @@ def weighty_assumptions(
             key = item, figure.name
             known = {(one.figure.item, one.figure.name, one.figure.unit) for one in found.values()}
             if key not in found and (figure.item, figure.name, figure.unit) not in known:
-                priced_figure = figure.name.startswith("price")
-                old = priced_figure and is_old(figure.as_of, today)
+                aging = figure.name.startswith("price") or figure.name == "exchange_rate"
+                old = aging and is_old(figure.as_of, today)
                 found[key] = WeightyAssumption(item=item, share=share, figure=figure, old=old)
 
     by_weight = sorted(amounts, key=lambda name: -abs(amounts[name]))

@@ -7,17 +7,23 @@ import re
 from collections.abc import Callable, Sequence
 
 from app.estimating.schema import Quantity
-from app.features.bills.drawings import rack_elevation, topology
+from app.features.bills.drawings import power_feeds, rack_elevation, topology
 from app.features.comparisons.charts import hours_of, time_to_train
 from app.features.comparisons.model import ComparisonRow
 from app.features.estimates.charts import breakdown, roofline, sensitivity
 from app.features.proposals.account import Account
 from app.features.proposals.model import ProposalContent, Term
 from app.features.proposals.writing.deal import gantt
-from app.features.proposals.writing.options import charted, recommended_estimate, running_estimates
+from app.features.proposals.writing.options import (
+    charted,
+    feeds_of,
+    recommended_estimate,
+    running_estimates,
+)
 from app.features.studies.charts import MapStar, decision_map
 from app.platform.charts import figures, svg
 from app.platform.charts.figures import Figure, axis, time_scale
+from app.platform.charts.svg import Drawing
 from app.platform.fonts import printable
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import MISSING, Voice
@@ -141,19 +147,22 @@ def printed_charts(content: ProposalContent, voice: Voice) -> dict[str, str]:
     for chart in charts.values():
         labels = chart["layout"]["yaxis"]
         labels["ticktext"] = [printable(text) for text in labels.get("ticktext") or ()]
-    return {name: printed(chart) for name, chart in charts.items()} | drawings(content, voice)
-
-
-def drawings(content: ProposalContent, voice: Voice) -> dict[str, str]:
-    """Return the drawings of schedule, racks and network as SVG, by name."""
-    drawn = {"gantt": gantt(content, voice)}
-    layout = content.layout
-    if layout is not None:
-        drawn["racks"] = rack_elevation(layout.racks, voice) if layout.racks else None
-        drawn["network"] = topology(layout.network, voice) if layout.network is not None else None
-    found = {name: str(svg.written(drawing, name)) for name, drawing in drawn.items() if drawing is not None}
+    drawn = {name: str(svg.written(each, name)) for name, each in drawings(content, voice).items()}
     # Printed rims lie over the letters that they should stand behind.
-    return {name: RIM.sub("", text) for name, text in found.items()}
+    rimless = {name: RIM.sub("", text) for name, text in drawn.items()}
+    return {name: printed(chart) for name, chart in charts.items()} | rimless
+
+
+def drawings(content: ProposalContent, voice: Voice) -> dict[str, Drawing]:
+    """Return the drawings of schedule, racks, their power feeds and the network, by name."""
+    drawn = {"gantt": gantt(content, voice)}
+    layout, feeds = content.layout, feeds_of(content)
+    if layout is not None and layout.racks:
+        drawn["racks"] = rack_elevation(layout.racks, voice)
+        drawn["feeds"] = None if feeds is None else power_feeds(layout.racks, *feeds, voice)
+    if layout is not None and layout.network is not None:
+        drawn["network"] = topology(layout.network, voice)
+    return {name: drawing for name, drawing in drawn.items() if drawing is not None}
 
 
 RIM = re.compile(r' stroke="[^"]*" stroke-width="7"[^>]*?paint-order="stroke"')

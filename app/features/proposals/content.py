@@ -26,7 +26,7 @@ from app.features.bills.model import Bill, BillInputs, BillRequest
 from app.features.bills.service import StatedPrices, at_prices_of, stated_inputs
 from app.features.comparisons.compare import comparison_of, question_of, row_labels, side_by_side
 from app.features.comparisons.model import Comparison, ComparisonRow
-from app.features.proposals.account import Account, account_of
+from app.features.proposals.account import CUSTOMER_REGIONS, Account, account_of
 from app.features.proposals.advice import advise
 from app.features.proposals.branding import branding_of
 from app.features.proposals.conditions import SiteLayout
@@ -55,7 +55,7 @@ from app.features.proposals.model import (
 from app.features.proposals.naming import in_words, names_of
 from app.features.proposals.outlays import outlay_formulas
 from app.features.proposals.public import public
-from app.features.proposals.texts import reason_in, sections_of, with_sections
+from app.features.proposals.texts import sections_of, supply_of, with_sections
 from app.features.studies.common_basis import BasisRequest
 from app.features.studies.options import PublishedFigure
 from app.features.studies.side_by_side import OptionEntry
@@ -119,14 +119,13 @@ def build_content(
     warnings += [(None, warning) for warning in side.not_sold_new]
     warnings += [*bill_warnings, *evidence_warnings(answers, evidence, recommended)]
     estimates = [row.estimate for row in rows if row.estimate is not None]
-    sections = sections_of(request.sections, request.locale, request.reason)
     content = ProposalContent(
         edition=EDITION,
         title=comparison.title,
         customer=request.customer,
         locale=request.locale,
         currency=request.currency,
-        reason=reason_in(sections),
+        reason=None,
         valid_until=request.valid_until,
         price_book_id=request.price_book_id,
         confidential=request.confidential,
@@ -146,7 +145,6 @@ def build_content(
         sources=sources_of(estimates, bills, evidence),
         number=number,
         sender=request.sender,
-        sections=sections,
         acceptance=[
             figure
             for row in rows
@@ -162,6 +160,7 @@ def build_content(
         outlays=outlay_formulas(side, decision),
         names=names_of(rows, catalog),
     )
+    sections = sections_of(request.sections, request.locale, request.reason, supply_of(content))
     return with_sections(content, sections)
 
 
@@ -314,14 +313,16 @@ def bill_request(
 ) -> BillRequest:
     """Return the request for a bill as in the Bill view of the study; pods include their network."""
     fields: dict[str, Any] = {"system": entry.id, "count": count, "currency": currency}
-    if row.estimate is not None and entry.chip_kind is not ChipKind.IPU:
+    if row.estimate is not None and entry.machine.chip.kind is not ChipKind.IPU:
         summary = row.estimate.system
         fields |= {"fabric": summary.fabric, "ports_per_node": summary.ports_per_node}
     if row.estimate is not None and row.estimate.cost is not None:
         # The bill lists what the cost counts.
         basis = row.estimate.cost.basis
         fields |= {name: basis[name] for name in ("region", "storage_tb") if basis.get(name) is not None}
-    return BillRequest.model_validate(fields | (stated_inputs(inputs, entry.chip_kind) if inputs else {}))
+    return BillRequest.model_validate(
+        fields | (stated_inputs(inputs, entry.machine.chip.kind) if inputs else {})
+    )
 
 
 def option_bill(label: str, **known: Any) -> OptionBill:
@@ -349,7 +350,8 @@ def purchase_bill(label: str, bill: Bill) -> OptionBill:
         groups=[{**dict(group), "total": groups.get(group.group, group.price)} for group in bill.groups],
         total=whole,
         equipment=bill.equipment,
-        tax_note=bill.tax_note,
+        # The tax of the place of purchase is no tax of a customer who pays in the money of another country.
+        tax_note=bill.tax_note if CUSTOMER_REGIONS.get(bill.currency) == bill.request.region else None,
     )
 
 
@@ -374,7 +376,7 @@ def rental_bill(
 ) -> OptionBill:
     """Return the bill of a rented option: its hourly price in its way of paying."""
     catalog = context.catalog
-    rates = catalog.cost_defaults(entry.chip_kind, assumptions.region or "us")
+    rates = catalog.cost_defaults(entry.machine.chip.kind, assumptions.region or "us")
     figure = rent_of(entry, RENTALS[assumptions.rental or "on-demand"], rates, catalog)
     rate = ExchangeRate.of(catalog, currency)
     price, total = None, None

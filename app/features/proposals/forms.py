@@ -15,7 +15,7 @@ from app.estimating.numbers import HOURS, MONEY, PERCENT, PLAIN, YEARS, measure,
 from app.features.proposals.conditions import Conditions
 from app.features.proposals.model import Proposal, Sender
 from app.features.proposals.service import LOGOS
-from app.features.proposals.texts import own_text, sections_of
+from app.features.proposals.texts import own_text, sections_of, supply_of
 from app.platform.web.forms import typed, whole
 
 TEXTS = (
@@ -154,7 +154,7 @@ def edited_sections(
     A section moves past its visible neighbour; sections that are empty and not visible are not counted.
     """
     content = proposal.content
-    previous = content.sections or sections_of((), content.locale, content.reason)
+    previous = content.sections or sections_of((), content.locale, content.reason, supply_of(content))
     sections: list[dict[str, Any]] = []
     for section in previous:
         text = own_text(section.id, texts.get(section.id, section.text or ""), content.locale)

@@ -52,7 +52,7 @@ from app.features.proposals.model import (
 )
 from app.features.proposals.pdf import proposal_pdf
 from app.features.proposals.public import without_identifiers
-from app.features.proposals.texts import sections_of, with_sections, without_hidden_texts
+from app.features.proposals.texts import sections_of, supply_of, with_sections, without_hidden_texts
 from app.features.studies.answering import State
 from app.features.studies.frame import question_of
 from app.features.studies.model import StudyContent
@@ -420,7 +420,7 @@ def change_proposal(
         request = with_comparison(workspace, request)
     if patch.model_fields_set == {"sections"} and before.sections:
         # Words alone: the figures stay as they were compiled.
-        sections = sections_of(request.sections, before.locale, request.reason)
+        sections = sections_of(request.sections, before.locale, request.reason, supply_of(before))
         content = with_sections(before, sections)
         compiled_from = {}
     else:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from app.errors import BadInput, Message
 from app.estimating.documents import Text
+from app.features.proposals.figures_in_texts import OTHER_FIGURES, other_figures
 from app.features.proposals.model import SECTIONS, ProposalContent, ProposalWarning, SectionInput
 from app.platform.wording.voice import folder
 
@@ -17,15 +18,29 @@ FIRST = SECTIONS[0]
 
 
 @functools.cache
-def templates(language: str) -> Mapping[str, str]:
-    """Return the default texts of sections, one paragraph per line."""
+def templates(language: str, supply: str = "") -> Mapping[str, str]:
+    """Return the default texts of sections, one paragraph per line; of one kind of supply, or of both."""
     with (folder() / TEMPLATES).open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+        rows = [row for row in csv.DictReader(file) if not supply or row["supply"] in ("", supply)]
     names = dict.fromkeys(row["section"] for row in rows)
     return {name: "\n".join(row[language] for row in rows if row["section"] == name) for name in names}
 
 
-def sections_of(requested: Sequence[SectionInput], language: str, reason: str | None) -> list[SectionInput]:
+SUPPLIES = ("owned", "rented", "")
+"""Kinds of supply that the templates tell apart; the last stands for several options."""
+
+
+def supply_of(content: ProposalContent) -> str:
+    """Return whether what is offered is bought or rented; empty where that is left to the customer."""
+    option = content.decided(content.advice.recommended)
+    if option is None:
+        return ""
+    return "rented" if option.idle_share is None else "owned"
+
+
+def sections_of(
+    requested: Sequence[SectionInput], language: str, reason: str | None, supply: str
+) -> list[SectionInput]:
     """Return every section in its order, with its text; the summary comes first and is always shown.
 
     The reason of the proposal is the default text of “reasons”.
@@ -34,7 +49,7 @@ def sections_of(requested: Sequence[SectionInput], language: str, reason: str | 
     for position, name in enumerate(names):
         if name in names[:position]:
             raise BadInput.at(f"sections.{position}.id", "“{name}” is named twice", name=name)
-    defaults = {**templates(language), "reasons": reason or ""}
+    defaults = {**templates(language, supply), "reasons": reason or ""}
     missing = [SectionInput.model_validate({"id": name}) for name in SECTIONS if name not in names]
     return [
         SectionInput(
@@ -46,14 +61,21 @@ def sections_of(requested: Sequence[SectionInput], language: str, reason: str | 
     ]
 
 
-def contradictions(
-    sections: Sequence[SectionInput], language: str, recommended: str | None, labels: Sequence[str]
-) -> Iterator[ProposalWarning]:
-    """Yield a warning for every text of the author that names another option and not the recommended one."""
+def contradictions(sections: Sequence[SectionInput], content: ProposalContent) -> Iterator[ProposalWarning]:
+    """Yield a warning for every text of the author that names another option and not the recommended one,
+    and for every figure in it that is not of the decision.
+    """
+    recommended, labels = content.advice.recommended, [row.label for row in content.comparison.rows]
     for section in sections:
-        own = own_text(section.id, section.text or "", language) if section.shown else None
-        named = [label for label in labels if own is not None and label in own]
-        if own is None or not named or recommended is None or recommended in own:
+        own = own_text(section.id, section.text or "", content.locale) if section.shown else None
+        if own is None or recommended is None:
+            continue
+        for what, stated, known in other_figures(own, content):
+            values = {"section": section.id, "stated": stated, "known": known}
+            other = Message(OTHER_FIGURES[what].template, values)
+            yield ProposalWarning(code=CONTRADICTION, severity="caution", text=Text.of(other), options=[])
+        named = [label for label in labels if label in own]
+        if not named or recommended in own:
             continue
         message = Message(
             "the text of “{section}” names {named}, but {recommended} is recommended",
@@ -68,9 +90,8 @@ CONTRADICTION = "text_contradicts_decision"
 
 def with_sections(content: ProposalContent, sections: list[SectionInput]) -> ProposalContent:
     """Return a content with other sections, and the warnings about their texts."""
-    labels = [row.label for row in content.comparison.rows]
     kept = [warning for warning in content.warnings if warning.code != CONTRADICTION]
-    found = contradictions(sections, content.locale, content.advice.recommended, labels)
+    found = contradictions(sections, content)
     update = {"sections": sections, "reason": reason_in(sections), "warnings": [*kept, *found]}
     return content.model_copy(update=update)
 
@@ -92,4 +113,5 @@ def without_hidden_texts(content: ProposalContent) -> ProposalContent:
 def own_text(name: str, text: str, language: str) -> str | None:
     """Return the text of a section; None if it is that of the template."""
     plain = "\n".join(line.strip() for line in text.strip().splitlines() if line.strip())
-    return None if plain == templates(language).get(name) else plain
+    known = {templates(language, supply).get(name) for supply in SUPPLIES}
+    return None if plain in known else plain

@@ -11,11 +11,12 @@ from pydantic import JsonValue
 
 from app.errors import Message
 from app.features.proposals import service as proposals
-from app.features.proposals.charts import proposal_figures
+from app.features.proposals.charts import drawings, proposal_figures
 from app.features.proposals.customers import OPEN, SIGNED, choices_of
 from app.features.proposals.model import Proposal, ProposalEvent, Replay, ReplayChange
 from app.features.proposals.writing.blocks import ChartBlock, View
 from app.features.proposals.writing.proposal import line_name, value_written, write_proposal
+from app.platform.charts.svg import Drawing
 from app.platform.web.auth import get_identity
 from app.platform.web.contexts import Choice, FigureView, Form, view
 from app.platform.web.deps import workspace_of
@@ -30,6 +31,8 @@ class Paper:
     view: View
     figures: Mapping[str, FigureView]
     """Charts by name."""
+    drawings: Mapping[str, Drawing]
+    """Drawings by name."""
 
 
 def paper_of(proposal: Proposal) -> Paper:
@@ -43,7 +46,7 @@ def paper_of(proposal: Proposal) -> Paper:
         if isinstance(block, ChartBlock)
     }
     charts = {name: view(name, captions[name], chart) for name, chart in figures.items() if name in captions}
-    return Paper(text, charts)
+    return Paper(text, charts, drawings(proposal.content, speaker))
 
 
 def visible_sections(proposal: Proposal) -> list[str]:

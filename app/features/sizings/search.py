@@ -218,7 +218,9 @@ class SystemSearch:
         names = request.systems
         if names is None:
             names = [
-                entry.id for entry in catalog.systems() if entry.chip_kind is ChipKind.GPU or not on_gpus
+                entry.id
+                for entry in catalog.systems()
+                if entry.machine.chip.kind is ChipKind.GPU or not on_gpus
             ]
         counts_by_system = {}
         for name in dict.fromkeys(names):
@@ -331,7 +333,7 @@ class SystemSearch:
         return rows
 
     def _rival(self, option: SampledOption) -> Rival:
-        ipu = self.context.catalog.system(option.document.system).chip_kind is ChipKind.IPU
+        ipu = self.context.catalog.system(option.document.system).machine.chip.kind is ChipKind.IPU
         return rival_of(option.alternative, option.document.accelerators, ipu=ipu)
 
     @property
@@ -345,7 +347,7 @@ class SystemSearch:
 
     def _finer(self, system: str) -> list[int]:
         """Return the counts to try between a lattice point that misses and the next, which meets."""
-        if self.context.catalog.system(system).chip_kind is ChipKind.IPU:
+        if self.context.catalog.system(system).machine.chip.kind is ChipKind.IPU:
             return []
         known = by_count(self.options, system)
         weighing = weighing_of(list(known.values()), self.request, self.term)
@@ -392,7 +394,7 @@ class SystemSearch:
         if system not in self._offers:
             request, catalog, family = self.request, self.context.catalog, self.profile.family
             one = self.candidate(system, 1)
-            kind, hour = one.hardware.entry.chip_kind, (HOUR, np.array([HOUR]))
+            kind, hour = one.hardware.entry.machine.chip.kind, (HOUR, np.array([HOUR]))
             option = sized_alternative(request, one.hardware, one.charges, hour, [], catalog, family)
             self._offers[system] = Offer(
                 one.hardware,
@@ -415,7 +417,7 @@ class SystemSearch:
     def _group(self, hardware: Hardware) -> Group:
         catalog, assumptions = self.context.catalog, self.request.assumptions
         assumed = reliability(
-            catalog.reliability_defaults(hardware.entry.chip_kind),
+            catalog.reliability_defaults(hardware.entry.machine.chip.kind),
             assumptions,
             spot_interruptions(hardware, assumptions, catalog),
         )
@@ -425,7 +427,7 @@ class SystemSearch:
         software = self.request.software
         if software is not None:
             profile = self.context.software_profile(software)
-            software = software if profile.kind == hardware.entry.chip_kind.value else None
+            software = software if profile.kind == hardware.entry.machine.chip.kind.value else None
         system = SystemInput(id=hardware.entry.id, count=hardware.count)
         estimate_request = EstimateRequest(**{**self.request.asked, "software": software}, system=system)
         question = question_of(estimate_request, self.profile, hardware, self.context)
@@ -515,7 +517,7 @@ class SystemSearch:
             machines=hardware.machines,
             idle_machines=hardware.idle_machines,
             accelerators=hardware.devices,
-            chip=entry.chip,
+            chip=entry.machine.chip.id,
             fits=run is not None,
             plan=plan,
             global_batch=decision.batch,
@@ -653,7 +655,7 @@ def lattice(entry: SystemEntry, most: int) -> list[int]:
     rented.
     """
     counts = range(1, min(most // entry.devices, entry.most_rented or most) + 1)
-    if entry.chip_kind is ChipKind.IPU:
+    if entry.machine.chip.kind is ChipKind.IPU:
         return [count for count in counts if is_power_of_two(count)]
     return [
         count
@@ -681,8 +683,8 @@ def _alike(hardware: Hardware, other: Hardware) -> bool:
     Host memory matters because an offloaded optimizer must fit, and take equally long, on both.
     """
     if (
-        hardware.entry.chip != other.entry.chip
-        or hardware.entry.devices_per_machine != other.entry.devices_per_machine
+        hardware.entry.machine.chip.id != other.entry.machine.chip.id
+        or hardware.entry.machine.devices != other.entry.machine.devices
     ):
         return False
     mine, theirs = hardware.engine, other.engine

@@ -88,9 +88,6 @@ BEHIND = re.compile(
 
 WORDS_OF_NAME = 6
 
-MAKERS = frozenset({"nvidia", "graphcore", "gpu", "gpus"})
-"""Words beside the name of a chip."""
-
 ENDING = re.compile(r"(?<=[a-z0-9])(?:으로|에서|이랑|랑|와|과|를|을|에|로|은|는|이|가|의)$", re.IGNORECASE)
 
 
@@ -109,7 +106,7 @@ ORDER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class QuestionPart:
     """Words of the line with what they were understood as."""
 
     field: str
@@ -122,7 +119,7 @@ class Question:
     """What a line asks, as fields of the first page."""
 
     fields: dict[str, list[str]] = field(default_factory=dict)
-    parts: list[Part] = field(default_factory=list)
+    parts: list[QuestionPart] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     """Words that were not understood."""
     models: list[str] = field(default_factory=list)
@@ -134,7 +131,7 @@ class Question:
         new = {name: text for name, text in new.items() if name not in self.fields}
         if new:
             self.fields.update({name: [text] for name, text in new.items()})
-            self.parts.append(Part(next(iter(new)), words.strip()))
+            self.parts.append(QuestionPart(next(iter(new)), words.strip()))
 
 
 Rule = tuple[str, Callable[[Question, "re.Match[str]"], None]]
@@ -366,7 +363,9 @@ class _Names:
             fields["system"].append(system.id)
             if number:
                 fields[f"count.{system.id}"] = [str(number)]
-            self.question.parts.append(Part("system", f"{count} × {BEHIND.sub('', text)}" if count else text))
+            self.question.parts.append(
+                QuestionPart("system", f"{count} × {BEHIND.sub('', text)}" if count else text)
+            )
 
     def settle(self) -> None:
         """Choose the model by name and size; a size that follows a model is the work."""
@@ -396,7 +395,7 @@ class _Names:
                 named = sorted(named, key=lambda name: name not in FEATURED)
             self.question.models = named
             self.question.fields["model.preset"] = [named[0]]
-            self.question.parts.append(Part("model.preset", said))
+            self.question.parts.append(QuestionPart("model.preset", said))
         self.question.parts.sort(key=lambda part: ORDER.index(part.field) if part.field in ORDER else 1)
 
 

@@ -103,7 +103,7 @@ def sought(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class FamousRun:
+class FamousRunCard:
     """A published run beside its prediction."""
 
     model: str
@@ -144,7 +144,7 @@ class StartPage:
     """Whether the form is shown in which a model and systems are chosen."""
     demands: Sequence[Choice]
     lines: Sequence[Message]
-    proof: Sequence[FamousRun]
+    proof: Sequence[FamousRunCard]
     recent: Sequence[Recent]
     total: int
     """Number of presets that can be searched."""
@@ -186,7 +186,7 @@ def start_page(request: Request, workspace: Workspace, draft: Draft, favourites:
     )
 
 
-def famous_runs(workspace: Workspace, voice: Voice) -> list[FamousRun]:
+def famous_runs(workspace: Workspace, voice: Voice) -> list[FamousRunCard]:
     """Return the famous runs, each predicted without the runs of its own group."""
     chips, shown = workspace.catalogue.chips.documents, []
     for run in sorted(
@@ -202,7 +202,7 @@ def famous_runs(workspace: Workspace, voice: Voice) -> list[FamousRun]:
         chip = chips[run.chip].name if run.chip in chips else run.chip
         system = f"{voice.number(run.devices)} × {chip}"
         what = voice.label(run.metric, "metric")
-        shown.append(FamousRun(FAMOUS[run.id], what, system, published, predicted, expm1(error)))
+        shown.append(FamousRunCard(FAMOUS[run.id], what, system, published, predicted, expm1(error)))
     return shown
 
 
@@ -232,7 +232,7 @@ class Suggestion(Document):
     least: dict[str, int] = Field(description="Smallest count of common systems that holds the model.")
 
 
-class Offer(Document):
+class StartOffer(Document):
     """What can be asked for."""
 
     models: list[Model]
@@ -242,7 +242,7 @@ class Offer(Document):
 
 
 @router.get("/index.json")
-def show_offer(workspace: WorkspaceDep, query: QueryDep) -> Offer:
+def show_offer(workspace: WorkspaceDep, query: QueryDep) -> StartOffer:
     """Return what the form offers, and what it suggests for the model of the address."""
     shelf, values = workspace.catalogue, typed(query)
     check_model(workspace, values)
@@ -255,7 +255,7 @@ def show_offer(workspace: WorkspaceDep, query: QueryDep) -> Offer:
             systems={name: count_in(filled[f"count.{name}"][0]) for name in filled["system"]},
             least=least_counts(model, workload, workspace.context()),
         )
-    return Offer(
+    return StartOffer(
         models=list(shelf.models.documents.values()), systems=shelf.systems.listed, suggested=suggested
     )
 

@@ -144,7 +144,7 @@ def _basis(
     if owned:
         values["utilisation"] = owned[0].get("utilisation")
         values["amortisation_years"] = owned[0].get("term_years")
-    defaults = context.catalog.cost_defaults(context.catalog.system(estimates[0].system.id).chip_kind)
+    defaults = context.catalog.cost_defaults(context.catalog.system(estimates[0].system.id).machine.chip.kind)
     utilisation, years = requested.utilisation, requested.term_years
     if utilisation is None:
         utilisation = float(str(values.get("utilisation") or defaults.utilisation.si))

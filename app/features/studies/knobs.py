@@ -208,7 +208,7 @@ def _order(name: str) -> tuple[int, int, str]:
 
 
 def _turn(
-    tree: dict[str, Any], name: str, raw: KnobValue, turned: Mapping[str, KnobValue], currency: str
+    tree: dict[str, Any], name: str, raw: KnobValue, chosen: Mapping[str, KnobValue], currency: str
 ) -> None:
     knob, key = split(name)
     if knob in {ADD, DROP}:
@@ -230,7 +230,7 @@ def _turn(
     value = _value(target.kind, name, raw, currency)
     *above, last = path.split(".")
     if path.startswith(DEMAND):
-        _demand(part, last, value, turned)
+        _demand(part, last, value, chosen)
         return
     for field in above:
         part = part.setdefault(field, {})
@@ -244,14 +244,14 @@ DEMAND = "assumptions.demand."
 """Beginning of the paths of a demand, of which a study states one."""
 
 
-def _demand(base: dict[str, Any], field: str, value: KnobValue, turned: Mapping[str, KnobValue]) -> None:
-    """Set one form of the demand in place of another, unless that was turned too."""
+def _demand(base: dict[str, Any], field: str, value: KnobValue, chosen: Mapping[str, KnobValue]) -> None:
+    """Set one form of the demand in place of another, unless that was chosen too."""
     assumptions = base.setdefault("assumptions", {})
     before = assumptions.pop("demand", {})
     demand = {name: stated for name, stated in before.items() if name != field}
     if value is not None:
         knobs = {knob.base: name for name, knob in KNOBS.items()}
-        demand = {name: stated for name, stated in demand.items() if turned.get(knobs[DEMAND + name])}
+        demand = {name: stated for name, stated in demand.items() if chosen.get(knobs[DEMAND + name])}
         demand[field] = value
     if demand:
         assumptions["demand"] = demand

@@ -301,10 +301,10 @@ class SideBySide:
         """Return the chip of an option's system; a figure without one may name it in its label."""
         catalog, system = self.context.catalog, self.shown[key].system
         if system is not None:
-            return catalog.system(system).chip
+            return catalog.system(system).machine.chip.id
         words = f"-{re.sub(r'[^a-z0-9]+', '-', self.labels[key].lower())}-"
         systems = [name for name in catalog.names("system") if f"-{name}-" in words]
-        return catalog.system(max(systems, key=len)).chip if systems else None
+        return catalog.system(max(systems, key=len)).machine.chip.id if systems else None
 
     def _bases_differ(self) -> CheckWarning | None:
         """Return the warning about costs on different terms or cost items; None if all are alike."""

@@ -260,7 +260,7 @@ def _prices(workspace: Workspace, estimate: Estimate) -> Iterator[Figure]:
     for line in entry.bill:
         if line.price is not None:
             yield line.price
-    kind = ChipKind(entry.chip_kind)
+    kind = ChipKind(entry.machine.chip.kind)
     defaults = catalog.cost_defaults(kind)
     yield from (
         defaults.amortisation,

@@ -60,7 +60,7 @@ class Stream:
     """Standard deviation of a lognormal duration. [s]"""
     distribution: str
     devices: int
-    held: int
+    occupied: int
     """Accelerators that a job occupies: whole nodes where it takes several."""
     machines: int
     """Machines whose failures interrupt it."""
@@ -167,9 +167,9 @@ def stream_of(index: int, team: TeamLoad, site: Site, estimate: Estimate | None)
         deviation=None if deviation is None else deviation * HOUR,
         distribution=team.distribution or default,
         devices=devices,
-        held=devices if site.ipus or nodes == 1 else nodes * site.size,
+        occupied=devices if site.ipus or nodes == 1 else nodes * site.size,
         # The time to train of an estimate already includes failures.
-        machines=0 if team.hours is None else -(-devices // site.entry.devices_per_machine),
+        machines=0 if team.hours is None else -(-devices // site.entry.machine.devices),
     )
 
 
@@ -179,7 +179,7 @@ def training_hours(index: int, estimate: Estimate, site: Site) -> float:
         raise Conflict.at(
             path(index, "estimate_id"), "this estimate has no training time: its plan does not fit in memory"
         )
-    if estimate.system.chip != site.entry.chip:
+    if estimate.system.chip != site.entry.machine.chip.id:
         raise Conflict.at(
             path(index, "estimate_id"),
             "this estimate is for {other}, but {system} does not have its chip; estimate this system first",
@@ -193,10 +193,10 @@ def check_size(index: int, stream: Stream, request: QueueRequest, site: Site) ->
     """Refuse jobs of a size that can never be placed."""
     field = path(index, "devices")
     values: dict[str, Any] = {"team": stream.team, "asked": stream.devices, "system": site.entry.name}
-    if stream.held > site.devices:
+    if stream.occupied > site.devices:
         template = "a job of {team} needs {asked} accelerators, but {count} × {system} has {available}"
         error = hint(field, template, **values, count=request.count, available=site.devices)
-        raise refusal(error, enough(-(-stream.held // site.entry.devices), site))
+        raise refusal(error, enough(-(-stream.occupied // site.entry.devices), site))
     if not site.ipus or session_parts(stream.devices, site.size, site.pods) is not None:
         return
     below, above = (int(size) for size in nearest_partition_sizes(stream.devices, site.size))
@@ -224,7 +224,7 @@ def pool_of(site: Site) -> Pool:
 def least_count(streams: Sequence[Stream], site: Site) -> int:
     """Return the fewest systems that fit each job and keep up with the load."""
     load = busy_devices(streams) / site.entry.devices
-    count = max(1, math.floor(load) + 1, *(-(-stream.held // site.entry.devices) for stream in streams))
+    count = max(1, math.floor(load) + 1, *(-(-stream.occupied // site.entry.devices) for stream in streams))
     if site.ipus:
         # Each partition of a session is on a different pod.
         while any(session_parts(stream.devices, site.size, count) is None for stream in streams):
@@ -237,14 +237,14 @@ def most_count(site: Site) -> int:
 
 
 def busy_devices(streams: Sequence[Stream]) -> float:
-    return sum(stream.rate * stream.mean * stream.held for stream in streams)
+    return sum(stream.rate * stream.mean * stream.occupied for stream in streams)
 
 
 def interruptions(request: QueueRequest, site: Site, catalog: Catalog) -> Interruptions | None:
     """Return the rate and cost of failures from the catalogue; None where they are not simulated."""
     if not request.failures:
         return None
-    defaults = catalog.reliability_defaults(site.entry.chip_kind)
+    defaults = catalog.reliability_defaults(site.entry.machine.chip.kind)
     # No checkpoint interval is published for IPUs; that of GPUs is assumed.
     interval = defaults.checkpoint_interval or catalog.reliability_defaults(ChipKind.GPU).checkpoint_interval
     half = 0.0 if interval is None else interval.si / 2.0

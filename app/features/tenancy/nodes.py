@@ -225,7 +225,7 @@ def cut(
     allocation: Allocation, request: PartitionRequest, site: Site, catalog: Catalog, free: FreeGpus
 ) -> None:
     """Place MIG instances, each split GPU on the fullest node that has one free."""
-    chip = site.entry.chip
+    chip = site.entry.machine.chip.id
     profiles = {
         index: profile_named(catalog, chip, team.slice, path(index, "slice"))
         for index, team in enumerate(request.requests)

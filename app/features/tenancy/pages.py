@@ -81,7 +81,7 @@ class PartitionsPage:
     drawing: PodDrawing | None
     picture: DrawingView | None
     """The same as a file."""
-    placed: Sequence[TeamSlots]
+    teams: Sequence[TeamSlots]
     queue: FormOutcome[QueueAnswer] | None
     queue_rows: Sequence[int]
     """Numbers of the rows of the form of the queue."""
@@ -131,7 +131,7 @@ def teams_page(
         ),
         drawing=drawing,
         picture=None if plan is None or drawing is None else picture_of(plan, drawing, voice),
-        placed=[] if plan is None else slots_of_teams(plan),
+        teams=[] if plan is None else slots_of_teams(plan),
         queue=queue,
         queue_rows=[] if queue is None else QUEUE_FORM.visible_rows(queue.form.firsts),
         scale=None if waits is None else wait_scale(waits),

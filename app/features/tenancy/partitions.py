@@ -46,7 +46,7 @@ def plan_partitions(request: PartitionRequest, catalog: Catalog) -> PartitionPla
         of_pods(request, site, allocation, catalog) if site.ipus else of_nodes(request, site, allocation)
     )
     warnings = [*kind_warnings, *fragmented(site, allocation)]
-    allocated = len(allocation.held)
+    allocated = len(allocation.devices_allocated)
     return PartitionPlan(
         system=entry.id,
         name=entry.name,
@@ -56,7 +56,7 @@ def plan_partitions(request: PartitionRequest, catalog: Catalog) -> PartitionPla
         devices=site.devices,
         pods=site.pods,
         devices_per_pod=site.size,
-        devices_per_machine=entry.devices_per_machine,
+        devices_per_machine=entry.machine.devices,
         ipus=site.ipus,
         allocated=allocated,
         free=site.devices - allocated,
@@ -65,7 +65,7 @@ def plan_partitions(request: PartitionRequest, catalog: Catalog) -> PartitionPla
         utilisation=float(utilisation(allocated, site.devices)),
         placements=allocation.placements,
         free_blocks=allocation.free_blocks,
-        slice_room=nodes.slice_room(allocation.cut, entry.chip, catalog),
+        slice_room=nodes.slice_room(allocation.cut, entry.machine.chip.id, catalog),
         figures=list(figures_of(site, catalog)),
         rules=rules_of(request, site, warnings, catalog),
         warnings=warnings,
@@ -91,7 +91,7 @@ def of_pods(
             "give each team its own host, or use an orchestrator that isolates containers"
         )
         yield CheckWarning.of("hosts_shared", "caution", hosts, "orchestrator", "isolation")
-    together = sharing(allocation, site.entry.devices_per_machine)
+    together = sharing(allocation, site.entry.machine.devices)
     if strict and request.orchestrator != pods.BACKEND_AI and together:
         machines = Message(
             "{teams} share an IPU-Machine: a V-IPU allocation consists of whole machines, and "
@@ -99,7 +99,7 @@ def of_pods(
             {"teams": together},
         )
         yield CheckWarning.of("partition_machine_shared", "caution", machines, "isolation")
-    rack = round(catalog.figure(site.entry.chip, "pod_size").si)
+    rack = round(catalog.figure(site.entry.machine.chip.id, "pod_size").si)
     for index, team in enumerate(request.requests):
         parts = sum(block.request == index for block in allocation.placements)
         if parts > 1:
@@ -125,7 +125,7 @@ def of_pods(
         )
         yield CheckWarning.of("partition_power_of_two", "info", odd_rest, "requests")
     if len(free) > 1 and request.orchestrator != pods.BACKEND_AI:
-        apart = Message(
+        note = Message(
             "{free} IPUs are free on {pods} pods, but a partition cannot span pods: one more "
             "team can get at most {largest}",
             {
@@ -134,7 +134,7 @@ def of_pods(
                 "largest": allocation.largest_free,
             },
         )
-        yield CheckWarning.of("partition_no_spanning", "info", apart, "requests")
+        yield CheckWarning.of("partition_no_spanning", "info", note, "requests")
 
 
 def of_nodes(request: PartitionRequest, site: Site, allocation: Allocation) -> Iterator[CheckWarning]:
@@ -225,8 +225,11 @@ def rules_of(
 def figures_of(site: Site, catalog: Catalog) -> Iterator[PlanFigure]:
     """Yield the figures of a system, each with its source and competing claims."""
     entry = site.entry
-    parts = [("systems", entry.id, "machines"), ("machines", entry.machine, "devices")]
-    for shelf, item, parameter in [*parts, *(("chips", entry.chip, name) for name in CHIP_FIGURES)]:
+    parts = [("systems", entry.id, "machines"), ("machines", entry.machine.id, "devices")]
+    for shelf, item, parameter in [
+        *parts,
+        *(("chips", entry.machine.chip.id, name) for name in CHIP_FIGURES),
+    ]:
         figure = catalog.find(item, parameter)
         if figure is None and parameter == "machines":
             figure = known_figure(catalog, "system", item, parameter)

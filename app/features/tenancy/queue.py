@@ -249,7 +249,7 @@ def waiting(run: QueueRun, edges: Floats) -> Floats:
 
 def busy(run: QueueRun, streams: Sequence[Stream], devices: int, edges: Floats) -> Floats:
     """Return the mean share of the accelerators in use between each two edges."""
-    job_devices = np.array([stream.held for stream in streams], dtype=float)[run.jobs.stream]
+    job_devices = np.array([stream.occupied for stream in streams], dtype=float)[run.jobs.stream]
     return means(run.start, run.end, job_devices, edges) / devices
 
 
@@ -446,8 +446,8 @@ def closed_form(request: QueueRequest, streams: Sequence[Stream], site: Site) ->
     alike = all(replace(stream, team="", rate=0.0) == replace(first, team="", rate=0.0) for stream in streams)
     if not alike or first.distribution != "exponential" or request.discipline == "fair" or request.failures:
         return None
-    inside = first.held <= site.size
-    servers = site.pods * (site.size // first.held) if inside else site.devices // first.held
+    inside = first.occupied <= site.size
+    servers = site.pods * (site.size // first.occupied) if inside else site.devices // first.occupied
     rate = sum(stream.rate for stream in streams)
     load = float(offered_load(rate, first.mean))
     if (site.ipus and not inside) or load >= servers:
@@ -480,10 +480,10 @@ def warnings_of(
             {"share": round(100 * share, 1)},
         )
         yield CheckWarning.of("queue_near_full", "caution", steep, "count", "teams")
-    if any(stream.held > stream.devices for stream in streams):
+    if any(stream.occupied > stream.devices for stream in streams):
         rounded = Message(
             "jobs of {teams} take whole nodes and leave part of them idle",
-            {"teams": ", ".join(stream.team for stream in streams if stream.held > stream.devices)},
+            {"teams": ", ".join(stream.team for stream in streams if stream.occupied > stream.devices)},
         )
         yield CheckWarning.of("whole_nodes", "info", rounded, "teams")
     if any(stream.devices > site.size for stream in streams) and site.ipus:

@@ -27,4 +27,4 @@ def slice_names(workspace: Workspace, system: str) -> list[str]:
     catalog = workspace.sizing.catalog
     if system not in catalog.names("system"):
         return []
-    return list(profiles_of(catalog, catalog.system(system).chip))
+    return list(profiles_of(catalog, catalog.system(system).machine.chip.id))

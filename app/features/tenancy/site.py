@@ -26,7 +26,7 @@ class Site:
 
     @property
     def ipus(self) -> bool:
-        return self.entry.chip_kind is ChipKind.IPU
+        return self.entry.machine.chip.kind is ChipKind.IPU
 
     @classmethod
     def of(cls, entry: SystemEntry, count: int) -> Site:
@@ -38,9 +38,9 @@ class Site:
                 system=entry.name,
                 most=MOST_DEVICES,
             )
-        if entry.chip_kind is ChipKind.IPU:
+        if entry.machine.chip.kind is ChipKind.IPU:
             return cls(entry, count, count, entry.devices)
-        return cls(entry, count, count * entry.machines, entry.devices_per_machine)
+        return cls(entry, count, count * entry.machines, entry.machine.devices)
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class Allocation:
     placements: list[TeamPlacement] = field(default_factory=list)
     free_blocks: list[FreeBlock] = field(default_factory=list)
     largest_free: int = 0
-    held: set[tuple[int, int]] = field(default_factory=set)
+    devices_allocated: set[tuple[int, int]] = field(default_factory=set)
     """Pod and device of every allocated accelerator."""
     cut: list[list[SliceProfile]] = field(default_factory=list)
     """Instances on each split GPU."""
@@ -70,7 +70,7 @@ class Allocation:
         pod, first, devices = block
         name = f"p{pod}-{first}-{devices}"
         first_slice, memory_slices = slices or (None, None)
-        self.held |= {(pod, device) for device in range(first, first + devices)}
+        self.devices_allocated |= {(pod, device) for device in range(first, first + devices)}
         self.placements.append(
             TeamPlacement(
                 request=index,

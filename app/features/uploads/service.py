@@ -140,7 +140,7 @@ def change_upload(workspace: Workspace, identifier: str, patch: UploadPatch) -> 
     kind = "uploaded sample" if table is SampleRow else "uploaded profile"
     stated = patch.model_dump(exclude_none=True)
     with workspace.transaction() as repository:
-        row = existing(repository, table, identifier, kind, held=True)
+        row = existing(repository, table, identifier, kind, lock=True)
         for name, value in stated.items():
             setattr(row, name, value)
         if isinstance(row, Profile) and "name" in stated:
@@ -235,7 +235,7 @@ def delete_profile(workspace: Workspace, identifier: str) -> None:
     """Delete an uploaded model and its file, unless a study or an open sweep uses it."""
     with workspace.transaction() as repository:
         repository.hold()
-        existing(repository, Profile, identifier, "uploaded profile", held=True)
+        existing(repository, Profile, identifier, "uploaded profile", lock=True)
         check_unused(repository, identifier)
         sha256 = repository.uploads.delete_profile(identifier)
     workspace.installation.forget_uploads()
@@ -246,7 +246,7 @@ def delete_workload(workspace: Workspace, identifier: str) -> None:
     """Delete the counts of a sample, unless a study or an open sweep uses it."""
     with workspace.transaction() as repository:
         repository.hold()
-        existing(repository, SampleRow, identifier, "uploaded sample", held=True)
+        existing(repository, SampleRow, identifier, "uploaded sample", lock=True)
         check_unused(repository, identifier)
         repository.uploads.delete_sample(identifier)
     workspace.installation.forget_uploads()

@@ -26,17 +26,17 @@ EXPIRED = "expired"
 
 
 @dataclass(frozen=True, slots=True)
-class SharedBy:
+class LinkTarget:
     """Where a link leads."""
 
     workspace_id: str
     proposal_id: str
 
 
-def shared_by(session: Session, token_sha256: str) -> SharedBy | None:
+def shared_by(session: Session, token_sha256: str) -> LinkTarget | None:
     """Return where a link of any workspace leads, whether it still works or not."""
     share = session.get(ProposalShare, token_sha256)
-    return None if share is None else SharedBy(share.workspace_id, share.proposal_id)
+    return None if share is None else LinkTarget(share.workspace_id, share.proposal_id)
 
 
 LOOKED_AT = ("opened", "replayed")
@@ -67,7 +67,7 @@ def _over(today: str) -> sa.ColumnElement[bool]:
     return sa.func.coalesce(col(ProposalRecord.valid_until), today) < today
 
 
-def ended_proposals(session: Session, day: date, most: int) -> list[SharedBy]:
+def ended_proposals(session: Session, day: date, most: int) -> list[LinkTarget]:
     """Return frozen proposals of any workspace whose last day was before a day, without an event of it."""
     noted = (
         sa.select(col(ProposalEventRecord.position))
@@ -88,7 +88,7 @@ def ended_proposals(session: Session, day: date, most: int) -> list[SharedBy]:
         .order_by(col(ProposalRecord.valid_until))
         .limit(most)
     )
-    return [SharedBy(*row) for row in session.connection().execute(query)]
+    return [LinkTarget(*row) for row in session.connection().execute(query)]
 
 
 def next_number(session: Session, workspace_id: str, year: int) -> str:

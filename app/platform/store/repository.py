@@ -139,14 +139,14 @@ class Repository(Queries):
         self._add(*rows)
 
     def get(
-        self, table: type[Listed], identifier: str, *, whole: bool = False, held: bool = False
+        self, table: type[Listed], identifier: str, *, whole: bool = False, lock: bool = False
     ) -> Listed | None:
         """Return a row; one that is held nobody else changes until this transaction ends.
 
         SQLite has one writer at a time, and holds it for who has written before.
         """
         query = select(table).where(*self.criteria(table, id=identifier))
-        if held:
+        if lock:
             query = query.with_for_update()
         left = [] if whole else [getattr(table, name) for name in LARGE if name in table.model_fields]
         # A column that is read later is read by a statement of its own, which does not name the workspace.

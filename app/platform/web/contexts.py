@@ -54,9 +54,9 @@ class Form:
             if any(error.field == name or error.field.startswith(f"{name}.") for name in names)
         ]
 
-    def general(self, name: str, *, apart: Sequence[str]) -> list[Message]:
+    def general(self, name: str, *, excluding: Sequence[str]) -> list[Message]:
         """Return what is wrong with a field or what lies below it, apart from what is shown elsewhere."""
-        elsewhere = {f"{name}.{part}" for part in apart}
+        elsewhere = {f"{name}.{part}" for part in excluding}
         return [
             error.message
             for error in self.errors
@@ -92,7 +92,7 @@ class FigureView:
     """How to read it."""
     table: str = ""
     """Identifier of a table on the page that says more."""
-    apart: bool = False
+    deferred: bool = False
     """True where it holds thousands of values: the page reads them when the chart comes into view."""
 
 
@@ -136,7 +136,7 @@ class ProblemsPage:
 
     chosen: ProblemKind | None
     kinds: Sequence[ProblemKind]
-    faults: Mapping[str, Message]
+    codes: Mapping[str, Message]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from starlette.datastructures import QueryParams
 
 from app.errors import AppError, FieldError, Message, refuse
 from app.estimating.numbers import DURATIONS, MONEY, PERCENT, PLAIN, NumberKind, number_in, numbers_in
-from app.estimating.request import InPercent
+from app.estimating.request import PercentInput
 from app.platform.web.contexts import Form
 from app.platform.web.forms import checked, nested, typed
 
@@ -79,7 +79,7 @@ def leaves(schema: type[BaseModel], above: str = "") -> Iterator[Leaf]:
 
 def _kind(field: FieldInfo, parts: Sequence[object]) -> NumberKind | None:
     """Return what a field expects by its type, and by the unit in its description; None for a text."""
-    if any(isinstance(part, InPercent) for part in (*parts, *field.metadata)):
+    if any(isinstance(part, PercentInput) for part in (*parts, *field.metadata)):
         return PERCENT
     options = [option for part in parts if get_origin(part) is Literal for option in get_args(part)]
     whole = int in parts or any(isinstance(option, int) for option in options)

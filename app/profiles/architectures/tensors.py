@@ -12,7 +12,7 @@ from app.engine.records import Tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class TensorGroup:
     """Equal tensors of a network."""
 
     name: str
@@ -35,9 +35,9 @@ class Part:
     """True behind the last layer."""
 
 
-def written(parts: Iterable[Part]) -> str:
+def written(parts: Iterable[TensorGroup]) -> str:
     """Return parts as the option of a body."""
-    usual = asdict(Part(name="", kind=""))
+    usual = asdict(TensorGroup(name="", kind=""))
     return json.dumps(
         [{name: value for name, value in asdict(part).items() if value != usual[name]} for part in parts]
     )
@@ -73,7 +73,7 @@ def build_tensors(
     }
     operators: list[Operator] = []
     for values in json.loads(parts):
-        part = Part(**values)
+        part = TensorGroup(**values)
         length = rows[part.rows] * part.share
         section = Section.HEAD if part.last else Section.LAYER
         if part.kind == "lookup":

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.errors import Message, Unprocessable
-from app.profiles.architectures.tensors import Part, written
+from app.profiles.architectures.tensors import TensorGroup, written
 from app.profiles.bodies import ArchitectureBody
 from app.profiles.documents import parse_json, printable, unreadable
 from app.profiles.model import ModelProfile
@@ -21,7 +21,6 @@ from app.profiles.model import ModelProfile
 MOST_HEADER = 20_000_000
 MOST_TENSORS = 200_000
 MOST_ELEMENTS = 1e13
-EXPERT = re.compile(r"\.experts?\.\d+\.")
 LENGTH = 4096
 """Tokens of a sample, which no header gives."""
 
@@ -106,15 +105,17 @@ def shapes_profile(name: str, found: Shapes, doubts: list[Message]) -> ModelProf
             file=name,
             parameters=round(everything / 1e6, 3),
         )
-    parts: list[Part] = []
+    parts: list[TensorGroup] = []
     for (path, shape), count in shapes.items():
         elements, words = float(math.prod(shape)), path.lower()
         if len(shape) >= 2 and not words.endswith("bias"):
             if re.search(r"embed|wte|wpe", words) and "proj" not in words:
-                parts.append(Part(name=path, kind="lookup", columns=shape[-1], weights=elements, count=count))
+                parts.append(
+                    TensorGroup(name=path, kind="lookup", columns=shape[-1], weights=elements, count=count)
+                )
             else:
                 parts.append(
-                    Part(
+                    TensorGroup(
                         name=path,
                         kind="product",
                         inner=elements / max(shape[0], 1),
@@ -126,7 +127,7 @@ def shapes_profile(name: str, found: Shapes, doubts: list[Message]) -> ModelProf
                     )
                 )
         else:
-            parts.append(Part(name=path, kind="vector", weights=elements, count=count))
+            parts.append(TensorGroup(name=path, kind="vector", weights=elements, count=count))
     if any("expert" in path for path, _ in shapes):
         doubts.append(Message("a header does not say how many experts a token visits; all are counted"))
     doubts.append(

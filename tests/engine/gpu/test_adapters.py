@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.gpu.evaluate import gpu_memory, gpu_operator_times, gpu_step
+from app.engine.gpu.plan_steps import gpu_memory, gpu_operator_times, gpu_step
 from app.engine.operators.adapters import ATTENTION_MODULES, MODULES, adapted
 from app.engine.operators.table import QUANTISED_BYTES, Kind, OperatorTable, Section
 from app.engine.plans import MemoryUse, Plans, Recompute, Sharding

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from app.engine.gpu.case import GpuCase
-from app.engine.gpu.evaluate import gpu_forward_share, gpu_operator_times
+from app.engine.gpu.plan_steps import gpu_forward_share, gpu_operator_times
 from app.engine.operators.table import Section
 from app.engine.plans import Plans, Recompute
 from app.engine.records import Precision

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.gpu.evaluate import gpu_step
+from app.engine.gpu.plan_steps import gpu_step
 from app.engine.gpu.step import exposed_dispatch_time, update_kernels
 from app.engine.gpu.work import kernel_count
 from app.engine.operators.layers import dense_layer, embedding_bag

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.gpu.evaluate import gpu_step
+from app.engine.gpu.plan_steps import gpu_step
 from app.engine.host import host_wait_time, input_sharers
 from app.engine.plans import Plans
 from app.engine.records import GpuSoftware, Precision

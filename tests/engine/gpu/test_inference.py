@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.gpu.evaluate import PERFECT
 from app.engine.gpu.inference import Generation, weight_bytes, working_bytes
+from app.engine.gpu.plan_steps import PERFECT
 from app.engine.inference import (
     cached_elements,
     distinct_experts,

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.engine.gpu.evaluate import gpu_memory, gpu_operator_times, gpu_step
 from app.engine.gpu.gemm import mixed_rate
+from app.engine.gpu.plan_steps import gpu_memory, gpu_operator_times, gpu_step
 from app.engine.operators.table import Kind, OperatorTable
 from app.engine.plans import Plans
 from app.engine.records import Floats, GpuSystem, Precision

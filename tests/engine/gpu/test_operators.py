@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.gpu.evaluate import gpu_operator_times
+from app.engine.gpu.plan_steps import gpu_operator_times
 from app.engine.operators.layers import dense_layer, embedding_bag, pointwise_layer, recurrent_layer
 from app.engine.operators.table import Kind, OperatorTable, Pointwise, Section
 from app.engine.plans import Bound, OperatorTimes, Plans

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from app.engine.gpu.evaluate import gpu_step
+from app.engine.gpu.plan_steps import gpu_step
 from app.engine.gpu.step import GpuStep
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans, Recompute, Sharding, StepTime

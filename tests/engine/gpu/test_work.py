@@ -5,8 +5,8 @@ import pytest
 
 from app.engine.collectives import IntraLinks, distinct_share, intra_node_allreduce_time
 from app.engine.gpu.case import micro_batch_of
-from app.engine.gpu.evaluate import gpu_operator_times, room_for_costs
 from app.engine.gpu.operators import operator_costs
+from app.engine.gpu.plan_steps import gpu_operator_times, room_for_costs
 from app.engine.gpu.work import Work, micro_batch_work
 from app.engine.operators.table import Section
 from app.engine.plans import Plans, Recompute

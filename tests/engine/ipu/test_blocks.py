@@ -8,8 +8,8 @@ import pytest
 
 from app.engine.compiled import record
 from app.engine.ipu.chains import has_unlike_layers, model_units, stated_cut
-from app.engine.ipu.evaluate import ipu_memory, ipu_step, pipeline_stages
 from app.engine.ipu.layout import balance, stage_list, stage_of
+from app.engine.ipu.plan_steps import ipu_memory, ipu_step, pipeline_stages
 from app.engine.ipu.stage_memory import stage_weights
 from app.engine.ipu.work import Loads, StageTime
 from app.engine.operators.table import OperatorTable

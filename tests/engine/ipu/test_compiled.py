@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from app.engine.arrays import distinct_columns
 from app.engine.compiled import Kernel, state
-from app.engine.ipu.evaluate import (
+from app.engine.ipu.examples import BOW, POPART
+from app.engine.ipu.plan_steps import (
     evaluate_ipu_plans,
     ipu_forward_share,
     ipu_memory,
@@ -15,7 +16,6 @@ from app.engine.ipu.evaluate import (
     phases_needed,
     pipeline_stages,
 )
-from app.engine.ipu.examples import BOW, POPART
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans
 from app.engine.records import Precision

@@ -7,7 +7,7 @@ import pytest
 
 from app.engine.compiled import record
 from app.engine.ipu.case import STATE_BYTES, ipu_capacity
-from app.engine.ipu.evaluate import ipu_memory, phases_needed, pipeline_stages
+from app.engine.ipu.plan_steps import ipu_memory, phases_needed, pipeline_stages
 from app.engine.ipu.stage_memory import FITS_BELOW, REFUSED_ABOVE, plain_stage, stage_memory
 from app.engine.ipu.work import Loads
 from app.engine.operators.table import OperatorTable

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from app.engine.ipu.evaluate import pipeline_stages
 from app.engine.ipu.layout import stage_layers, stage_list
+from app.engine.ipu.plan_steps import pipeline_stages
 from app.engine.plans import Plans
 from app.engine.records import IpuChip, IpuSoftware, Precision
 from tests.engine.ipu.conftest import bert_large

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.engine.ipu.evaluate import ipu_memory, ipu_operator_times, ipu_step
+from app.engine.ipu.plan_steps import ipu_memory, ipu_operator_times, ipu_step
 from app.engine.ipu.step import IpuStep
 from app.engine.ipu.work import CYCLE_PARTS, StageTime
 from app.engine.plans import Plans, StepTime

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.engine.compiled import Kernel
 from app.engine.gpu.case import GpuCase
-from app.engine.gpu.evaluate import PlanFigures, gpu_memory, gpu_step
+from app.engine.gpu.plan_steps import PlanFigures, gpu_memory, gpu_step
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans, Sharding
 from app.engine.records import GpuSoftware, GpuSystem, Precision

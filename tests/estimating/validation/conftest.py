@@ -58,7 +58,7 @@ class PredictedRun:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class HoldOutErrors:
     """One code: a software text on a family and a chip, with its profile left out."""
 
     profile: str
@@ -82,7 +82,7 @@ class LeftOut:
 
 def check_calibration(
     rows: Sequence[Mapping[str, str]], context: SizingContext, *, least: int = LARGE, runs: int = RUNS
-) -> list[LeftOut]:
+) -> list[HoldOutErrors]:
     """Return every code that has enough small runs and a large one, predicted before and after."""
     codes: dict[tuple[str, str, str, str], dict[Configuration, tuple[MeasurementCase, float]]] = {}
     for row in rows:
@@ -110,7 +110,7 @@ def check_calibration(
     return found
 
 
-def medians(codes: Sequence[LeftOut]) -> tuple[float, float]:
+def medians(codes: Sequence[HoldOutErrors]) -> tuple[float, float]:
     """Return the median absolute log-error of all runs before and after."""
     runs = [run for code in codes for run in code.runs]
     return (
@@ -119,7 +119,7 @@ def medians(codes: Sequence[LeftOut]) -> tuple[float, float]:
     )
 
 
-def residual_deviation(codes: Sequence[LeftOut]) -> float:
+def residual_deviation(codes: Sequence[HoldOutErrors]) -> float:
     """Return the log-deviation that explains what the posterior's own spread leaves unexplained."""
     variances = [np.mean([run.after**2 - run.spread**2 for run in code.runs]) for code in codes]
     return float(np.sqrt(max(float(np.mean(variances)), 0.0)))
@@ -145,7 +145,7 @@ def _left_out(
     context: SizingContext,
     least: int,
     runs: int,
-) -> LeftOut | None:
+) -> HoldOutErrors | None:
     small, large = [], []
     for case, measured in cases:
         try:
@@ -175,7 +175,7 @@ def _left_out(
         family=key[2],
         chips=[key[3]],
     )
-    return LeftOut(
+    return HoldOutErrors(
         *key,
         preset=preset.id,
         calibrated_with=tuple(case.id for case, _ in chosen),

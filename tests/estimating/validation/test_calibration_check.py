@@ -12,7 +12,7 @@ from tests.estimating.validation.conftest import (
     LARGE,
     RUNS,
     SMALL,
-    LeftOut,
+    HoldOutErrors,
     check_calibration,
     medians,
     residual_deviation,
@@ -22,22 +22,22 @@ ROWS = read_rows((DATA / "validation" / "measured.csv").read_text(encoding="utf-
 
 
 @pytest.fixture(scope="module")
-def large() -> list[LeftOut]:
+def large() -> list[HoldOutErrors]:
     return check_calibration(ROWS, sizing_context())
 
 
 @pytest.fixture(scope="module")
-def every() -> list[LeftOut]:
+def every() -> list[HoldOutErrors]:
     return check_calibration(ROWS, sizing_context(), least=1)
 
 
-def test_three_small_runs_halve_the_error_of_large_ones(large: list[LeftOut]) -> None:
+def test_three_small_runs_halve_the_error_of_large_ones(large: list[HoldOutErrors]) -> None:
     before, after = medians(large)
     assert sum(len(code.runs) for code in large) >= 12
     assert after <= 0.5 * before
 
 
-def test_they_nearly_halve_the_error_of_all_runs_left_out(every: list[LeftOut]) -> None:
+def test_they_nearly_halve_the_error_of_all_runs_left_out(every: list[HoldOutErrors]) -> None:
     before, after = medians(every)
     assert after <= 0.55 * before
 
@@ -56,7 +56,9 @@ def test_runs_are_chosen_by_their_configuration_alone() -> None:
     assert plain == other
 
 
-def test_runs_that_calibrate_are_small_and_not_predicted(large: list[LeftOut], every: list[LeftOut]) -> None:
+def test_runs_that_calibrate_are_small_and_not_predicted(
+    large: list[HoldOutErrors], every: list[HoldOutErrors]
+) -> None:
     by_id = {row["id"]: read_case(row, sizing_context().rules) for row in ROWS if row["id"] in _used(large)}
     for code in (*large, *every):
         assert len(code.calibrated_with) == RUNS
@@ -66,12 +68,12 @@ def test_runs_that_calibrate_are_small_and_not_predicted(large: list[LeftOut], e
     assert all(run.devices >= LARGE for code in large for run in code.runs)
 
 
-def _used(codes: list[LeftOut]) -> set[str]:
+def _used(codes: list[HoldOutErrors]) -> set[str]:
     return {name for code in codes for name in code.calibrated_with}
 
 
 def test_the_residual_of_calibrated_profiles_is_what_the_runs_left_out_show(
-    every: list[LeftOut], large: list[LeftOut]
+    every: list[HoldOutErrors], large: list[HoldOutErrors]
 ) -> None:
     residuals = sizing_context().residuals
     base = residuals["gpu_calibrated"]

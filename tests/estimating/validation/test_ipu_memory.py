@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from app.engine.ipu.case import STATE_BYTES
-from app.engine.ipu.evaluate import ipu_memory
 from app.engine.ipu.examples import BOW, POPART
+from app.engine.ipu.plan_steps import ipu_memory
 from app.engine.ipu.stage_memory import REFUSED_ABOVE
 from app.engine.plans import Plans
 from app.profiles.presets import presets

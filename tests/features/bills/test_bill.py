@@ -61,7 +61,7 @@ def test_lines_add_up_to_the_cent_and_to_the_groups(context: SizingContext) -> N
 def test_every_system_that_is_sold_has_a_bill_with_its_own_ports(context: SizingContext, count: int) -> None:
     for system in context.catalog.systems():
         if system.acquisition.value == "own":
-            own = {} if system.chip_kind.value == "ipu" else {"ports_per_node": system.ports_per_node}
+            own = {} if system.machine.chip.kind.value == "ipu" else {"ports_per_node": system.ports_per_node}
             bill = billed(context, system=system.id, count=count, **own)
             assert bill.accelerators == count * system.devices, system.id
 

@@ -112,9 +112,7 @@ def test_what_is_not_training_of_a_network_carries_no_number(found: VendorClaims
         "bert-large-inference": "not_modelled",
     }
     for name in without:
-        claim = by_id(found, name)
-        assert "no figure to compare" in claim.sentence.message
-        assert claim.restated is None
+        assert by_id(found, name).restated is None
     codes = {claim.id: {warning.code for warning in claim.warnings} for claim in found.items}
     assert all({"vendor_figure", "generation_mk2"} <= found for found in codes.values())
     assert (

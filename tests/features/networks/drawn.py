@@ -37,7 +37,7 @@ def drawn(number: int, context: SizingContext) -> dict[str, Any]:
         entry.id
         for entry in catalog.systems()
         if entry.acquisition is Acquisition.OWN
-        and entry.chip_kind is ChipKind.GPU
+        and entry.machine.chip.kind is ChipKind.GPU
         and entry.price is not None
     ]
     model = draw.choice(list(WORK))

@@ -91,7 +91,7 @@ def test_taken_is_the_first_by_price_from_which_no_dearer_one_gains_the_threshol
 
 def test_advice_turns_with_the_threshold(usual: FabricChoice) -> None:
     assert usual.advice is not None and usual.advice.not_worth_it
-    assert usual.advice.sentence.message.startswith("Not recommended: 8 × HDR InfiniBand")
+    assert usual.advice.sentence.values["against"] == "8 × HDR InfiniBand, 200 Gb/s"
     greedy = choose(threshold=0.005)
     assert greedy.advice is not None
     assert greedy.advice.recommendation == "hdr-infiniband-8"

@@ -47,7 +47,7 @@ def test_the_table_is_edited_and_each_save_is_a_version(reader: Reader, book: st
     assert "270,000 USD" in shown[0].get_text() and len(shown) == 2 + 3
     assert "first" in page.select_one(".book-versions").get_text()
     stale = reader.submit(book, fields)
-    assert stale.status_code == 409 and "changed in the meantime" in stale.text
+    assert stale.status_code == 409
     data = reader.data(f"{book}.json")
     removed = reader.submit(
         book,

@@ -224,7 +224,7 @@ def test_the_document_is_tagged_and_every_chart_has_words(korean: Proposal) -> N
     assert "pdfuaid" in root["/Metadata"].get_data().decode()
     alternatives = list(alternative_texts(root["/StructTreeRoot"]))
     drawn = printed_charts(korean.content, voice("ko"))
-    assert len(alternatives) == len(drawn) == 6
+    assert len(alternatives) == len(drawn) == 7
     assert all(len(text) > 20 for text in alternatives)
     assert any("34.2" in text for text in alternatives)
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -60,7 +61,7 @@ def test_every_figure_and_rule_leads_to_its_source(reader: Reader) -> None:
 def test_the_drawing_says_in_words_what_it_shows(reader: Reader) -> None:
     drawing = reader.page(address(reader)).select_one(".pod-drawing")
     assert drawing["role"] == "img"
-    assert drawing["aria-label"] == "60 of 64 accelerators allocated, 4 free"
+    assert re.findall(r"\d+", drawing["aria-label"]) == ["60", "64", "4"]
     cells = [rect.title.get_text() for rect in drawing.select("rect") if rect.title]
     assert len(cells) == 64
     assert sum(cell.endswith("free") for cell in cells) == 4
@@ -122,7 +123,7 @@ def test_wrong_field_is_refused_at_its_place(
 def test_a_large_cluster_is_drawn_in_part(reader: Reader) -> None:
     asked = {"system": "dgx-a100-640gb", "count": "500", "orchestrator": "none"}
     page = reader.page(reader.view("partitions", {**asked, "requests.0.devices": "4000"}))
-    assert "the first 320 of 4,000 devices" in " ".join(page.select_one(".pod").get_text().split())
+    assert {"320", "4,000"} <= set(page.select_one(".pod").get_text().split())
 
 
 @pytest.mark.parametrize("language", ["reader", "korean"])

@@ -136,10 +136,12 @@ def test_places_are_checked(catalog: Catalog) -> None:
 
     assert at(pod=0).errors[0].field == "requests.0.first_device"
     assert isinstance(at(pod=1, first_device=0), Conflict)
-    assert "multiple" in str(at(pod=0, first_device=4))
+    assert at(pod=0, first_device=4).errors[0].field == "requests.0.first_device"
     assert isinstance(at(pod=0, first_device=60), Conflict)
     twice = [{"team": name, "devices": 8, "pod": 0, "first_device": 8} for name in "AB"]
-    assert "used by another team" in str(refused(catalog, twice))
+    taken = refused(catalog, twice)
+    assert taken.errors[0].field == "requests.1.first_device"
+    assert taken.message.values == {"first": 8, "pod": 0}
 
 
 def test_teams_in_one_machine_share_its_allocation(catalog: Catalog) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from app.engine.units import HOUR
+from app.engine.units import HOUR, KILOWATT
 from app.errors import Message
 from app.estimating.decision import Decision, DecisionOption, Overturn
 from app.estimating.documents import Text
@@ -99,16 +99,32 @@ def recommendation(content: ProposalContent, rows: Sequence[ComparisonRow]) -> T
 
 
 def broken_limits(content: ProposalContent, voice: Voice) -> list[Block]:
-    """Return the limits that the author's own choice misses."""
-    advice = content.advice
-    if advice.recommended is None or advice.recommended == advice.by_rule:
-        return []
-    missed = [reason for reason in advice.reasons if isinstance(reason.values.get("why"), dict)]
-    word = voice.label("serious")
-    return (
-        [Flags([Flag("author", "serious", word, voice.sentence(one), "") for one in missed])]
-        if missed
-        else []
+    """Return the limits that the author's own choice misses, and that of a rack where one draws more."""
+    advice, word = content.advice, voice.label("serious")
+    missed: list[tuple[str, Text | Message]] = []
+    if advice.recommended is not None and advice.recommended != advice.by_rule:
+        missed += [("author", one) for one in advice.reasons if isinstance(one.values.get("why"), dict)]
+    racks = rack_over_limit(content)
+    missed += [] if racks is None else [("rack_power_exceeded", racks)]
+    flags = [Flag(code, "serious", word, voice.sentence(one), "") for code, one in missed]
+    return [Flags(flags)] if flags else []
+
+
+def rack_over_limit(content: ProposalContent) -> Message | None:
+    """Return by how much the fullest rack exceeds the limit of a rack; None where none does."""
+    racks = content.layout.racks if content.layout is not None else ()
+    rack = max(racks, key=lambda rack: rack.power_max, default=None)
+    if rack is None or rack.power_max <= rack.power_limit:
+        return None
+    powers = {
+        "power": rack.power_max,
+        "limit": rack.power_limit,
+        "over": rack.power_max - rack.power_limit,
+    }
+    return Message(
+        "a rack draws up to {power} kW, {over} kW above its limit of {limit} kW: its equipment must stay "
+        "together, so the site has to allow the higher power",
+        {name: round(watts / KILOWATT, 1) for name, watts in powers.items()},
     )
 
 
@@ -123,9 +139,8 @@ def main_reasons(content: ProposalContent, rows: Sequence[ComparisonRow], voice:
     estimate = rows[0].estimate
     if estimate is not None and estimate.memory is not None:
         memory = estimate.memory
-        usable = voice.central(memory.usable or memory.capacity)
-        used = {"need": voice.central(memory.per_device), "have": usable}
-        fits = Message("the model fits: {need} of {have} usable memory per device", used)
+        used = {"need": voice.central(memory.per_device), "have": voice.central(memory.capacity)}
+        fits = Message("the model fits: {need} of {have} of device memory", used)
         sentences.append(voice.sentence(fits))
     if estimate is not None and estimate.validation.family_error is not None:
         error = {"error": voice.percent(estimate.validation.family_error)}
@@ -151,9 +166,10 @@ def prices(content: ProposalContent, voice: Voice) -> list[Block]:
             "",
         )
     ]
-    vat = voice.gettext("Value-added tax")
+    vat = tax_name(currency, voice)
     if price.vat is None or price.vat_rate is None or price.total is None:
-        rows.append((vat, voice.gettext("to be agreed"), ""))
+        left_out = voice.gettext("That of the customer's country is added.")
+        rows.append((vat, voice.gettext("to be agreed"), left_out))
     else:
         rows.append((f"{vat} {voice.percent(price.vat_rate)}", voice.exact(price.vat, currency), ""))
         said = in_words(price.total, currency, voice.language)
@@ -164,6 +180,7 @@ def prices(content: ProposalContent, voice: Voice) -> list[Block]:
             (outlay_name(account, voice), voice.exact(outlay.total, currency),
              in_words(outlay.total, currency, voice.language))
         )  # fmt: skip
+    aged = older_prices(account)
     return [
         table(
             "price",
@@ -173,8 +190,29 @@ def prices(content: ProposalContent, voice: Voice) -> list[Block]:
             (Head(currency, True, 1.3), lambda row: row[1]),
             (Head(voice.gettext("In words"), width=2.6), lambda row: row[2]),
             best=[len(rows) - 2] if price.total is not None else [],
-        )
+        ),
+        *([] if aged is None else [Paragraph(voice.sentence(aged), quiet=True)]),
     ]
+
+
+def tax_name(currency: str, voice: Voice) -> str:
+    """Return the name of the tax on a sale in a currency; a dollar does not tell which there is."""
+    if currency == "JPY":
+        return voice.gettext("Consumption tax")
+    return voice.gettext("Tax") if currency == "USD" else voice.gettext("Value-added tax")
+
+
+def older_prices(account: Account) -> Message | None:
+    """Return how many figures behind the outlay are older than a year; None if there are none."""
+    days = [one.figure.as_of for one in account.assumptions if one.old]
+    if not days:
+        return None
+    values = {"count": len(days), "day": min(days)}
+    return Message(
+        "prices and exchange rates behind the outlay that are older than a year: {count}, the oldest from "
+        "{day}",
+        values,
+    )
 
 
 def outlay_name(account: Account, voice: Voice) -> str:
@@ -326,9 +364,16 @@ def turns(content: ProposalContent, voice: Voice) -> list[str]:
     decision = content.decision
     if decision is None:
         return []
-    said = [voice.sentence(text) for turn in decision.overturned_by for text in turn_of(turn, decision)]
+    chosen, rule = content.advice.recommended, decision.recommended
+    own = chosen is not None and rule is not None and chosen != rule
+    found = [turn for turn in decision.overturned_by if not own or turn.then == chosen]
+    said = [voice.sentence(text) for turn in found for text in turn_of(turn, decision)][:MOST_TURNS]
+    if own:
+        pair = {"chosen": chosen, "rule": rule}
+        said = said or [voice.sentence(Message("no single change of an input leads to {chosen}", pair))]
+        return [voice.sentence(Message("{chosen} is the author's choice, {rule} that by rule", pair)), *said]
     unmoved = voice.gettext("No single input within its range: see the ranges of the options.")
-    return said[:MOST_TURNS] or ([unmoved] if decision.recommended is not None else [])
+    return said or ([unmoved] if rule is not None else [])
 
 
 def turn_of(turn: Overturn, decision: Decision) -> Iterator[Message]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from app.engine.units import KILOWATT
 from app.errors import Message
 from app.estimating.schema import Quantity
+from app.features.bills.drawings import feed_words
 from app.features.proposals.account import Account, OptionOutlay, YearOutlay
 from app.features.proposals.model import OptionBill, OptionTerm, ProposalContent, Term
 from app.features.proposals.writing.blocks import Block, Cell, Grid, Head, Paragraph, chart, figure, table
-from app.features.proposals.writing.options import charted
+from app.features.proposals.writing.options import charted, feeds_of
 from app.platform.wording.voice import MISSING, Voice
 
 
@@ -21,7 +22,9 @@ def bill(content: ProposalContent, voice: Voice) -> list[Block]:
         "all parts under the typical load that their makers state, without cooling. A range below a total "
         "adds all low and all high prices, as if they moved together."
     )
-    blocks: list[Block] = [Paragraph(note)]
+    bought = any(bill.groups for bill in content.bills if bill.label in content.offered)
+    rented = voice.gettext("Price of an hour × number of systems is the total of an hour.")
+    blocks: list[Block] = [Paragraph(note if bought or not content.offered else rented)]
     for index, option in enumerate(content.bills):
         if option.note is not None:
             why = {"option": option.label, "why": option.note}
@@ -33,11 +36,14 @@ def bill(content: ProposalContent, voice: Voice) -> list[Block]:
                 blocks.append(Paragraph(hall_facts(option, voice), quiet=True))
     blocks += others(content, voice)
     charts = charted(content)
-    for name, caption in (("racks", "Rack elevation"), ("network", "Network topology")):
+    for name, caption in LAYOUT_CAPTIONS.items():
         if name in charts:
             blocks.append(chart(name, voice.gettext(caption), layout_words(content, name, voice), ()))
     notes = {bill.tax_note.message: bill.tax_note for bill in content.bills if bill.tax_note is not None}
     return [*blocks, *(Paragraph(voice.sentence(note)) for note in notes.values())]
+
+
+LAYOUT_CAPTIONS = {"racks": "Rack elevation", "feeds": "Power feeds", "network": "Network topology"}
 
 
 def layout_words(content: ProposalContent, name: str, voice: Voice) -> str:
@@ -55,6 +61,10 @@ def layout_words(content: ProposalContent, name: str, voice: Voice) -> str:
         return voice.say(
             Message("{nodes} nodes, {leaf} leaf and {spine} spine switches, {cables} cables", counts)
         )
+    if name == "feeds":
+        feeds = feeds_of(content)
+        assert feeds is not None, "what is drawn is known"
+        return feed_words(layout.racks, *feeds, voice)
     told = [
         voice.say(
             Message(

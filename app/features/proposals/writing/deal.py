@@ -13,18 +13,14 @@ from app.features.proposals.account import WeightyAssumption
 from app.features.proposals.conditions import Conditions
 from app.features.proposals.model import ProposalContent, ProposalWarning, Sender
 from app.features.proposals.naming import source_title
-from app.features.proposals.texts import CONTRADICTION
+from app.features.proposals.texts import CONTRADICTION, supply_of
+from app.features.proposals.writing.answer import rack_over_limit
 from app.features.proposals.writing.blocks import Block, Cell, Head, Paragraph, chart, table
 from app.features.proposals.writing.options import scale_of_times
 from app.platform.charts.svg import Box, Drawing, Label, Line
 from app.platform.wording.voice import MISSING, Voice
 
 WEEK = 7 * DAY
-
-
-def is_owned(content: ProposalContent) -> bool:
-    option = content.decided(content.advice.recommended)
-    return option is not None and option.idle_share is not None
 
 
 def procedure(content: ProposalContent, voice: Voice) -> list[Block]:
@@ -58,7 +54,7 @@ def procedure(content: ProposalContent, voice: Voice) -> list[Block]:
             both,
         ),
     ]
-    if is_owned(content):
+    if supply_of(content) == "owned":
         steps = [
             (
                 voice.gettext("Delivery"),
@@ -81,7 +77,7 @@ def procedure(content: ProposalContent, voice: Voice) -> list[Block]:
             ),
             *steps,
         ]
-    after = repeat if is_owned(content) else changed
+    after = repeat if supply_of(content) == "owned" else changed
     last = voice.gettext(
         "The figure is analysed and corrected, then measured again; after that the customer may withdraw."
     )
@@ -120,7 +116,11 @@ def steps_of(content: ProposalContent, voice: Voice) -> list[Step]:
         (voice.gettext("Installation"), lengths["installation"], supplier),
     ]
     return [
-        *(bought if is_owned(content) else [(voice.gettext("Provision"), lengths["lead"], supplier)]),
+        *(
+            bought
+            if supply_of(content) == "owned"
+            else [(voice.gettext("Provision"), lengths["lead"], supplier)]
+        ),
         (voice.gettext("Acceptance"), lengths["acceptance"], f"{supplier}, {customer}"),
         (voice.gettext("First run"), None if time is None else time.value, customer),
     ]
@@ -213,6 +213,9 @@ def conditions(content: ProposalContent, voice: Voice) -> list[Block]:
         (voice.gettext("End of support"), stated.support_end),
         (voice.gettext("References"), stated.references),
     ]
+    over = rack_over_limit(content)
+    if over is not None:
+        rows.insert(0, (voice.gettext("Power of a rack"), voice.ended(voice.sentence(over))))
     agreed = voice.gettext("to be agreed")
     shown = [(name, text or agreed) for name, text in rows if text or name != rows[-1][0]]
     company = company_of(content.sender, voice)
@@ -225,10 +228,10 @@ def conditions(content: ProposalContent, voice: Voice) -> list[Block]:
         (Head(voice.gettext("Condition"), width=1.0), lambda row: row[0]),
         (Head(voice.gettext("Content"), width=3.4), lambda row: row[1]),
     )
-    return [Paragraph(standing(content, voice)), grid]
+    return [Paragraph(binding(content, voice)), grid]
 
 
-def standing(content: ProposalContent, voice: Voice) -> str:
+def binding(content: ProposalContent, voice: Voice) -> str:
     """Return whether the prices bind."""
     if content.kind == "offer" and content.valid_until is not None:
         day = {"day": voice.date(content.valid_until.isoformat())}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from app.engine.units import KILOWATT
 from app.errors import Message
 from app.estimating.documents import Estimate
 from app.estimating.money import Cost
@@ -92,9 +93,20 @@ def charted(content: ProposalContent) -> set[str]:
         "break-even": account is not None and account.break_even is not None,
         "term": account is None and content.term is not None and len(content.term.asked) > 1,
         "racks": layout is not None and bool(layout.racks),
+        "feeds": layout is not None and bool(layout.racks) and feeds_of(content) is not None,
         "network": layout is not None and layout.network is not None,
     }
     return {name for name, known in has_content.items() if known}
+
+
+def feeds_of(content: ProposalContent) -> tuple[int, float] | None:
+    """Return the feeds of a rack of the offered option, and the power of one of its PDUs [W]."""
+    for bill in content.bills:
+        for line in bill.lines:
+            feeds, each = line.rule.values.get("feeds"), line.rule.values.get("each")
+            if bill.label in content.offered and line.use == "rack_pdu" and feeds and each:
+                return int(str(feeds)), float(str(each)) * KILOWATT
+    return None
 
 
 def comparison(content: ProposalContent, voice: Voice) -> list[Block]:
@@ -171,7 +183,7 @@ def option_row(row: ComparisonRow, content: ProposalContent, voice: Voice) -> li
         return cells + [Cell(MISSING)] * 5
     used = Cell(MISSING)
     if (memory := estimate.memory) is not None:
-        used = Cell(voice.central(memory.per_device), f"/ {voice.central(memory.usable or memory.capacity)}")
+        used = Cell(voice.central(memory.per_device), f"/ {voice.central(memory.capacity)}")
     return [
         *cells,
         figure(row.run_cost, voice),
@@ -224,6 +236,7 @@ def columns(
         rows = [
             [Cell(across[0][0]), *(cell for _, cell in across)]
             for across in zip(*(cells for _, cells in group), strict=True)
+            if any(cell.text != MISSING for _, cell in across)
         ]
         blocks.append(Grid(name if start == 0 else f"{name}-{start}", caption, heads, rows))
     return blocks

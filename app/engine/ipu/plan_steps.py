@@ -31,7 +31,7 @@ from app.engine.ipu.stage_memory import (
     streamed_memory,
     total_memory,
 )
-from app.engine.ipu.step import IpuStep, SlowestStages, step_of, turns_of
+from app.engine.ipu.step import IpuStep, SlowestStages, plan_step, slot_time
 from app.engine.ipu.vector import split_ways
 from app.engine.ipu.work import (
     CYCLE_PARTS,
@@ -195,14 +195,14 @@ def write_ipu_steps(
         i = indices[row]
         plan, loads, c = record(Plan, laid.plans, i), record(Loads, laid.loads, laid.keys[i]), laid.layouts[i]
         slowest, weights = record(SlowestStages, laid.slowest, c), heaviest(loads, laid.stages, c)
-        turns = turns_of(laid.case, plan, loads, slowest, widest(laid.stages, c), speeds[row])
-        step = step_of(
-            laid.case, plan, loads, slowest, turns, weights, speeds[row], returns[row], inputs[row]
+        slot = slot_time(laid.case, plan, loads, slowest, widest(laid.stages, c), speeds[row])
+        step = plan_step(
+            laid.case, plan, loads, slowest, slot, weights, speeds[row], returns[row], inputs[row]
         )
         for part in range(len(step)):
             parts[part, row] = step[part]
-        ahead = turns.forward + turns.moved / 2.0
-        parts[len(step), row] = ahead / (turns.forward + turns.backward + turns.moved)
+        ahead = slot.forward + slot.moved / 2.0
+        parts[len(step), row] = ahead / (slot.forward + slot.backward + slot.moved)
 
 
 def ipu_memory(

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.collectives import IntraLinks, Network, collective_time
-from app.engine.gpu.collectives import CopyCollectives, Weights, device_weights
-from app.engine.gpu.evaluate import gpu_memory, gpu_step
+from app.engine.gpu.collectives import GradientCollectives, Weights, device_weights
+from app.engine.gpu.plan_steps import gpu_memory, gpu_step
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans, Recompute, Sharding
 from app.engine.records import GpuSystem, Precision
@@ -26,7 +26,7 @@ DENSE = replace(MIXTURE, active=np.ones_like(MIXTURE.active))
 """The same products with every token at every expert, so that none can be told apart."""
 
 
-def collectives(model: OperatorTable, system: GpuSystem = SYSTEM, **plan: float) -> CopyCollectives:
+def collectives(model: OperatorTable, system: GpuSystem = SYSTEM, **plan: float) -> GradientCollectives:
     return copy_collectives(model, STACK, system, **plan)
 
 
@@ -41,7 +41,7 @@ def collective(size: float, ranks: float, near: float, passes: float) -> float:
 
 def test_one_copy_exchanges_nothing() -> None:
     found = collectives(table("llama-7b"), tensor=8.0)
-    assert found == CopyCollectives(*[0.0] * len(found))
+    assert found == GradientCollectives(*[0.0] * len(found))
 
 
 def test_scattering_and_gathering_take_as_long_as_reducing_inside_a_machine() -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from app.engine.arrays import store
 from app.engine.compiled import Matrix, Places, Vector, called, inner, kernel, record
 from app.engine.gpu.case import Case, GpuCase, GpuOperator, MicroBatch, SoftwareFigures, micro_batch_of
-from app.engine.gpu.collectives import CopyCollectives, Weights, device_weights, gradient_collectives
+from app.engine.gpu.collectives import GradientCollectives, Weights, device_weights, gradient_collectives
 from app.engine.gpu.memory import Activations, DeviceMemory, device_memory, micro_batch_activations
 from app.engine.gpu.operators import COSTS, OperatorCost, operator_costs, operator_loads, operator_time
 from app.engine.gpu.step import GpuStep, step_time, step_total
@@ -22,8 +22,8 @@ from app.engine.plans import PLAN_FIELDS, MemoryUse, OperatorTimes, Plan, Plans,
 from app.engine.records import Floats, GpuSoftware, GpuSystem, Precision, ScaleOutFabric
 
 
-class Copies(NamedTuple):
-    """The fields of a plan that the collectives of its copies depend on."""
+class GradientKey(NamedTuple):
+    """The fields of a plan that the collectives of its gradients depend on."""
 
     data: float
     pipeline: float
@@ -44,12 +44,12 @@ WORK = len(MicroBatch._fields)
 """Column of the cached work of a micro-batch, behind its key."""
 ACTIVATIONS = WORK + len(Work._fields)
 """Column of the cached activations of a micro-batch, behind its work."""
-WEIGHTS = len(Copies._fields)
-"""Column of the cached weights of copies, behind their key."""
+WEIGHTS = len(GradientKey._fields)
+"""Column of the cached weights of a device, behind their key."""
 COLLECTIVES = WEIGHTS + len(Weights._fields)
-"""Column of the cached collectives of copies, behind their weights."""
+"""Column of the cached collectives of gradients, behind the weights."""
 CACHED_WORKS, CACHED_COLLECTIVES = 1024, 256
-"""Slots of the caches of micro-batches and of copies of weights."""
+"""Rows of the caches of micro-batches and of gradients."""
 SHARED = [
     PLAN_FIELDS.index(name)
     for name in ("context", "sequence_parallel", "recompute", "expert", "micro_batch", "tensor")
@@ -80,25 +80,25 @@ PERFECT: Mapping[str, Any] = {
 """Figures of software that loses nothing."""
 
 
-Key = MicroBatch | Copies
+Key = MicroBatch | GradientKey
 
 
 @inner
-def _slot(slots: int, key: Key) -> int:
-    """Return the slot of a key in a cache."""
+def _row_of(rows: int, key: Key) -> int:
+    """Return the row of a key in a cache."""
     code = 0
     for index in range(len(key)):
         # Parts of a sample are no whole numbers.
         code = ((code * 31) ^ int(key[index] * 4.0)) * 0x9E3779B1
         code ^= code >> 15
-    return code & (slots - 1)
+    return code & (rows - 1)
 
 
 @inner
-def _holds(cache: Matrix, slot: int, key: Key) -> bool:
-    """Return whether a slot of a cache holds a key."""
+def _holds(cache: Matrix, row: int, key: Key) -> bool:
+    """Return whether a row of a cache holds a key."""
     alike = 0
-    while alike < len(key) and cache[slot, alike] == key[alike]:
+    while alike < len(key) and cache[row, alike] == key[alike]:
         alike += 1
     return alike == len(key)
 
@@ -116,7 +116,7 @@ class PlanCache(NamedTuple):
         works = np.zeros((CACHED_WORKS, ACTIVATIONS + len(Activations._fields)))
         return cls(
             works,
-            np.zeros((CACHED_COLLECTIVES, COLLECTIVES + len(CopyCollectives._fields))),
+            np.zeros((CACHED_COLLECTIVES, COLLECTIVES + len(GradientCollectives._fields))),
             room_for_costs(case),
         )
 
@@ -146,9 +146,9 @@ class PlanFigures(NamedTuple):
 
 @inner
 def put_work(
-    case: Case, software: SoftwareFigures, micro: MicroBatch, works: Matrix, slot: int, costs: Matrix
+    case: Case, software: SoftwareFigures, micro: MicroBatch, works: Matrix, row: int, costs: Matrix
 ) -> None:
-    """Write the work of a micro-batch into a slot.
+    """Write the work of a micro-batch into a row.
 
     ``costs`` caches the costs of the operators of the last micro-batch, and behind them their key.
     """
@@ -158,8 +158,8 @@ def put_work(
         key = CostKey(tensor=micro.tensor, samples=micro.samples, expert=micro.expert)
         store(costs, last, 0, key)
         operator_costs(case, micro, costs)
-    store(works, slot, 0, micro)
-    store(works, slot, WORK, micro_batch_work(case, software, micro, costs))
+    store(works, row, 0, micro)
+    store(works, row, WORK, micro_batch_work(case, software, micro, costs))
 
 
 def room_for_costs(case: Case) -> Matrix:
@@ -180,38 +180,38 @@ def evaluate_rows(
     """Write memory and step time of the first ``count`` plans of a matrix."""
     works, collectives, costs = cache
     memory, elsewhere, seconds = evaluated
-    work_slot, copies_slot = 0, 0
+    work_row, gradient_row = 0, 0
     for index in range(count):
         plan = record(Plan, plans, index)
         micro = micro_batch_of(plan)
         # Neighbours often share both.
-        if not _holds(works, work_slot, micro):
-            work_slot = _slot(works.shape[0], micro)
-            if not _holds(works, work_slot, micro):
-                put_work(case, software, micro, works, work_slot, costs)
-                store(works, work_slot, ACTIVATIONS, micro_batch_activations(case, micro))
-        copies = Copies(
+        if not _holds(works, work_row, micro):
+            work_row = _row_of(works.shape[0], micro)
+            if not _holds(works, work_row, micro):
+                put_work(case, software, micro, works, work_row, costs)
+                store(works, work_row, ACTIVATIONS, micro_batch_activations(case, micro))
+        gradients = GradientKey(
             data=plan.data,
             pipeline=plan.pipeline,
             tensor=plan.tensor,
             expert=plan.expert,
             sharding_ranks=plan.sharding_ranks,
         )
-        if not _holds(collectives, copies_slot, copies):
-            copies_slot = _slot(collectives.shape[0], copies)
-            if not _holds(collectives, copies_slot, copies):
+        if not _holds(collectives, gradient_row, gradients):
+            gradient_row = _row_of(collectives.shape[0], gradients)
+            if not _holds(collectives, gradient_row, gradients):
                 device = device_weights(case, plan)
-                store(collectives, copies_slot, 0, copies)
-                store(collectives, copies_slot, WEIGHTS, device)
+                store(collectives, gradient_row, 0, gradients)
+                store(collectives, gradient_row, WEIGHTS, device)
                 sent = gradient_collectives(case, plan, device, software.network)
-                store(collectives, copies_slot, COLLECTIVES, sent)
-        weights = record(Weights, collectives, copies_slot, WEIGHTS)
-        use = device_memory(case, plan, weights, record(Activations, works, work_slot, ACTIVATIONS))
+                store(collectives, gradient_row, COLLECTIVES, sent)
+        weights = record(Weights, collectives, gradient_row, WEIGHTS)
+        use = device_memory(case, plan, weights, record(Activations, works, work_row, ACTIVATIONS))
         total = use.weights + use.gradients + use.optimizer + use.activations + use.buffers + use.framework
         memory[index], elsewhere[index], seconds[index] = total, use.elsewhere, np.inf
         if total <= limit and (host_memory == 0.0 or use.elsewhere <= host_memory):
-            work = record(Work, works, work_slot, WORK)
-            sent = record(CopyCollectives, collectives, copies_slot, COLLECTIVES)
+            work = record(Work, works, work_row, WORK)
+            sent = record(GradientCollectives, collectives, gradient_row, COLLECTIVES)
             seconds[index] = step_total(step_time(case, plan, software, weights, work, sent))
 
 
@@ -339,10 +339,10 @@ def gpu_step(
     optimizer: str,
 ) -> StepTime:
     """Return the time of one training step by part, of each plan or of each sample. [s]"""
-    return step_of(GpuCase.of(table, system, software, precision, optimizer), plans)
+    return step_times(GpuCase.of(table, system, software, precision, optimizer), plans)
 
 
-def step_of(case: GpuCase, plans: Plans) -> StepTime:
+def step_times(case: GpuCase, plans: Plans) -> StepTime:
     """Return the time of one training step by part, of each plan or of each sample. [s]"""
     pairs = Pairs(plans, case)
     parts = np.empty((pairs.of_plan.size, len(GpuStep._fields)))
@@ -360,7 +360,7 @@ def perfect_gpu_step(
     kernels and no fixed time. What the plan costs stays: the pipeline bubble, recomputation, tiles,
     collectives that cannot be hidden.
     """
-    return step_of(case.running(replace(software, **PERFECT), fabric, precision), plans).total
+    return step_times(case.running(replace(software, **PERFECT), fabric, precision), plans).total
 
 
 MEMORY_PARTS = tuple(name for name in DeviceMemory._fields if name != "elsewhere")
