@@ -24,8 +24,10 @@ from app.profiles.model import ModelProfile
 TORCHINFO = "Layer (type"
 FVCORE = re.compile(r"^\|\s*module\s*\|.*#parameters", re.MULTILINE)
 SCALESIM = re.compile(r"(?i)\s*layer(?: ?name)?\s*,\s*(?:ifmap ?h\w*\s*,|m\s*,\s*n\s*,\s*k\b)")
-TOTAL = re.compile(r"^\W*Total params:\s*([\d,]+)(?:\s*\(([\d.]+) ([KMGT]?B)\b)?", re.MULTILINE)
-MULTIPLICATIONS = re.compile(r"^Total mult-adds \((?:Units\.)?(\w+)\): ([\d.,]+)", re.MULTILINE)
+TOTAL = re.compile(r"^[^\w\n]{0,9}Total params: {0,9}(\d[\d,]{0,24})(?![\d.,])", re.MULTILINE)
+MULTIPLICATIONS = re.compile(
+    r"^Total mult-adds \((?:Units\.)?(\w+)\): ([\d,]{1,24}(?:\.\d{1,9})?)(?![\d.,])", re.MULTILINE
+)
 _UNITS = {"M": 1e6, "MEGABYTES": 1e6, "G": 1e9, "GIGABYTES": 1e9, "T": 1e12, "TERABYTES": 1e12,
           "K": 1e3, "KILOBYTES": 1e3, "B": 1.0, "NONE": 1.0}  # fmt: skip
 CLOSE = 0.02
@@ -91,7 +93,12 @@ def read_summary(name: str, text: str) -> ModelProfile:
         )
     total = TOTAL.search(text)
     if total:
-        _hold(name, "parameters", sum(operator.weights * operator.count for operator in operators), total[1])
+        _hold(
+            name,
+            Message("parameters"),
+            sum(operator.weights * operator.count for operator in operators),
+            total[1],
+        )
     for operator in operators:
         work = operator.rows * operator.inner * operator.columns * operator.batch * operator.steps
         if not max(work, operator.elements, operator.weights, operator.squared) <= MOST_PRODUCT:
@@ -110,16 +117,16 @@ def read_summary(name: str, text: str) -> ModelProfile:
     )
 
 
-def _hold(name: str, what: str, read: float, printed: str, unit: float = 1.0) -> None:
+def _hold(name: str, what: Message, read: float, printed: str, unit: float = 1.0) -> None:
     """Refuse a summary whose rows do not add up to the total that it prints."""
-    total = float(printed.replace(",", "")[:30]) * unit
+    total = float(printed.replace(",", "") or 0) * unit
     if abs(read - total) > CLOSE * total + 0.01 * unit:
         raise unreadable(
             "{file} prints a total of {total} {what}, its rows add up to {read}: modules are missing in it; "
             "print it with every level (torchinfo: depth=20, Keras: expand_nested=True)",
             file=name,
             total=f"{total:.6g}",
-            what=Message(what),
+            what=what,
             read=f"{read:.6g}",
         )
 
@@ -173,14 +180,15 @@ def _torchinfo(name: str, text: str, doubts: list[Message]) -> Iterator[Operator
             )
         )
     parameters = sum(module.parameters for module in _leaves(modules))
-    multiplications = 0.0
+    multiplications, before = 0.0, 3
     unsized: set[str] = set()
     for module in _leaves(modules):
         # With an input column before it, the output is the second size printed.
         columns = 1 if "Input Shape" in text and len(module.sizes) > 1 else 0
         output = module.sizes[columns] if module.sizes else ()
         if output:
-            yield from _by_output(module, output)
+            yield from _by_output(module, output, before)
+            before = max(output[1], 1) if len(output) > 2 else before
             # torchinfo multiplies the parameters of a convolution by its positions, others by the batch.
             spread = math.prod(output[2:]) if "Conv" in module.type else 1
             multiplications += module.parameters * max(output[0], 1) * spread
@@ -190,7 +198,7 @@ def _torchinfo(name: str, text: str, doubts: list[Message]) -> Iterator[Operator
             unsized.add(module.type)
     printed = MULTIPLICATIONS.search(text)
     if printed and not any(module.again for module in modules) and printed[1].upper() in _UNITS:
-        _hold(name, "multiplications", multiplications, printed[2], _UNITS[printed[1].upper()])
+        _hold(name, Message("multiplications"), multiplications, printed[2], _UNITS[printed[1].upper()])
     doubts.extend(
         Message(
             "the compute of {module} is not understood: it is counted by its own parameters alone; print "
@@ -205,7 +213,7 @@ def _kind(module: Module) -> str:
     return re.sub(r"\d+[dD]?(?:-\d+)?$|^Lazy|^Adaptive(?=Max)", "", module.type)
 
 
-def _by_output(module: Module, output: tuple[int, ...]) -> Iterator[Operator]:
+def _by_output(module: Module, output: tuple[int, ...], before: int) -> Iterator[Operator]:
     label = f"{printable(module.name, 40)}_{module.line}"
     batch = max(output[0], 1) if output else 1
     elements = math.prod(output) / batch
@@ -213,6 +221,9 @@ def _by_output(module: Module, output: tuple[int, ...]) -> Iterator[Operator]:
     if kind in {"Conv", "ConvTranspose"} and len(output) >= 3:
         channels, positions = max(output[1], 1), math.prod(output[2:])
         inner = max(module.parameters // channels, 1.0)
+        if inner % before and not (inner - 1) % before:
+            # One of the parameters of a channel is its bias: the others come in channels of the input.
+            inner = max(inner - 1, 1.0)
         yield _product(label, positions, inner, channels, module.parameters, Kind.CONVOLUTION)
     elif kind == "Linear" and output:
         width = max(output[-1], 1)

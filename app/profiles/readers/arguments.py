@@ -75,7 +75,10 @@ def script_arguments(text: str) -> Arguments | None:
     if options:
         for line in lines:
             if match := _VARIABLE.match(line):
-                variables.setdefault(match[1], set()).add(match[2].strip("\"'"))
+                value = match[2].strip("\"'")
+                if (used := _USED.match(value)) and used[1] == match[1]:
+                    value = used[2] or ""
+                variables.setdefault(match[1], set()).add(value)
         pairs = [(match[1], True if match[2] is None else match[2].rstrip(")};,")) for match in options]
     elif 2 * len(fields) >= len(lines):
         pairs = [(match[1], (match[2] or "").strip().rstrip(",")) for match in fields]

@@ -139,9 +139,9 @@ def _weights(kind: str, rest: str) -> Iterator[tuple[str, tuple[int, ...]]]:
         layers = (_numbers(_given(rest, "num_layers")) or (1,))[0]
         both = 2 if _given(rest, "bidirectional") == "True" else 1
         for layer in range(min(layers, 1000)):
-            wide = lead[0] if layer == 0 else lead[1] * both
+            inputs = lead[0] if layer == 0 else lead[1] * both
             for _ in range(both):
-                yield f"{layer}_ih_weight", (gates * lead[1], wide)
+                yield f"{layer}_ih_weight", (gates * lead[1], inputs)
                 yield f"{layer}_hh_weight", (gates * lead[1], lead[1])
                 if bias:
                     yield f"{layer}_bias", (2 * gates * lead[1],)

@@ -100,7 +100,7 @@ def shapes_profile(name: str, found: Shapes, doubts: list[Message]) -> ModelProf
         raise unreadable("{file}: the sizes of its tensors are invalid", file=name)
     if spatial > everything / 2:
         raise unreadable(
-            "{file} lists convolutions of {parameters} million parameters without the inputs that they run on; "
+            "{file} lists convolutions of {parameters} million parameters without their inputs; "
             "send torchinfo's summary with input_size and depth=20, or ONNX",
             file=name,
             parameters=round(everything / 1e6, 3),

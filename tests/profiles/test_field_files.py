@@ -1,0 +1,157 @@
+"""Printed models, launch scripts, listings and offers: read as they are meant, or refused by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.errors import AppError
+from app.profiles.readers.models import read_profile
+from app.profiles.readers.recognition import read_import
+
+BLOCK = """Model(
+  (embed): Embedding(1000, 64)
+  (layers): ModuleList(
+    (0-5): 6 x Block(
+      (query): Linear(in_features=64, out_features=64, bias=False)
+      (norm): LayerNorm((64,), eps=1e-05, elementwise_affine=True)
+      (drop): Dropout(p=0.1, inplace=False)
+    )
+  )
+  (head): Linear(in_features=64, out_features=10, bias=True)
+)
+"""
+SHALLOW = """==========================================
+Layer (type:depth-idx)      Output Shape       Param #
+==========================================
+Net                         [1, 10]            --
+├─Sequential: 1-1           [1, 512, 28, 28]   1,219,584
+├─Linear: 1-2               [1, 10]            5,130
+==========================================
+Total params: 1,224,714
+Total mult-adds (Units.GIGABYTES): 1.04
+==========================================
+"""
+KERAS = """Model: "sequential"
+┃ Layer (type)         ┃ Output Shape         ┃   Param # ┃
+│ conv2d (Conv2D)      │ (None, 26, 26, 32)   │       320 │
+│ flatten (Flatten)    │ (None, 21632)        │         0 │
+│ dense (Dense)        │ (None, 10)           │   216,330 │
+ Total params: 216,650 (846.29 KB)
+"""
+SCRIPT = """#!/bin/bash
+LAYERS=${LAYERS:-24}
+TP=8
+MODEL_ARGS=(
+    --num-layers $LAYERS
+    --hidden-size 1024
+    --num-attention-heads 16
+    --seq-length 2048
+    --vocab-size 50304
+)
+torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py ${MODEL_ARGS[@]} --bf16 \\
+    --tensor-model-parallel-size $TP --pipeline-model-parallel-size 2 \\
+    --micro-batch-size 2 --global-batch-size 64 --train-iters 1000
+"""
+
+
+def test_a_printed_model_has_the_parameters_of_its_modules() -> None:
+    profile = read_profile("model.txt", BLOCK.encode())
+    assert profile.parameters == 1000 * 64 + 6 * (64 * 64 + 2 * 64) + 64 * 10 + 10
+    assert profile.doubts
+
+
+@pytest.mark.parametrize("total", ["1,224,714", "9,224,714"])
+def test_a_summary_whose_rows_do_not_add_up_is_refused(total: str) -> None:
+    with pytest.raises(AppError) as refused:
+        read_profile("summary.txt", SHALLOW.replace("1,224,714", total).encode())
+    assert [error.field for error in refused.value.errors] == ["file"]
+
+
+def test_a_module_known_by_its_parameters_alone_is_a_doubt() -> None:
+    lines = [line for line in SHALLOW.splitlines() if "mult-adds" not in line]
+    assert read_profile("summary.txt", "\n".join(lines).encode()).doubts
+
+
+def test_a_table_by_keras_counts_channels_last() -> None:
+    profile = read_profile("keras.txt", KERAS.encode())
+    assert profile.parameters == 216_650
+    assert profile.forward_flop_per_sample == pytest.approx(2 * (26 * 26 * 9 * 32 + 216_320), rel=0.03)
+
+
+def test_a_topology_has_no_padding() -> None:
+    text = (
+        "Layer name, IFMAP Height, IFMAP Width, Filter Height, Filter Width, Channels, Num Filter, Strides,\n"
+        "Conv1, 227, 227, 11, 11, 3, 96, 4,\n"
+    )
+    profile = read_profile("alexnet.csv", text.encode())
+    assert profile.forward_flop_per_sample == 2 * 55 * 55 * 11 * 11 * 3 * 96
+
+
+def test_a_launch_script_gives_model_work_and_plan() -> None:
+    found = read_import("run.sh", SCRIPT.encode())
+    assert found.profile is not None
+    assert found.profile.parameters == pytest.approx(355e6, rel=0.01)
+    assert found.plan == {"tensor": 8, "pipeline": 2, "micro_batch": 2, "data": 2}
+    assert found.workload == {"seq_len": 2048, "global_batch": 64, "precision": "bf16", "samples": 64_000}
+
+
+def test_a_variable_with_two_values_is_named_and_not_read() -> None:
+    found = read_import("run.sh", SCRIPT.replace("TP=8", "TP=8\nTP=4").encode())
+    assert "tensor" not in found.plan
+    assert "tensor-model-parallel-size" in found.not_understood
+
+
+@pytest.mark.parametrize(
+    ("text", "plan"),
+    [
+        (
+            '{"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4,'
+            ' "zero_optimization": {"stage": 2}}',
+            {"micro_batch": 4, "sharding": "gradients"},
+        ),
+        ("[training]\nseq_len = 8192\nlocal_batch_size = 2\n[parallelism]\ntensor_parallel_degree = 4\n",
+         {"micro_batch": 2, "tensor": 4}),
+        ("base_model: a/b\nsequence_len: 4096\nmicro_batch_size: 2\ngradient_checkpointing: true\n",
+         {"micro_batch": 2, "recompute": "full"}),
+    ],
+)  # fmt: skip
+def test_a_training_configuration_without_a_model_gives_its_plan(text: str, plan: dict[str, object]) -> None:
+    found = read_import("train", text.encode())
+    assert (found.kind, found.plan, found.missing) == ("arguments", plan, ("model",))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "  | Name  | Type | Params\n0 | model | ResNet | 25.6 M\n25.6 M    Total params\n",
+        " iteration  10/ 500 | consumed samples: 2560 | elapsed time per iteration (ms): 15200.5 |\n",
+        ":::MLLOG {}\n",
+    ],
+)
+def test_what_is_neither_model_nor_data_is_not_read_as_text(text: str) -> None:
+    with pytest.raises(AppError):
+        read_import("file.txt", text.encode())
+
+
+def test_a_listing_of_images_is_data() -> None:
+    found = read_import("list.txt", b"n1/a.JPEG\nn1/b.JPEG\nn2/c.JPEG\n")
+    assert (found.kind, found.workload["dataset_samples"]) == ("images", 3)
+
+
+def test_rows_of_advertisements_are_recognised() -> None:
+    row = "\t".join(["0", *["1"] * 13, *["68fd1e64"] * 26])
+    found = read_import("train.txt", f"{row}\n{row}\n".encode())
+    assert (found.kind, found.workload["dataset_samples"]) == ("criteo", 2)
+
+
+def test_an_offer_file_keeps_hours_apart_from_fees() -> None:
+    text = (
+        '"FormatVersion","v1.0"\n'
+        '"SKU","TermType","PriceDescription","EffectiveDate","Unit","PricePerUnit","Currency",'
+        '"LeaseContractLength","PurchaseOption","Location","Instance Type"\n'
+        '"A","OnDemand","per hour","2026-05-01","Hrs","55.04","USD","","","Ohio","p5.48xlarge"\n'
+        '"B","Reserved","Upfront Fee","2026-05-01","Quantity","350000","USD","1yr","All","Ohio","p5"\n'
+    )
+    found = read_import("offer.csv", text.encode())
+    assert found.prices is not None
+    assert [(line.unit, line.price) for line in found.prices.lines] == [("Hrs", 55.04), ("Quantity", 350e3)]
