@@ -292,7 +292,8 @@ def test_tiny_differences_between_machines_do_not_show_in_the_file(evidence: Acc
 
 
 def test_a_chain_is_that_of_the_validation(evidence: AccuracyEvidence) -> None:
-    rows = {row.id: row for row in (*evidence.headline.rows, *evidence.newer.rows, *evidence.outside_headline.rows)}
+    parts = (evidence.headline, evidence.newer, evidence.outside_headline)
+    rows = {row.id: row for part in parts for row in part.rows}
     for one in evidence.predictions:
         if one.status == "predicted":
             assert one.chain == rows[one.id].chain and one.regimes.split() == [*rows[one.id].regimes]
@@ -374,7 +375,8 @@ def test_nothing_is_predicted_from_what_was_measured(
     context: SizingContext, evidence: AccuracyEvidence
 ) -> None:
     some = [*evidence.configurations.values()][::5]
-    known = {row.id: row for part in (evidence.headline, evidence.newer, evidence.outside_headline) for row in part.rows}
+    parts = (evidence.headline, evidence.newer, evidence.outside_headline)
+    known = {row.id: row for part in parts for row in part.rows}
     again = validate(some, replace(context, outcomes={})).rows
     assert [*again] == [known[row["id"]] for row in some]
 

@@ -54,7 +54,7 @@ PRINTED = tuple(
         (r"ROW\.costs\.#\.(run|capex|hourly)", "comparison", "cost.{0}", ""),
         (r"ROW\.estimate\.cost\.(run|capex|hourly)", "comparison", "cost.{0}", ""),
         (r"ROW\.estimate\.cost\.(carbon)\.run", "comparison", "{0}", ""),
-        (r"ROW\.estimate\.(memory\.(?:per_device|capacity|usable))", "comparison", "{0}", ""),
+        (r"ROW\.estimate\.(memory\.(?:per_device|capacity))", "comparison", "{0}", ""),
         (
             r"comparison\.rows\.#\.estimate\.(fits|step_time|throughput|tokens_per_second)",
             "comparison",
