@@ -29,15 +29,16 @@ SCALES = {
     "조": 1e12, "억": 1e8, "만": 1e4, "亿": 1e8, "万": 1e4, "billion": 1e9, "bn": 1e9, "million": 1e6,
     "thousand": 1e3,
 }  # fmt: skip
-NUMBER = r"\d[\d,]*(?:\.\d+)?"
-SCALED = rf"(?:{NUMBER}\s?(?:{'|'.join(SCALES)})?\s?)+"
+# Possessive, and from the start of a number on: what strangers write is never read twice.
+NUMBER = r"(?<![\d,.])\d[\d,]{0,30}+(?:\.\d{1,12}+)?+"
+SCALED = rf"(?:{NUMBER}\s?(?:{'|'.join(SCALES)})?\s?+){{1,4}}+"
 AMOUNT = re.compile(
     rf"(?:[₩$€¥£]|\b(?:KRW|USD|EUR|JPY|CNY)\s)\s?{SCALED}|{SCALED}(?:원|元|円|won\b|dollars\b)"
 )
 PIECE = re.compile(rf"({NUMBER})\s?({'|'.join(SCALES)})?")
 CALENDAR = re.compile(r"(\d{4})\s?[-.년年]\s?(\d{1,2})\s?[-.월月]\s?(\d{1,2})")
-LASTING = re.compile(r"(\d+(?:\.\d+)?)\s?(?:-\s?)?(days?\b|일|天|hours?\b|시간|小时)")
-SHARE = re.compile(r"(\d+(?:\.\d+)?)\s?%")
+LASTING = re.compile(r"(?<![\d.])(\d{1,9}+(?:\.\d{1,9}+)?+)\s?(?:-\s?)?(days?\b|일|天|hours?\b|시간|小时)")
+SHARE = re.compile(r"(?<![\d.])(\d{1,9}+(?:\.\d{1,9}+)?+)\s?%")
 SENTENCE_END = re.compile(r"(?<=[.!?。])\s+|(?<=[。])|\n|(?<=다\.)")
 
 VALID = re.compile(r"valid|유효|有效", re.IGNORECASE)
@@ -129,7 +130,7 @@ def other_counts(text: str, content: ProposalContent) -> Iterator[Found]:
     recommended = content.advice.recommended or ""
     counts = {count_and_name(row.label) for row in content.comparison.rows}
     count, name = count_and_name(recommended)
-    for found in re.finditer(rf"(\d+)\s?[×x]\s?{re.escape(name)}(?!\w)", text) if name else ():
+    for found in re.finditer(rf"(?<!\d)(\d{{1,9}}+)\s?[×x]\s?{re.escape(name)}(?!\w)", text) if name else ():
         stated = int(found.group(1)), name
         # Another option's name is a contradiction of its own.
         if stated[0] != count and stated not in counts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from bs4 import BeautifulSoup
 
 from app.features.proposals.account import filled_years
 from app.features.proposals.charts import drawings
-from app.features.proposals.figures_in_texts import other_figures
+from app.features.proposals.figures_in_texts import AMOUNT, CALENDAR, LASTING, SHARE, other_figures
 from app.features.proposals.model import ProposalContent
 from app.features.proposals.writing.answer import rack_over_limit, turns
 from app.platform.wording.voice import voice
@@ -201,3 +202,13 @@ def test_a_text_that_names_another_option_warns_its_author(ask: Ask) -> None:
 
 def test_work_that_ends_early_is_paid_early() -> None:
     assert filled_years(8766.0, 4.0) == [1.0, 0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "text", ["1" * 5000, "1,1" * 5000, "1 " * 5000, "₩" * 5000, "1억 " * 3000, "1." * 5000]
+)
+def test_texts_of_numbers_alone_are_read_once(piece: str) -> None:
+    started = time.process_time()
+    for pattern in (AMOUNT, CALENDAR, LASTING, SHARE):
+        list(pattern.finditer(5000 * piece + "x"))
+    assert time.process_time() - started < 0.5
