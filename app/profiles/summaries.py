@@ -151,7 +151,7 @@ def _leaves(modules: list[Module]) -> Iterator[Module]:
 
 def _torchinfo(name: str, text: str, doubts: list[Message]) -> Iterator[Operator]:
     """Return the operators of a table of torchinfo, torchsummary or Keras."""
-    keras = re.search(r"^\W*Layer \(type\).*Param #", text, re.MULTILINE) is not None and "(None" in text
+    keras = "(None" in text and re.search(r"^[^\w\n]{0,99}Layer \(type\).*Param #", text, re.M) is not None
     modules: list[Module] = []
     for number, line in _numbered(name, text):
         if keras:

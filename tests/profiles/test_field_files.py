@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
+
 import pytest
 
 from app.errors import AppError
@@ -155,3 +158,17 @@ def test_an_offer_file_keeps_hours_apart_from_fees() -> None:
     found = read_import("offer.csv", text.encode())
     assert found.prices is not None
     assert [(line.unit, line.price) for line in found.prices.lines] == [("Hrs", 55.04), ("Quantity", 350e3)]
+
+
+@pytest.mark.parametrize(
+    ("start", "piece"),
+    [("", "\n"), ("", " "), ("", "1,"), ("", "|\n"), ("", "a="), ("", "--a "), ("", "│ ")]
+    + [("  | Name | Type | Params\n", piece) for piece in ("1", "1 ", " ", "\n")]
+    + [("Layer (type)\n", piece) for piece in ("-", "\n", "1 ")]
+    + [("Model(", piece) for piece in ("\n", " ", "\n  (a")],
+)
+def test_a_long_text_of_one_piece_takes_no_long_time(start: str, piece: str) -> None:
+    started = time.process_time()
+    with suppress(AppError):
+        read_import("model.txt", (start + piece * (200_000 // len(piece)) + "x").encode())
+    assert time.process_time() - started < 5.0

@@ -14,8 +14,11 @@ from app.profiles.readers.weights import Shapes, shapes_profile
 MODULE = re.compile(
     r"^(\s*)\((?P<name>[^()\s]{1,80})\): (?:(?P<times>\d{1,6}) x )?(?P<type>\w{1,100})\((?P<rest>.*)$"
 )
-PRINTED = re.compile(r"\A\s*(?:DataParallel|\w{1,100})\(\s*\n\s+\(\w[^()\n]{0,80}\): (?:\d+ x )?\w{1,100}\(")
-LIGHTNING = re.compile(r"^\s*\|\s*Name\s*\|\s*Type\s*\|\s*Params", re.MULTILINE)
+PRINTED = re.compile(
+    r"\A\s*(?:DataParallel|\w{1,100})\([ \t\r]{0,9}\n[ \t]{1,9}\(\w[^()\n]{0,80}\): (?:\d+ x )?\w{1,100}\("
+)
+# Blanks are counted: a long text of blanks would be read anew from each of them.
+LIGHTNING = re.compile(r"^ {0,9}\| {0,99}Name {0,99}\| {0,99}Type {0,99}\| {0,99}Params", re.MULTILINE)
 MOST_LINES = 20_000
 WITHOUT = re.compile(
     r"Dropout|DropPath|Identity|ReLU|GELU|SiLU|Sigmoid|Tanh|Softmax|Activation|Pool|Flatten|Upsample|Padding|ZeroPad"
@@ -31,7 +34,7 @@ def is_printed(text: str) -> bool:
 def refuse_lightning(name: str, text: str) -> None:
     """Refuse the summary of Lightning, which prints no sizes."""
     if LIGHTNING.search(text):
-        total = re.search(r"([\d.,]+ ?[KMBT]?)\s+Total params", text)
+        total = re.search(r"(?<![\d.,])([\d.,]{1,24} ?[KMBT]?)[ \t]{1,99}Total params", text)
         raise unreadable(
             "{file} is a summary by Lightning ({total} parameters), which prints no sizes; send what "
             "print(model) or torchinfo's summary with depth=20 prints, or its configuration",

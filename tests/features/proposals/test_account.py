@@ -204,9 +204,7 @@ def test_work_that_ends_early_is_paid_early() -> None:
     assert filled_years(8766.0, 4.0) == [1.0, 0.0, 0.0, 0.0]
 
 
-@pytest.mark.parametrize(
-    "text", ["1" * 5000, "1,1" * 5000, "1 " * 5000, "₩" * 5000, "1억 " * 3000, "1." * 5000]
-)
+@pytest.mark.parametrize("piece", ["1", "1,1", "1 ", "₩", "1억 ", "1."])
 def test_texts_of_numbers_alone_are_read_once(piece: str) -> None:
     started = time.process_time()
     for pattern in (AMOUNT, CALENDAR, LASTING, SHARE):
