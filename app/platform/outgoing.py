@@ -54,7 +54,7 @@ for name in ("httpx", "httpcore"):
     logging.getLogger(name).setLevel(logging.WARNING)
 
 
-class ReceiverReply(NamedTuple):
+class Receipt(NamedTuple):
     """What a receiver answered, and why that is no success; None where it is one."""
 
     status: int | None = None
@@ -168,32 +168,28 @@ class HttpSender:
             )
         return url
 
-    def send(self, url: str, headers: Mapping[str, str], body: bytes) -> ReceiverReply:
+    def send(self, url: str, headers: Mapping[str, str], body: bytes) -> Receipt:
         """Post a body once."""
         try:
             target = self.checked("url", url)
         except BadInput as error:
-            return ReceiverReply(reason=error.message)
+            return Receipt(reason=error.message)
         addresses = resolved(target.host, target.port or (443 if target.scheme == "https" else 80))
         if not addresses:
-            return ReceiverReply(reason=Message("the host name {host} has no address", {"host": target.host}))
+            return Receipt(reason=Message("the host name {host} has no address", {"host": target.host}))
         if not self.may_reach(target.host, addresses):
             message = "{host} resolves to an address that is not public"
-            return ReceiverReply(reason=Message(message, {"host": target.host}))
+            return Receipt(reason=Message(message, {"host": target.host}))
         try:
             return asyncio.run(self._post(target, addresses[:MOST_ADDRESSES], headers, body))
         except TimeoutError:
-            return ReceiverReply(
-                reason=Message("no complete response within {seconds} s", {"seconds": SECONDS})
-            )
+            return Receipt(reason=Message("no complete response within {seconds} s", {"seconds": SECONDS}))
         except (httpx.HTTPError, OSError, ValueError) as error:
-            return ReceiverReply(
-                reason=Message("cannot be reached: {reason}", {"reason": type(error).__name__})
-            )
+            return Receipt(reason=Message("cannot be reached: {reason}", {"reason": type(error).__name__}))
 
     async def _post(
         self, target: httpx.URL, addresses: Sequence[Address], headers: Mapping[str, str], body: bytes
-    ) -> ReceiverReply:
+    ) -> Receipt:
         """Post a body to the first address that can be connected to."""
         fields = {**headers, "Host": target.netloc.decode("ascii"), "Accept-Encoding": "identity"}
         client = httpx.AsyncClient(
@@ -211,9 +207,7 @@ class HttpSender:
         return httpx.create_ssl_context(trust_env=False)
 
 
-async def read(
-    client: httpx.AsyncClient, target: httpx.URL, address: Address, **message: Any
-) -> ReceiverReply:
+async def read(client: httpx.AsyncClient, target: httpx.URL, address: Address, **message: Any) -> Receipt:
     """Post a message to a network address in the place of the name, and read the beginning of the answer."""
     url, name, content = target.copy_with(host=str(address)), {"sni_hostname": target.host}, b""
     async with client.stream("POST", url, extensions=name, **message) as response:
@@ -224,4 +218,4 @@ async def read(
     text = content[:READ_BYTES].decode("utf-8", "replace")
     shown = "".join(letter for letter in text if letter.isprintable() or letter in "\n\t")[:SHOWN_LETTERS]
     refused = Message("the receiver responded with {status}", {"status": str(response.status_code)})
-    return ReceiverReply(response.status_code, shown, None if response.is_success else refused)
+    return Receipt(response.status_code, shown, None if response.is_success else refused)

@@ -17,7 +17,7 @@ from app.platform import outgoing
 from app.platform.outgoing import (
     Address,
     HttpSender,
-    ReceiverReply,
+    Receipt,
     is_public,
     resolved,
 )
@@ -75,7 +75,7 @@ def local_sender(*, http: bool = True) -> HttpSender:
     return HttpSender.of(["127.0.0.0/8"], http=http)
 
 
-def reason(reply: ReceiverReply) -> str:
+def reason(reply: Receipt) -> str:
     assert reply.reason is not None
     return str(reply.reason)
 

@@ -19,7 +19,7 @@ from cryptography.x509.oid import NameOID
 
 from app.errors import Message
 from app.features.integrations.webhooks import LEASE, deliver
-from app.platform.outgoing import HttpSender, ReceiverReply
+from app.platform.outgoing import HttpSender, Receipt
 from app.platform.workspace import Installation
 
 LOOPBACK = ipaddress.ip_address("127.0.0.1")
@@ -34,11 +34,11 @@ class Pen(HttpSender):
         self.sent: list[tuple[str, dict[str, str], bytes]] = []
         self.error: Exception | None = None
 
-    def send(self, url: str, headers: Mapping[str, str], body: bytes) -> ReceiverReply:
+    def send(self, url: str, headers: Mapping[str, str], body: bytes) -> Receipt:
         self.sent.append((url, dict(headers), body))
         if self.error is not None:
             raise self.error
-        return ReceiverReply(
+        return Receipt(
             self.status, "said", None if self.status == 200 else Message(f"answered {self.status}")
         )
 

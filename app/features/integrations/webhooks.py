@@ -29,7 +29,7 @@ from app.features.integrations.model import (
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.identity import checked_name
 from app.platform.listing import Page, page_of
-from app.platform.outgoing import ReceiverReply
+from app.platform.outgoing import Receipt
 from app.platform.references import existing, no_such
 from app.platform.sealing import Unsealable
 from app.platform.store.account_tables import WebhookDelivery, WebhookRecord
@@ -253,7 +253,7 @@ def deliver(installation: Installation, message: WebhookDelivery) -> None:
 
 def attempt(
     workspace: Workspace, webhook: WebhookRecord, message: WebhookDelivery, moment: datetime
-) -> ReceiverReply:
+) -> Receipt:
     """Send a message, signed with the secret and during the grace period with the one before it."""
     sealed = [webhook.sealed_secret]
     if webhook.previous_sealed and webhook.previous_until and webhook.previous_until > moment:
@@ -272,13 +272,11 @@ def attempt(
         return workspace.installation.sender.send(webhook.url, headers, message.body.encode())
     except Unsealable:
         reason = "the webhook secret cannot be read with the secret of this server; create a new one"
-        return ReceiverReply(reason=Message(reason))
+        return Receipt(reason=Message(reason))
     except Exception:
         # Any other error counts as a failed attempt, so that the message is not sent forever.
         logger.exception("message %s could not be sent", message.id)
-        return ReceiverReply(
-            reason=Message("something went wrong on the server; details are in the server log")
-        )
+        return Receipt(reason=Message("something went wrong on the server; details are in the server log"))
 
 
 def delay_after(message: WebhookDelivery) -> timedelta:
@@ -291,7 +289,7 @@ def stored(reason: Message | None) -> dict[str, Any] | None:
     return Text.of(reason).model_dump(mode="json") if reason else None
 
 
-def why_disabled(repository: Repository, message: WebhookDelivery, reply: ReceiverReply) -> Message | None:
+def why_disabled(repository: Repository, message: WebhookDelivery, reply: Receipt) -> Message | None:
     """Return why a webhook is disabled after an abandoned message; None if it is not."""
     if reply.status == GONE:
         return Message("the receiver responded with 410: it accepts no more messages")

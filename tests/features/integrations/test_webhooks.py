@@ -32,7 +32,7 @@ from app.features.proposals.service import note_expired
 from app.jobs import Jobs
 from app.main import create_app, make_installation
 from app.platform import idempotency, outgoing
-from app.platform.outgoing import HttpSender, ReceiverReply
+from app.platform.outgoing import HttpSender, Receipt
 from app.platform.sealing import Sealer
 from app.platform.store.database import Store
 from app.platform.store.integration_queries import MOST_OF_WORKSPACE
@@ -332,7 +332,7 @@ def test_a_slow_receiver_holds_up_nobody_and_messages_are_sent_at_once(workspace
     go_on, arrived = threading.Event(), list[float]()
 
     class Busy(Pen):
-        def send(self, url: str, headers: Mapping[str, str], body: bytes) -> ReceiverReply:
+        def send(self, url: str, headers: Mapping[str, str], body: bytes) -> Receipt:
             if url == slow.url:
                 assert go_on.wait(30)
             else:
