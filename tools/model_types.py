@@ -280,7 +280,7 @@ class _RangeKind(type):
         return _loop(count, value, max(plain(last) - plain(first), 0))
 
 
-class SpanOf(metaclass=_RangeKind):
+class SpanKind(metaclass=_RangeKind):
     pass
 
 
@@ -482,7 +482,7 @@ def trace(
             "transformers.modeling_layers",
             "transformers.pytorch_utils",
         ):
-            module.__dict__["range"] = SpanOf
+            module.__dict__["range"] = SpanKind
             module.__dict__["int"] = IntegerKind
             if "math" in module.__dict__:
                 module.__dict__["math"] = MATHS
@@ -848,7 +848,7 @@ def derived(config: PretrainedConfig, cls: Any, given: dict[str, Any]) -> dict[s
         FRAMES.__init__()
         PASSES.clear()
         module = sys.modules[cls.__module__]
-        module.__dict__["int"], module.__dict__["range"] = IntegerKind, SpanOf
+        module.__dict__["int"], module.__dict__["range"] = IntegerKind, SpanKind
         try:
             symbolic = cls(**wrappeds).__dict__
         finally:

@@ -20,7 +20,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from tests.endurance.fuzz_uploads import MEMORY, SECONDS, Served, busy, run
+from tests.endurance.fuzz_uploads import MEMORY, SECONDS, ServerProcess, busy, run
 from tests.endurance.request_mutations import mutated
 from tests.endurance.request_seeds import Seed, seeds
 from tests.support.direct import Answer, Request, send
@@ -121,5 +121,5 @@ if __name__ == "__main__":
         extra = [word for word in sys.argv[1:] if word.startswith("--")]
         words = [word for word in sys.argv[1:] if not word.startswith("--")]
         many, first = (int(word) for word in (*words, *("20000", "0")[len(words) :]))
-        for line in run(list(range(first, first + many)), Served(MODULE, *extra)).lines():
+        for line in run(list(range(first, first + many)), ServerProcess(MODULE, *extra)).lines():
             print(line)

@@ -15,7 +15,7 @@ from app.platform.store.tables import EstimateRow, ProposalRecord, SweepRecord
 from tests.conftest import run
 from tests.isolation.doors import doors
 from tests.isolation.statements import listening, unbound
-from tests.isolation.tenants import ONE, TABLES, ClientKind, Kept, filled, tenants
+from tests.isolation.tenants import ONE, TABLES, ClientKind, Tenant, filled, tenants
 from tests.isolation.walking import Walker
 from tests.support.postgres import Cluster
 
@@ -106,7 +106,7 @@ def two_tenants(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
 def test_a_new_route_cannot_be_forgotten(two_tenants: FastAPI) -> None:
     """The walk goes through what the application serves: it finds a hole that nobody has told it of."""
     store, known = two_tenants.state.installation.store, set(doors(two_tenants))
-    kept = Kept("zqmark", ids={"prp": "prp_hole"}, everything={"prp_hole"})
+    kept = Tenant("zqmark", ids={"prp": "prp_hole"}, everything={"prp_hole"})
     with store.transaction(ONE) as repository:
         row = {"title": "t", "customer": kept.mark, "request": {}, "content": {}, "version": 1}
         repository.add(ProposalRecord(id="prp_hole", workspace_id="", valid_until=None, **row))

@@ -148,7 +148,7 @@ class Kind:
 
 
 @dataclass
-class Drawn:
+class Draw:
     kinds: dict[str, Kind]
     wrong: list[tuple[Any, ...]]
     """Requests whose fault was not named, or not in the language that was asked for."""
@@ -168,7 +168,7 @@ class Drawn:
         )
 
 
-def draw(ask: Callable[..., httpx.Response], description: Description, count: int) -> Drawn:
+def draw(ask: Callable[..., httpx.Response], description: Description, count: int) -> Draw:
     """Send requests with a fault each, as many of each code, in English and in Korean."""
     drawn = random.Random(17)
     found: dict[str, list[tuple[str, str, Fault]]] = {}
@@ -180,7 +180,7 @@ def draw(ask: Callable[..., httpx.Response], description: Description, count: in
             named = ("", "no_such", "unknown_parameter")
             more = [(method.upper(), f"{address}?no_such=1", named) for method in operations]
             found.setdefault("unknown_parameter", []).extend(more)
-    told = Drawn({code: Kind() for code in found}, [])
+    told = Draw({code: Kind() for code in found}, [])
     left = count
     # The rarest first: what they lack, the others make up for.
     for place, (code, choices) in enumerate(sorted(found.items(), key=lambda one: len(one[1]))):

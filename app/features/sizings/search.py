@@ -54,7 +54,7 @@ from app.features.sizings.beaten import (
 )
 from app.features.sizings.model import (
     LARGEST_ACCELERATORS,
-    LeftOut,
+    Omission,
     OptionCosts,
     SizingOption,
     SizingRequest,
@@ -195,7 +195,7 @@ class SystemSearch:
         self.profile = profile
         self.context = context
         self.options: list[SampledOption] = []
-        self.left_out: list[LeftOut] = []
+        self.left_out: list[Omission] = []
         self.refusal: AppError | None = None
         """Last error that left a count without a plan."""
         self.first: PlanDecision | None = None
@@ -293,7 +293,7 @@ class SystemSearch:
             least = self._least(still)
             hopeless = np.isinf(least[:, SECONDS]) | beaten(least, known)
             self.left_out += [
-                LeftOut(
+                Omission(
                     system=offer.hardware.entry.id,
                     count=count,
                     reason="does_not_fit" if math.isinf(seconds) else "beaten",
@@ -384,7 +384,7 @@ class SystemSearch:
             finding = candidate.group.findings[hardware.machines]
             if finding is None:
                 self.left_out.append(
-                    LeftOut(system=hardware.entry.id, count=hardware.count, reason="no_plan")
+                    Omission(system=hardware.entry.id, count=hardware.count, reason="no_plan")
                 )
                 continue
             self.first = self.first or finding.plan
