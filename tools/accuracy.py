@@ -26,9 +26,9 @@ from app.features.accuracy.agreement import (
     CORE,
     OTHER,
     SCALES,
-    Agreement,
-    AgreementCell,
     Chain,
+    ErrorCell,
+    ErrorSummary,
     Gaps,
     Ranking,
     by_kind,
@@ -227,7 +227,7 @@ LARGE = 1000
 KIND_NAMES = {kind: kind.replace("_", " ") for kind in KINDS}
 
 
-def covered(part: Agreement) -> str:
+def covered(part: ErrorSummary) -> str:
     """Return a coverage with its interval: ``82 % (77–86)``."""
     if part.coverage is None or part.coverage_low is None or part.coverage_high is None:
         return UNKNOWN
@@ -259,7 +259,7 @@ def scale_section(evidence: AccuracyEvidence) -> str:
     return "\n\n".join((BY_SCALE, table(headings, lines)))
 
 
-def _cell(cell: AgreementCell) -> list[str]:
+def _cell(cell: ErrorCell) -> list[str]:
     known = cell.in_sample
     return [
         cell.family,

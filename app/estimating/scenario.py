@@ -102,13 +102,13 @@ class Scenario:
         if normals is None and "software" in self._central:
             known: GpuSoftware = self._central["software"]
             return known
-        software = replace(self.software.gpu(normals), **self.overrides)  # type: ignore[arg-type]
+        software = self.software.gpu(normals)._replace(**self.overrides)  # type: ignore[arg-type]
         if normals is None:
             self._central["software"] = software
         return software
 
     def ipu_software(self, normals: Mapping[str, Floats] | None = None) -> IpuSoftware:
-        return replace(self.software.ipu(normals), **self.overrides)  # type: ignore[arg-type]
+        return self.software.ipu(normals)._replace(**self.overrides)  # type: ignore[arg-type]
 
     def gpu_case(self, normals: Mapping[str, Floats] | None = None) -> GpuCase:
         """Return model, system and software as compiled code reads them, central or as samples."""

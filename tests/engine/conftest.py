@@ -60,4 +60,4 @@ def collectives(
     """Return what the copies of a device's weights exchange under one plan."""
     found = gpu_case(model, stack, system)
     case, one = found.case, plan_of(**plan)
-    return gradient_collectives(case, one, device_weights(case, one), found.software.network)
+    return gradient_collectives(case, one, device_weights(case, one), found.stack.network)

@@ -18,7 +18,6 @@ from app.engine.operators.adapters import FIRST_OF_ADAPTER
 from app.engine.operators.table import Kind, OperatorTable, Pointwise, Section, Split
 from app.engine.plans import Plan
 from app.engine.records import (
-    FloatLike,
     Floats,
     GpuChip,
     GpuKernels,
@@ -108,28 +107,10 @@ def micro_batch_of(plan: Plan) -> MicroBatch:
     )
 
 
-class SoftwareFigures(NamedTuple):
-    """Figures of ``GpuSoftware`` on a network, central or one sample."""
+class Stack(NamedTuple):
+    """A software stack and the network as it reaches it, central or one sample."""
 
-    matrix_efficiency: float
-    attention_efficiency: float
-    elementwise_factor: float
-    overlap: float
-    layer_overlap: float
-    step_overhead: float
-    dispatch_interval: float
-    micro_batch_overhead: float
-    expert_overhead: float
-    multi_device_overhead: float
-    broadcast_latency: float
-    host_time_per_sample: float
-    input_time_per_sample: float
-    kernels_per_layer: float
-    kernels_per_convolution: float
-    optimizer_kernels: float
-    row_exchange: float
-    layout_passes: float
-    """Those of the number format. [-]"""
+    software: GpuSoftware
     network: Network
 
 
@@ -442,7 +423,7 @@ class GpuCase:
 
     case: Case
     stacks: Matrix
-    """:class:`SoftwareFigures` in a row for every sample of software and network, (S, 21)."""
+    """:class:`Stack` in a row for every sample of software and network."""
     shape: tuple[int, ...]
     """Shape of the samples; empty for a single one."""
     host_memory: float
@@ -472,9 +453,9 @@ class GpuCase:
         return replace(self, stacks=stacks, shape=shape)
 
     @property
-    def software(self) -> SoftwareFigures:
-        """The software; the first of several samples."""
-        return record(SoftwareFigures, self.stacks, 0)
+    def stack(self) -> Stack:
+        """Software and network; the first of several samples."""
+        return record(Stack, self.stacks, 0)
 
 
 def _case(
@@ -492,7 +473,7 @@ def _case(
         # Mixed precision sums in single precision, which the vector units do at their plain rate.
         peak = min(peak, chip.matrix_peak[Precision.FP32])
     size = element_bytes(precision)
-    traffic = OPTIMIZER_TRAFFIC[optimizer] if software.optimizer_bytes is None else software.optimizer_bytes
+    traffic = software.optimizer_bytes or OPTIMIZER_TRAFFIC[optimizer]
     state, gradient = trained_bytes(optimizer, size, table.master_weights, software.kept_gradient_bytes)
     if not table.master_weights and np.all(table.trained > 0):
         # Without single-precision weights the state has the format of the weights.
@@ -578,20 +559,14 @@ def software_rows(
     software: GpuSoftware, fabric: ScaleOutFabric, precision: Precision
 ) -> tuple[Matrix, tuple[int, ...]]:
     """Return software and network as numbers, a row for every sample, and the shape of the samples."""
-    passes: FloatLike = software.layout_passes
     if precision is Precision.TF32:
-        passes = software.layout_passes_tf32
+        software = software._replace(layout_passes=software.layout_passes_tf32)
     elif precision is Precision.FP32:
-        passes = 0.0
+        software = software._replace(layout_passes=0.0)
+    bandwidth = node_bandwidth(fabric, software.network_efficiency)
     columns = [
-        *(
-            getattr(software, name)
-            for name in SoftwareFigures._fields
-            if name not in ("layout_passes", "network")
-        ),
-        passes,
-        node_bandwidth(fabric, software.network_efficiency),
-        *(getattr(fabric, name) for name in Network._fields if name != "bandwidth"),
+        *software,
+        *(bandwidth if name == "bandwidth" else getattr(fabric, name) for name in Network._fields),
     ]
     # Most are one number: to broadcast each of them takes longer than all else.
     shape = np.broadcast_shapes(*(column.shape for column in columns if isinstance(column, np.ndarray)))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from app.engine.collectives import exposed_time
 from app.engine.compiled import formula, inner
-from app.engine.gpu.case import GRADIENT_BYTES, Case, SoftwareFigures, devices_of
+from app.engine.gpu.case import GRADIENT_BYTES, Case, Stack, devices_of
 from app.engine.gpu.collectives import GradientCollectives, Weights
 from app.engine.gpu.gemm import narrowing_time
 from app.engine.gpu.memory import GRADIENTS, OPTIMIZER, PARAMETERS
@@ -36,7 +36,7 @@ class GpuStep(NamedTuple):
 def step_time(
     case: Case,
     plan: Plan,
-    software: SoftwareFigures,
+    stack: Stack,
     weights: Weights,
     work: Work,
     collectives: GradientCollectives,
@@ -52,7 +52,7 @@ def step_time(
         The model on its system. [-]
     plan : Plan
         Stages :math:`p`, chunks :math:`v`, micro-batches of a step :math:`M`. [-]
-    software : Software
+    stack : Stack
         Efficiencies of the software stack. [-]
     weights : Weights
         Of the fullest device. [-]
@@ -90,17 +90,17 @@ def step_time(
     launched = work.kernels * share
     launches = launched * case.launch
     busy = gemm + attention + memory + launches
-    fixed = launches + exposed_dispatch_time(launched, software.dispatch_interval, busy)
-    fixed += case.expert_layers * share * software.expert_overhead
+    fixed = launches + exposed_dispatch_time(launched, stack.software.dispatch_interval, busy)
+    fixed += case.expert_layers * share * stack.software.expert_overhead
     between = 0.0
     if deep:
-        fixed += software.micro_batch_overhead
-        between = between_stages_time(case, plan, software)
+        fixed += stack.software.micro_batch_overhead
+        between = between_stages_time(case, plan, stack)
     computed = (work.layers_gemm + work.layers_attention + work.layers_memory) * share
     exchanged = (work.tensor_comm + work.expert_comm) * share
     exposed = share
-    if exchanged > 0.0 and software.layer_overlap > 0.0:
-        exposed *= exposed_time(exchanged, software.layer_overlap, computed) / exchanged
+    if exchanged > 0.0 and stack.software.layer_overlap > 0.0:
+        exposed *= exposed_time(exchanged, stack.software.layer_overlap, computed) / exchanged
     tensor = work.tensor_comm * exposed + work.context_comm * share + work.sample_comm
     experts = work.expert_comm * exposed
     stage_time = gemm + attention + memory + fixed + tensor + experts + between
@@ -112,28 +112,28 @@ def step_time(
             fewer = weights.relieved * stage_time / weights.stage_layers
             alone = max(head - fewer, 0.0) / head
     after = alone * head
-    data = exposed_collective_time(case, plan, software, collectives, stage_time, after)
-    update = update_time(case, plan, software, weights)
+    data = exposed_collective_time(case, plan, stack, collectives, stage_time, after)
+    update = update_time(case, plan, stack, weights)
     if case.narrow_peak > 0.0:
         update += narrowing_time(weights.layers, case.narrowing, case.bandwidth)
-    updates = update_kernels(case, plan, software)
-    waiting = exposed_dispatch_time(updates, software.dispatch_interval, update)
+    updates = update_kernels(case, plan, stack)
+    waiting = exposed_dispatch_time(updates, stack.software.dispatch_interval, update)
     chunks = plan.interleave
     if chunks > 1.0:
         chunks = even_chunks(weights.stage_layers, chunks)
-    several = software.multi_device_overhead if devices_of(plan) > 1.0 else 0.0
+    several = stack.software.multi_device_overhead if devices_of(plan) > 1.0 else 0.0
     sharers = input_sharers(plan.tensor, plan.pipeline, plan.data, case.host_devices)
-    per_sample = max(software.host_time_per_sample, software.input_time_per_sample * sharers)
+    per_sample = max(stack.software.host_time_per_sample, stack.software.input_time_per_sample * sharers)
     return GpuStep(
         gemm=(gemm + alone * work.head_gemm) * accumulation,
         attention=(attention + alone * work.head_attention) * accumulation,
         memory_bound=(memory + alone * work.head_memory) * accumulation,
-        fixed=fixed * accumulation + waiting + software.step_overhead + several,
+        fixed=fixed * accumulation + waiting + stack.software.step_overhead + several,
         tensor_comm=tensor * accumulation,
         expert_comm=experts * accumulation,
         pipeline_comm=between * accumulation,
         pipeline_bubble=bubble_slots(plan.pipeline, chunks) * stage_time,
-        data_comm=data + row_exchange_time(case, plan, software),
+        data_comm=data + row_exchange_time(case, plan, stack),
         optimizer=update,
         input=accumulation * host_wait_time(plan.micro_batch, per_sample, stage_time),
     )
@@ -148,7 +148,7 @@ def step_total(step: GpuStep) -> float:
 
 
 @inner
-def update_time(case: Case, plan: Plan, software: SoftwareFigures, weights: Weights) -> float:
+def update_time(case: Case, plan: Plan, stack: Stack, weights: Weights) -> float:
     """Time of the optimizer, on the device or on its host. [s]"""
     updated = weights.trained_sharded if plan.sharding >= OPTIMIZER else weights.trained
     if plan.offload == 0.0:
@@ -206,10 +206,10 @@ def stage_message_size(case: Case, plan: Plan) -> float:
 
 
 @inner
-def between_stages_time(case: Case, plan: Plan, software: SoftwareFigures) -> float:
+def between_stages_time(case: Case, plan: Plan, stack: Stack) -> float:
     """Time that a stage waits for transfers between stages. [s]"""
     directions = 2.0 if case.blocking_pipeline > 0.0 else 1.0
-    links, network = case.links, software.network
+    links, network = case.links, stack.network
     size = stage_message_size(case, plan)
     if devices_of(plan) <= links.devices:
         return stage_transfer_time(size, links.bus_bandwidth, links.latency, plan.interleave, directions)
@@ -218,7 +218,7 @@ def between_stages_time(case: Case, plan: Plan, software: SoftwareFigures) -> fl
 
 
 @inner
-def row_exchange_time(case: Case, plan: Plan, software: SoftwareFigures) -> float:
+def row_exchange_time(case: Case, plan: Plan, stack: Stack) -> float:
     r"""Time of the all-to-all of looked-up rows forward and of their gradients backward, none of it hidden.
 
     .. math:: t = \frac{n-1}{n} \frac{2 e R x M b}{B} + 2 M \alpha
@@ -229,7 +229,7 @@ def row_exchange_time(case: Case, plan: Plan, software: SoftwareFigures) -> floa
         Rows that are looked up, :math:`R` elements a sample of :math:`e` bytes, and links. [-]
     plan : Plan
         Devices :math:`n`, micro-batch :math:`b` and accumulation :math:`M`. [-]
-    software : Software
+    stack : Stack
         Share of the rows that come from another device, :math:`x`, and the network. [-]
 
     Returns
@@ -246,11 +246,11 @@ def row_exchange_time(case: Case, plan: Plan, software: SoftwareFigures) -> floa
     --------
     ``tests/engine/gpu/test_step.py`` holds worked values.
     """
-    devices, links, network = devices_of(plan), case.links, software.network
+    devices, links, network = devices_of(plan), case.links, stack.network
     if case.looked_up == 0.0 or devices == 1.0:
         return 0.0
     elsewhere = (devices - 1.0) / devices
-    rows = case.looked_up * software.row_exchange * plan.micro_batch * plan.accumulation
+    rows = case.looked_up * stack.software.row_exchange * plan.micro_batch * plan.accumulation
     message = 2.0 * case.size * rows * elsewhere
     if devices <= links.devices:
         return message / links.bus_bandwidth + 2.0 * plan.accumulation * links.latency
@@ -262,19 +262,19 @@ def row_exchange_time(case: Case, plan: Plan, software: SoftwareFigures) -> floa
 def exposed_collective_time(
     case: Case,
     plan: Plan,
-    software: SoftwareFigures,
+    stack: Stack,
     collectives: GradientCollectives,
     stage_time: float,
     after: float,
 ) -> float:
     """Time of gradient reduction and parameter gathering not hidden by computation. [s]"""
-    overlap, accumulation = software.overlap, plan.accumulation
+    overlap, accumulation = stack.software.overlap, plan.accumulation
     window = case.kernels.overlap_window * (stage_time + after)
     if plan.sharding < OPTIMIZER:
         return exposed_time(collectives.reduced, overlap, window)
     gathered = collectives.gathered * (1.0 - overlap)
     if plan.sharding < GRADIENTS:
-        per_broadcast = plan.sharding_ranks * software.broadcast_latency if plan.data > 1.0 else 0.0
+        per_broadcast = plan.sharding_ranks * stack.software.broadcast_latency if plan.data > 1.0 else 0.0
         return exposed_time(collectives.scattered, overlap, window) + gathered + per_broadcast
     # Groups that each hold a copy sum their shares of the gradients once a step.
     between = 0.0
@@ -331,9 +331,9 @@ BUCKET_COPIES = 2.0
 
 
 @inner
-def update_kernels(case: Case, plan: Plan, software: SoftwareFigures) -> float:
+def update_kernels(case: Case, plan: Plan, stack: Stack) -> float:
     """Kernels of one weight update of an optimizer that takes the tensors of a stage one by one."""
-    if plan.offload > 0.0 or software.optimizer_kernels == 0.0:
+    if plan.offload > 0.0 or stack.software.optimizer_kernels == 0.0:
         return 0.0
     copies = BUCKET_COPIES if plan.data > 1.0 else 0.0
-    return case.tensors / plan.pipeline * (software.optimizer_kernels + copies)
+    return case.tensors / plan.pipeline * (stack.software.optimizer_kernels + copies)

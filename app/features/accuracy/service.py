@@ -14,9 +14,9 @@ from app.features.accuracy.agreement import (
     ALL,
     SCALE_CODES,
     SETS,
-    Agreement,
-    AgreementCell,
     Chain,
+    ErrorCell,
+    ErrorSummary,
     Gaps,
     Ranking,
     RunChoice,
@@ -58,13 +58,13 @@ class AccuracyFindings(Document):
     choice: RunChoice
     measured: int
     """Measured runs in all, whatever is chosen."""
-    headline: Agreement
+    headline: ErrorSummary
     """Errors of the chosen runs with what was chosen left out of the fit."""
-    kinds: dict[str, Agreement]
+    kinds: dict[str, ErrorSummary]
     """The chosen runs by what the fit knew of them."""
-    sets: dict[str, Agreement]
+    sets: dict[str, ErrorSummary]
     """The same by set of families, where all are chosen."""
-    cells: list[AgreementCell]
+    cells: list[ErrorCell]
     """The chosen runs by family, chip and class of size."""
     chains: list[Chain]
     ranking: Ranking

@@ -1,7 +1,5 @@
 """Kernels of a micro-batch and the host that launches them."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -49,7 +47,7 @@ def test_layers_convolutions_and_steps_of_a_loop_are_counted() -> None:
 
 
 def seconds(stack: str, micro_batch: float, interval: float) -> float:
-    slow = replace(software(stack), dispatch_interval=interval)
+    slow = software(stack)._replace(dispatch_interval=interval)
     plans = Plans.of(micro_batch=micro_batch)
     return float(gpu_step(table("bert-large"), plans, SYSTEM, slow, Precision.BF16, "lamb").total)
 
@@ -80,7 +78,7 @@ def test_an_update_tensor_by_tensor_launches_for_weights_and_biases() -> None:
         hidden=8.0,
         tokens=1.0,
     )
-    stack = replace(software("gpu-eager"), optimizer_kernels=12.0)
+    stack = software("gpu-eager")._replace(optimizer_kernels=12.0)
     # The table is updated row by row and takes no part.
     assert updates(model, stack) == 3 * 2 * 12
     assert updates(model, stack, data=8.0) > updates(model, stack)
@@ -91,7 +89,7 @@ def test_an_update_tensor_by_tensor_launches_for_weights_and_biases() -> None:
 
 def test_a_slow_update_adds_what_the_gpu_does_not_cover() -> None:
     stack = software("gpu-eager")
-    by_tensor = replace(stack, optimizer_kernels=12.0)
+    by_tensor = stack._replace(optimizer_kernels=12.0)
     plans = Plans.of(micro_batch=64.0)
     fast = gpu_step(table("bert-large"), plans, SYSTEM, stack, Precision.BF16, "lamb")
     slow = gpu_step(table("bert-large"), plans, SYSTEM, by_tensor, Precision.BF16, "lamb")

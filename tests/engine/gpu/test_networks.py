@@ -16,7 +16,7 @@ from tests.engine.conftest import dgx, gpu_case, plan_of, software, table
 
 SYSTEM = dgx()
 
-STACK = replace(software("megatron-2022"), gradient_bytes=2.0)
+STACK = software("megatron-2022")._replace(gradient_bytes=2.0)
 
 
 @pytest.mark.parametrize(("model", "parameters"), [("bert-large", 335e6), ("resnet50", 25.6e6)])
