@@ -24,7 +24,7 @@ from app.platform.workspace import LOCAL_WORKSPACE, Installation
 from tests.conftest import sizing_context, until
 from tests.support.jobs import do_next, never
 from tests.support.objects import moved_clock
-from tests.support.postgres import Cluster
+from tests.support.postgres import PostgresCluster
 from tests.support.sweeping import Threads, wide
 
 
@@ -129,7 +129,7 @@ def test_a_job_that_this_process_has_made_is_begun_at_once(
 
 
 def test_two_who_work_on_one_database_share_its_jobs(
-    installation: Installation, postgres: Cluster, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, postgres: PostgresCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = Installation(sizing_context(), Store(postgres.make()))
     other.prepare()

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from app.engine.gpu.plan_steps import gpu_memory
+from app.engine.gpu.case import GpuCase
+from app.engine.gpu.plan_steps import memory_use
 from app.engine.operators.transformer import Stack, TransformerShape, transformer_operators
 from app.engine.plans import Plans, Recompute
 from app.engine.records import GpuSystem, Precision, Tokens
@@ -304,14 +305,9 @@ def _memory_case(row: Row, context: SizingContext) -> MemoryCase:
     )
     system = context.hardware.system(MEMORY_SYSTEM, 1).engine
     assert isinstance(system, GpuSystem)
-    use = gpu_memory(
-        transformer_operators(shape, lengths),
-        plans,
-        system,
-        context.software.profile(MEMORY_SOFTWARE).gpu(),
-        Precision.BF16,
-        "adam",
-    )
+    software = context.software.profile(MEMORY_SOFTWARE).gpu()
+    case = GpuCase.of(transformer_operators(shape, lengths), system, software, Precision.BF16, "adam")
+    use = memory_use(case, plans)
     names: Sequence[str] = (
         ("activations",) if row["part"] == "activations" else ("weights", "gradients", "optimizer")
     )

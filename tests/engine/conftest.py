@@ -7,8 +7,9 @@ from app.catalog.software import SoftwareCatalog, load_software
 from app.engine.compiled import record
 from app.engine.gpu.case import GpuCase
 from app.engine.gpu.collectives import GradientCollectives, device_weights, gradient_collectives
+from app.engine.gpu.plan_steps import memory_use, step_times
 from app.engine.operators.table import OperatorTable
-from app.engine.plans import Plan, Plans
+from app.engine.plans import MemoryUse, Plan, Plans, StepTime
 from app.engine.records import GpuSoftware, GpuSystem, Precision
 from app.profiles.presets import preset
 from tests.conftest import DATA
@@ -48,6 +49,28 @@ def table(name: str, seq_len: int | None = None) -> OperatorTable:
 
 def gpu_case(model: OperatorTable, stack: GpuSoftware, system: GpuSystem) -> GpuCase:
     return GpuCase.of(model, system, stack, Precision.BF16, "adam")
+
+
+def gpu_step(
+    model: OperatorTable,
+    plans: Plans,
+    system: GpuSystem,
+    stack: GpuSoftware,
+    precision: Precision,
+    optimizer: str,
+) -> StepTime:
+    return step_times(GpuCase.of(model, system, stack, precision, optimizer), plans)
+
+
+def gpu_memory(
+    model: OperatorTable,
+    plans: Plans,
+    system: GpuSystem,
+    stack: GpuSoftware,
+    precision: Precision,
+    optimizer: str,
+) -> MemoryUse:
+    return memory_use(GpuCase.of(model, system, stack, precision, optimizer), plans)
 
 
 def plan_of(**values: float) -> Plan:

@@ -88,7 +88,7 @@ class ReferenceRow:
 
 
 @dataclass(frozen=True)
-class ReferenceAnswer:
+class DecisionReference:
     runs: int
     rows: dict[str, ReferenceRow]
     recommended: str | None
@@ -251,7 +251,7 @@ def why_not(option: Option, asked: Goal, runs: int, leading: Sequence[Option]) -
     return "costs_more" if option.on_sale else "not_on_sale"
 
 
-def decide(options: Sequence[Option], asked: Goal, runs: int | None = None) -> ReferenceAnswer:
+def decide(options: Sequence[Option], asked: Goal, runs: int | None = None) -> DecisionReference:
     """Answer a question, for a number of runs other than the demanded ones where given."""
     runs = runs_of(options, asked) if runs is None else runs
     leading = leaders(options, asked, runs)
@@ -266,7 +266,7 @@ def decide(options: Sequence[Option], asked: Goal, runs: int | None = None) -> R
             outlay=outlay(option, runs),
             why_not=why_not(option, asked, runs, leading),
         )
-    return ReferenceAnswer(
+    return DecisionReference(
         runs=runs,
         rows=rows,
         recommended=leading[0].id if leading else None,

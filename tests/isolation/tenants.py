@@ -93,7 +93,7 @@ def tenants(directory: Path, **settings: Any) -> FastAPI:
     return app
 
 
-class ClientKind:
+class BearerKind:
     """Sends requests to an application in this process, as one of the principals or as nobody."""
 
     def __init__(self, app: FastAPI) -> None:

@@ -137,7 +137,7 @@ def faults(description: Description, schema: dict[str, Any], example: Any) -> It
 
 
 @dataclass
-class Kind:
+class FaultKind:
     """What was asked with faults of one code, and what was answered."""
 
     asked: int = 0
@@ -149,7 +149,7 @@ class Kind:
 
 @dataclass
 class Draw:
-    kinds: dict[str, Kind]
+    kinds: dict[str, FaultKind]
     wrong: list[tuple[Any, ...]]
     """Requests whose fault was not named, or not in the language that was asked for."""
 
@@ -180,7 +180,7 @@ def draw(ask: Callable[..., httpx.Response], description: Description, count: in
             named = ("", "no_such", "unknown_parameter")
             more = [(method.upper(), f"{address}?no_such=1", named) for method in operations]
             found.setdefault("unknown_parameter", []).extend(more)
-    told = Draw({code: Kind() for code in found}, [])
+    told = Draw({code: FaultKind() for code in found}, [])
     left = count
     # The rarest first: what they lack, the others make up for.
     for place, (code, choices) in enumerate(sorted(found.items(), key=lambda one: len(one[1]))):

@@ -107,7 +107,7 @@ def micro_batch_of(plan: Plan) -> MicroBatch:
     )
 
 
-class Stack(NamedTuple):
+class SoftwareStack(NamedTuple):
     """A software stack and the network as it reaches it, central or one sample."""
 
     software: GpuSoftware
@@ -423,7 +423,7 @@ class GpuCase:
 
     case: Case
     stacks: Matrix
-    """:class:`Stack` in a row for every sample of software and network."""
+    """:class:`SoftwareStack` in a row for every sample of software and network."""
     shape: tuple[int, ...]
     """Shape of the samples; empty for a single one."""
     host_memory: float
@@ -453,9 +453,9 @@ class GpuCase:
         return replace(self, stacks=stacks, shape=shape)
 
     @property
-    def stack(self) -> Stack:
+    def stack(self) -> SoftwareStack:
         """Software and network; the first of several samples."""
-        return record(Stack, self.stacks, 0)
+        return record(SoftwareStack, self.stacks, 0)
 
 
 def _case(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from app.engine.arrays import store
 from app.engine.compiled import Matrix, inner, record
-from app.engine.gpu.case import LOSS, UNPACKING, Case, GpuOperator, MicroBatch, Stack
+from app.engine.gpu.case import LOSS, UNPACKING, Case, GpuOperator, MicroBatch, SoftwareStack
 from app.engine.gpu.gemm import misalignment, narrowing_time, roofline_time, tiled_gemm_time
 from app.engine.gpu.passes import SOFTMAX_BACKWARD, SOFTMAX_FORWARD
 from app.engine.operators.table import Kind, Section, Split
@@ -257,7 +257,9 @@ def _pointwise_cost(case: Case, row: GpuOperator, micro: MicroBatch) -> Operator
 
 
 @inner
-def operator_time(case: Case, stack: Stack, row: GpuOperator, cost: OperatorCost) -> tuple[float, float]:
+def operator_time(
+    case: Case, stack: SoftwareStack, row: GpuOperator, cost: OperatorCost
+) -> tuple[float, float]:
     """Return the time of an operator forward and backward, one repeat, without launches. [s]"""
     factor = stack.software.elementwise_factor
     if row.kind == ATTENTION:
@@ -304,7 +306,7 @@ def operator_time(case: Case, stack: Stack, row: GpuOperator, cost: OperatorCost
 
 @inner
 def operator_loads(
-    case: Case, stack: Stack, row: GpuOperator, micro: MicroBatch, cost: OperatorCost
+    case: Case, stack: SoftwareStack, row: GpuOperator, micro: MicroBatch, cost: OperatorCost
 ) -> tuple[float, float, float]:
     """Return FLOP and traffic of an operator in both directions, one repeat, and its bound."""
     moved = stack.software.layout_passes * cost.image * case.bandwidth

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from app.engine.arrays import store
 from app.engine.compiled import Matrix, Places, Vector, called, inner, kernel, record
-from app.engine.gpu.case import Case, GpuCase, GpuOperator, MicroBatch, Stack, micro_batch_of
+from app.engine.gpu.case import Case, GpuCase, GpuOperator, MicroBatch, SoftwareStack, micro_batch_of
 from app.engine.gpu.collectives import GradientCollectives, Weights, device_weights, gradient_collectives
 from app.engine.gpu.memory import Activations, DeviceMemory, device_memory, micro_batch_activations
 from app.engine.gpu.operators import COSTS, OperatorCost, operator_costs, operator_loads, operator_time
@@ -144,7 +144,9 @@ class PlanFigures(NamedTuple):
 
 
 @inner
-def put_work(case: Case, stack: Stack, micro: MicroBatch, works: Matrix, row: int, costs: Matrix) -> None:
+def put_work(
+    case: Case, stack: SoftwareStack, micro: MicroBatch, works: Matrix, row: int, costs: Matrix
+) -> None:
     """Write the work of a micro-batch into a row.
 
     ``costs`` caches the costs of the operators of the last micro-batch, and behind them their key.
@@ -166,7 +168,7 @@ def room_for_costs(case: Case) -> Matrix:
 @called
 def evaluate_rows(
     case: Case,
-    stack: Stack,
+    stack: SoftwareStack,
     plans: Matrix,
     count: int,
     cache: PlanCache,
@@ -215,7 +217,7 @@ def evaluate_rows(
 @kernel
 def write_steps(
     case: Case,
-    stack: Stack,
+    stack: SoftwareStack,
     plans: Matrix,
     cache: PlanCache,
     limit: float,
@@ -243,7 +245,7 @@ def sampled_steps(
     """
     for pair in range(of_plan.size):
         plan, sample = record(Plan, plans, of_plan[pair]), of_sample[pair]
-        stack = record(Stack, stacks, sample)
+        stack = record(SoftwareStack, stacks, sample)
         micro = micro_batch_of(plan)
         if not _holds(works, sample, micro):
             put_work(case, stack, micro, works, sample, costs)
@@ -287,7 +289,7 @@ def times_of_operators(
     """Write :class:`OperatorRow` of every operator, and the share of the forward pass."""
     for pair in range(of_plan.size):
         micro = micro_batch_of(record(Plan, plans, of_plan[pair]))
-        stack = record(Stack, stacks, of_sample[pair])
+        stack = record(SoftwareStack, stacks, of_sample[pair])
         operator_costs(case, micro, costs)
         for index in range(case.operators.shape[0]):
             row = record(GpuOperator, case.operators, index)
@@ -327,18 +329,6 @@ class Pairs:
         return ordered.T.reshape(-1, *self.shape)
 
 
-def gpu_step(
-    table: OperatorTable,
-    plans: Plans,
-    system: GpuSystem,
-    software: GpuSoftware,
-    precision: Precision,
-    optimizer: str,
-) -> StepTime:
-    """Return the time of one training step by part, of each plan or of each sample. [s]"""
-    return step_times(GpuCase.of(table, system, software, precision, optimizer), plans)
-
-
 def step_times(case: GpuCase, plans: Plans) -> StepTime:
     """Return the time of one training step by part, of each plan or of each sample. [s]"""
     pairs = Pairs(plans, case)
@@ -361,18 +351,6 @@ def perfect_gpu_step(
 
 
 MEMORY_PARTS = tuple(name for name in DeviceMemory._fields if name != "elsewhere")
-
-
-def gpu_memory(
-    table: OperatorTable,
-    plans: Plans,
-    system: GpuSystem,
-    software: GpuSoftware,
-    precision: Precision,
-    optimizer: str,
-) -> MemoryUse:
-    """Return the memory of the fullest GPU of each plan, by part. [B]"""
-    return memory_use(GpuCase.of(table, system, software, precision, optimizer), plans)
 
 
 def memory_use(case: GpuCase, plans: Plans) -> MemoryUse:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from app.engine.collectives import exposed_time
 from app.engine.compiled import formula, inner
-from app.engine.gpu.case import GRADIENT_BYTES, Case, Stack, devices_of
+from app.engine.gpu.case import GRADIENT_BYTES, Case, SoftwareStack, devices_of
 from app.engine.gpu.collectives import GradientCollectives, Weights
 from app.engine.gpu.gemm import narrowing_time
 from app.engine.gpu.memory import GRADIENTS, OPTIMIZER, PARAMETERS
@@ -36,7 +36,7 @@ class GpuStep(NamedTuple):
 def step_time(
     case: Case,
     plan: Plan,
-    stack: Stack,
+    stack: SoftwareStack,
     weights: Weights,
     work: Work,
     collectives: GradientCollectives,
@@ -52,8 +52,8 @@ def step_time(
         The model on its system. [-]
     plan : Plan
         Stages :math:`p`, chunks :math:`v`, micro-batches of a step :math:`M`. [-]
-    stack : Stack
-        Efficiencies of the software stack. [-]
+    stack : SoftwareStack
+        Software, and the network as it reaches it. [-]
     weights : Weights
         Of the fullest device. [-]
     work : Work
@@ -148,7 +148,7 @@ def step_total(step: GpuStep) -> float:
 
 
 @inner
-def update_time(case: Case, plan: Plan, stack: Stack, weights: Weights) -> float:
+def update_time(case: Case, plan: Plan, stack: SoftwareStack, weights: Weights) -> float:
     """Time of the optimizer, on the device or on its host. [s]"""
     updated = weights.trained_sharded if plan.sharding >= OPTIMIZER else weights.trained
     if plan.offload == 0.0:
@@ -206,7 +206,7 @@ def stage_message_size(case: Case, plan: Plan) -> float:
 
 
 @inner
-def between_stages_time(case: Case, plan: Plan, stack: Stack) -> float:
+def between_stages_time(case: Case, plan: Plan, stack: SoftwareStack) -> float:
     """Time that a stage waits for transfers between stages. [s]"""
     directions = 2.0 if case.blocking_pipeline > 0.0 else 1.0
     links, network = case.links, stack.network
@@ -218,7 +218,7 @@ def between_stages_time(case: Case, plan: Plan, stack: Stack) -> float:
 
 
 @inner
-def row_exchange_time(case: Case, plan: Plan, stack: Stack) -> float:
+def row_exchange_time(case: Case, plan: Plan, stack: SoftwareStack) -> float:
     r"""Time of the all-to-all of looked-up rows forward and of their gradients backward, none of it hidden.
 
     .. math:: t = \frac{n-1}{n} \frac{2 e R x M b}{B} + 2 M \alpha
@@ -229,8 +229,8 @@ def row_exchange_time(case: Case, plan: Plan, stack: Stack) -> float:
         Rows that are looked up, :math:`R` elements a sample of :math:`e` bytes, and links. [-]
     plan : Plan
         Devices :math:`n`, micro-batch :math:`b` and accumulation :math:`M`. [-]
-    stack : Stack
-        Share of the rows that come from another device, :math:`x`, and the network. [-]
+    stack : SoftwareStack
+        Software, and the network as it reaches it. [-]
 
     Returns
     -------
@@ -262,7 +262,7 @@ def row_exchange_time(case: Case, plan: Plan, stack: Stack) -> float:
 def exposed_collective_time(
     case: Case,
     plan: Plan,
-    stack: Stack,
+    stack: SoftwareStack,
     collectives: GradientCollectives,
     stage_time: float,
     after: float,
@@ -331,7 +331,7 @@ BUCKET_COPIES = 2.0
 
 
 @inner
-def update_kernels(case: Case, plan: Plan, stack: Stack) -> float:
+def update_kernels(case: Case, plan: Plan, stack: SoftwareStack) -> float:
     """Kernels of one weight update of an optimizer that takes the tensors of a stage one by one."""
     if plan.offload > 0.0 or stack.software.optimizer_kernels == 0.0:
         return 0.0

@@ -17,7 +17,7 @@ from app.engine.collectives import (
     ring_pass_time,
 )
 from app.engine.compiled import Matrix, inner, record
-from app.engine.gpu.case import COUNTS, ELEMENTS, STATISTICS, Case, GpuOperator, MicroBatch, Stack
+from app.engine.gpu.case import COUNTS, ELEMENTS, STATISTICS, Case, GpuOperator, MicroBatch, SoftwareStack
 from app.engine.gpu.operators import ATTENTION, EMBEDDING, POINTWISE, OperatorCost, operator_time
 from app.engine.operators.table import Section, Split
 from app.engine.plans import MODULES, Recompute
@@ -84,7 +84,7 @@ def passes_of(recompute: float) -> float:
 
 
 @inner
-def micro_batch_work(case: Case, stack: Stack, micro: MicroBatch, costs: Matrix) -> Work:
+def micro_batch_work(case: Case, stack: SoftwareStack, micro: MicroBatch, costs: Matrix) -> Work:
     """Return the work of one micro-batch over the whole model, from the costs of its operators."""
     layers_gemm, layers_attention, layers_memory = 0.0, 0.0, 0.0
     embedding_gemm, embedding_attention, embedding_memory = 0.0, 0.0, 0.0
@@ -138,7 +138,7 @@ def micro_batch_work(case: Case, stack: Stack, micro: MicroBatch, costs: Matrix)
 
 
 @inner
-def kernel_count(case: Case, recompute: float, stack: Stack) -> float:
+def kernel_count(case: Case, recompute: float, stack: SoftwareStack) -> float:
     """Kernels that one micro-batch launches on all its layers, forward and backward (Ivanov et al. 2021).
 
     An operator of a loop in time counts those of every step.
@@ -149,7 +149,7 @@ def kernel_count(case: Case, recompute: float, stack: Stack) -> float:
 
 
 @inner
-def tensor_parallel_time(case: Case, stack: Stack, micro: MicroBatch) -> float:
+def tensor_parallel_time(case: Case, stack: SoftwareStack, micro: MicroBatch) -> float:
     """Time of two all-reduces a layer forward and two backward, none of it hidden. [s]
 
     Forward passes that are repeated repeat theirs (Narayanan et al. 2021, section 3.2).
@@ -168,7 +168,7 @@ def tensor_parallel_time(case: Case, stack: Stack, micro: MicroBatch) -> float:
 
 
 @inner
-def expert_exchange_time(case: Case, stack: Stack, micro: MicroBatch) -> float:
+def expert_exchange_time(case: Case, stack: SoftwareStack, micro: MicroBatch) -> float:
     """Time of the all-to-all of tokens to their experts and back, none of it hidden. [s]
 
     The busiest rank decides.
@@ -191,7 +191,7 @@ GRADIENT_EXCHANGES = 1.0
 
 
 @inner
-def context_exchange_time(case: Case, stack: Stack, micro: MicroBatch) -> float:
+def context_exchange_time(case: Case, stack: SoftwareStack, micro: MicroBatch) -> float:
     """Time of passing keys and values between the ranks of a context in one micro-batch. [s]
 
     Attention to one part hides the transfer of the next. Ranks of a context lie next to those of a tensor.
@@ -261,7 +261,7 @@ def split_sample_time(case: Case, micro_batch: float) -> float:
 
 
 @inner
-def forward_share(case: Case, stack: Stack, micro: MicroBatch, costs: Matrix) -> float:
+def forward_share(case: Case, stack: SoftwareStack, micro: MicroBatch, costs: Matrix) -> float:
     r"""Share of a micro-batch's time in the layers that its forward pass takes.
 
     .. math:: s = \frac{\sum_i f_i + c / k}{\sum_i \left( (1 + a_i) f_i + b_i \right) + c}
@@ -270,8 +270,8 @@ def forward_share(case: Case, stack: Stack, micro: MicroBatch, costs: Matrix) ->
     ----------
     case : Case
         The model on its system; operators of its layers count, :math:`i`. [-]
-    stack : Stack
-        Efficiencies of the software stack. [-]
+    stack : SoftwareStack
+        Software, and the network as it reaches it. [-]
     micro : MicroBatch
         Says what is computed again, :math:`a_i`. [-]
     costs : array

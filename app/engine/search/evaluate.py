@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.engine.compiled import Matrix, Places, Vector, called, kernel
-from app.engine.gpu.case import Case, GpuCase, Stack
+from app.engine.gpu.case import Case, GpuCase, SoftwareStack
 from app.engine.gpu.plan_steps import PlanCache, PlanFigures, evaluate_rows, write_steps
 from app.engine.plans import PLAN_FIELDS, Plans
 from app.engine.records import Floats
@@ -158,7 +158,7 @@ def keep_fitting(
 @kernel
 def search_layouts(
     case: Case,
-    stack: Stack,
+    stack: SoftwareStack,
     spread: Options,
     cache: PlanCache,
     limit: float,

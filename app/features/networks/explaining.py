@@ -10,7 +10,7 @@ import numpy as np
 from app.engine.collectives import all_to_all_time, allreduce_algorithm, collective_time, node_bandwidth
 from app.engine.comparison import relative_gain, sufficient_rung
 from app.engine.compiled import record
-from app.engine.gpu.case import Case, Stack
+from app.engine.gpu.case import Case, SoftwareStack
 from app.engine.gpu.collectives import MessageGroup, device_weights, message_group
 from app.engine.gpu.step import row_exchange_time, stage_message_size
 from app.engine.plans import Plan, Plans, Recompute, Sharding, StepTime
@@ -57,7 +57,7 @@ class CollectiveTimer:
     """Times collectives on one machine and network."""
 
     case: Case
-    stack: Stack
+    stack: SoftwareStack
 
     def message(
         self, kind: Kind, collective: Collective, size: float, count: float, ranks: float, inside: float

@@ -5,14 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.gpu.plan_steps import gpu_step
 from app.engine.gpu.step import exposed_dispatch_time, update_kernels
 from app.engine.gpu.work import kernel_count
 from app.engine.operators.layers import dense_layer, embedding_bag
 from app.engine.operators.table import Kind, Operator, OperatorTable
 from app.engine.plans import Plans, Recompute
 from app.engine.records import GpuSoftware, Precision
-from tests.engine.conftest import dgx, gpu_case, plan_of, software, table
+from tests.engine.conftest import dgx, gpu_case, gpu_step, plan_of, software, table
 
 SYSTEM = dgx()
 
@@ -40,7 +39,7 @@ def test_layers_convolutions_and_steps_of_a_loop_are_counted() -> None:
     counted = 3 * stack.kernels_per_layer + 2 * stack.kernels_per_convolution + 400.0
     known = gpu_case(model, stack, SYSTEM)
     none, full = (
-        kernel_count(known.case, float(mode), known.software) for mode in (Recompute.NONE, Recompute.FULL)
+        kernel_count(known.case, float(mode), known.stack) for mode in (Recompute.NONE, Recompute.FULL)
     )
     assert none == counted
     assert full == counted + 3 * SYSTEM.kernels.recompute_kernels
@@ -65,7 +64,7 @@ def test_a_large_micro_batch_hides_the_host() -> None:
 
 def updates(model: OperatorTable, stack: GpuSoftware, **plan: float) -> float:
     known = gpu_case(model, stack, SYSTEM)
-    return update_kernels(known.case, plan_of(**plan), known.software)
+    return update_kernels(known.case, plan_of(**plan), known.stack)
 
 
 def test_an_update_tensor_by_tensor_launches_for_weights_and_biases() -> None:

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from app.engine.collectives import IntraLinks, Network, collective_time
 from app.engine.gpu.collectives import GradientCollectives, Weights, device_weights
-from app.engine.gpu.plan_steps import gpu_memory, gpu_step
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans, Recompute, Sharding
 from app.engine.records import GpuSystem, Precision
 from tests.engine.conftest import collectives as copy_collectives
-from tests.engine.conftest import dgx, gpu_case, plan_of, software, table
+from tests.engine.conftest import dgx, gpu_case, gpu_memory, gpu_step, plan_of, software, table
 
 SYSTEM = dgx()
 

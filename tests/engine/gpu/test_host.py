@@ -5,11 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.gpu.plan_steps import gpu_step
 from app.engine.host import host_wait_time, input_sharers
 from app.engine.plans import Plans
 from app.engine.records import GpuSoftware, Precision
-from tests.engine.conftest import dgx, software, table
+from tests.engine.conftest import dgx, gpu_step, software, table
 
 SYSTEM = dgx()
 

@@ -7,12 +7,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from app.engine.gpu.plan_steps import gpu_step
 from app.engine.gpu.step import GpuStep
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans, Recompute, Sharding, StepTime
 from app.engine.records import GpuSoftware, GpuSystem, Precision
-from tests.engine.conftest import dgx, software, table
+from tests.engine.conftest import dgx, gpu_step, software, table
 
 SYSTEM = dgx()
 
@@ -116,8 +115,7 @@ def test_a_better_stack_is_never_slower(name: str, plan: dict[str, float], bette
     assume(plan["sharding"] == 0)
     plan = allowed(name, plan)
     stack = software()
-    improved = replace(
-        stack,
+    improved = stack._replace(
         matrix_efficiency=stack.matrix_efficiency * min(better, 1.2),
         elementwise_factor=stack.elementwise_factor / better,
         step_overhead=stack.step_overhead / better,

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from app.engine.compiled import Kernel
 from app.engine.gpu.case import GpuCase
-from app.engine.gpu.plan_steps import PlanFigures, gpu_memory, gpu_step
+from app.engine.gpu.plan_steps import PlanFigures
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans, Sharding
 from app.engine.records import GpuSoftware, GpuSystem, Precision
 from app.engine.search import evaluate
 from app.engine.search.evaluate import GpuEvaluator, fitting
 from app.engine.search.space import Space
-from tests.engine.conftest import dgx, software, table
+from tests.engine.conftest import dgx, gpu_memory, gpu_step, software, table
 from tests.engine.search.conftest import gpu_plans, space
 
 SYSTEM = replace(dgx(), host_memory=0.0)

@@ -12,6 +12,7 @@ from app.features.accuracy.agreement import agreement, counted
 from app.features.accuracy.predictions import KINDS, Prediction
 from app.features.accuracy.service import choice_of, predictions
 from app.platform.wording.voice import voice
+from tests.conftest import problem_of
 from tests.support.application import Reader
 
 CHOICES = [
@@ -173,7 +174,7 @@ def test_runs_are_listed_a_hundred_at_a_time(reader: Reader) -> None:
     assert [row["id"] for row in reader.page(back).select("#runs tbody tr")] == ids[
         -(len(ids) % 100) - 100 :
     ][:100]
-    assert reader.get("/accuracy.json?cursor=nonesuch").status_code == 400
+    assert problem_of(reader.get("/accuracy.json?cursor=nonesuch")) == (400, "bad_input", "cursor")
 
 
 def test_a_run_that_is_asked_for_is_in_the_list(reader: Reader) -> None:
