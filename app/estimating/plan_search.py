@@ -509,7 +509,7 @@ def space_of(
         allowed=allowed,
         experts=scenario.table.experts,
         contexts=contexts_of(scenario, allowed),
-        fused_attention=not scenario.is_ipu and scenario.gpu_software().fused_attention,
+        fused_attention=not scenario.is_ipu and scenario.gpu_software().fused_attention > 0.0,
         largest_micro_batch=_largest_micro_batch(scenario),
         spare=spare,
         any_batch=any_batch,
