@@ -571,8 +571,8 @@ def software_rows(
     # Most are one number: to broadcast each of them takes longer than all else.
     shape = np.broadcast_shapes(*(column.shape for column in columns if isinstance(column, np.ndarray)))
     rows = np.empty((math.prod(shape), len(columns)))
+    rows[:] = [0.0 if isinstance(column, np.ndarray) else column for column in columns]
     for index, column in enumerate(columns):
-        rows[:, index] = (
-            np.broadcast_to(column, shape).ravel() if isinstance(column, np.ndarray) else float(column)
-        )
+        if isinstance(column, np.ndarray):
+            rows[:, index] = np.broadcast_to(column, shape).ravel()
     return rows, shape
