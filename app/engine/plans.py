@@ -42,7 +42,7 @@ class Offload(IntFlag):
     """What a device keeps in host or streaming memory; kinds add up."""
 
     OPTIMIZER = 1
-    """State of the optimizer, which the host updates (Ren et al. 2021). On an IPU it comes back for the update."""
+    """State of the optimizer, which the host of a GPU updates (Ren et al. 2021)."""
     PARAMETERS = 2
     """Weights, which come layer by layer (Rajbhandari et al. 2021, "ZeRO-Infinity"); GPU only."""
     ACTIVATIONS = 4

@@ -201,8 +201,8 @@ def host_transfer_time(case: Case, plan: Plan, weights: Weights, kept: float) ->
     Returns
     -------
     seconds : float
-        Weights come for every pass, and for the forward pass of each frozen copy, :math:`f`; gradients leave for
-        an optimizer on the host; activations leave and come back. [s]
+        Weights come for every pass, and for the forward pass of each frozen copy, :math:`f`; gradients leave
+        for an optimizer on the host; activations leave and come back. [s]
 
     References
     ----------
@@ -211,8 +211,8 @@ def host_transfer_time(case: Case, plan: Plan, weights: Weights, kept: float) ->
 
     Examples
     --------
-    ``tests/engine/gpu/test_offload.py`` holds worked values: 7 billion weights over eight links of 24 GB/s, with
-    recomputation and the optimizer on the host, take 0.29 s.
+    ``tests/engine/gpu/test_offload.py`` holds worked values: 6.7 billion weights over eight links of 24 GB/s,
+    with recomputation and the optimizer on the host, take 0.28 s.
     """
     travelling = 0.0
     if offloads(plan, OFFLOADED_PARAMETERS):

@@ -188,7 +188,7 @@ def input_embedding(shape: TransformerShape, *, tokens: float) -> list[Operator]
 def _masks(shape: TransformerShape, tokens: float) -> float:
     """Return the bytes of a dropout's mask over hidden states.
 
-    Models with RMS norms are trained without dropout (Raffel et al. 2020, section 3.1.2; Touvron et al. 2023).
+    Models with RMS norms are trained without dropout (Shazeer 2020; Touvron et al. 2023).
     """
     return 0.0 if shape.rms_norm else tokens * shape.hidden
 
