@@ -111,11 +111,11 @@ class PlanSearch:
             self._start(space, loose)
             if not self.feasible:
                 self._start(space, strict)
-        if not self.feasible and "offload" not in space.allowed:
-            self._offload_more(strict)
-            space = self.space
-        if space.lean and not space.ipu and "offload" not in space.allowed:
-            self._add_offloaded()
+        if "offload" not in space.allowed and not space.ipu:
+            if not self.feasible:
+                self._offload_more(strict)
+            elif space.lean:
+                self._add_offloaded()
         if space.spare and self.feasible:
             if self.space.lean and not space.ipu:
                 self._add_layouts(replace(self.space, lean=False), self._best_layouts())
