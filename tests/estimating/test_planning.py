@@ -141,7 +141,7 @@ def test_the_memory_of_the_hosts_limits_what_is_put_there() -> None:
 
 
 def short_of_memory(scenario: Scenario, **allowed: Sequence[float]) -> Scenario:
-    """Return a scenario whose devices are a tenth too small for any plan, the optimizer on the host or not."""
+    """Return a scenario whose devices are too small for any plan that offloads at most the optimizer."""
     least = float(searched(scenario, margin=0.0, **allowed, offload=(0.0, 1.0)).evaluated.memory.min())
     assert isinstance(scenario.hardware, GpuSystem)
     chip = replace(scenario.hardware.chip, memory_capacity=0.9 * least)
