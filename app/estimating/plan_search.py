@@ -292,12 +292,12 @@ class PlanSearch:
         if not sums:
             return
         before = self.space, self.parts, self.count, self.enumerated, self.limit, self._least_memory
-        # All of them together leave the least on a device.
-        for kinds in (sums[-1:], sums):
-            self.space = replace(before[0], allowed={**before[0].allowed, "offload": tuple(kinds)})
+        # All of them together, for one sample that is computed again, leave the least on a device.
+        least = {"micro_batch": (1.0,), "recompute": (float(Recompute.FULL),)}
+        self._start(replace(self.space, allowed={**least, **self.space.allowed, "offload": sums[-1:]}), limit)
+        if self._least_memory <= limit:
+            self.space = replace(self.space, allowed={**self.space.allowed, "offload": tuple(sums)})
             self._start(self.space, limit)
-            if self._least_memory > limit:
-                break
         if not self.feasible:
             self.space, self.parts, self.count, self.enumerated, self.limit, self._least_memory = before
 
