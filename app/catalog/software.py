@@ -28,12 +28,20 @@ ABSOLUTE = frozenset({"overlap", "layer_overlap"})
 """Figures between 0 and 1 with absolute deviations; all others are relative."""
 GREATEST_OVERLAP = 0.98
 SWITCHES = frozenset(
-    {"fused_attention", "native_attention", "balanced_head", "blocking_pipeline", "scattered_pipeline"}
+    {
+        *("fused_attention", "native_attention", "fused_norms", "narrow_weights"),
+        *("balanced_head", "blocking_pipeline", "scattered_pipeline"),
+    }
 )
 OPTIONAL = frozenset({"optimizer_bytes"})
 """Figures that a profile may omit."""
 
-PLAN_KINDS = frozenset({"tensor", "pipeline", "interleave", "context", "expert", "sharding", "offload"})
+PLAN_KINDS = frozenset(
+    {
+        *("tensor", "pipeline", "interleave", "context", "expert", "sharding"),
+        *("offload", "offload_parameters", "offload_activations"),
+    }
+)
 """Fields of a plan that not every stack has: degrees, shards of more than the optimizer, offload."""
 NETWORKS = frozenset({"transformer", "convolutional", "recommendation"})
 """Kinds of network that a stack may be made for."""

@@ -236,6 +236,12 @@ class GpuSoftware(NamedTuple):
     """Bytes that the loss keeps of one logit, all its copies together. [B]"""
     adapter_input_bytes: float
     """Bytes of the copy that each adapter keeps of its input; 0 where it reads that of the product. [B]"""
+    activation_input_bytes: float
+    """Bytes of the kept input of a gated activation function; 0 where it is kept as it comes. [B]"""
+    fused_norms: bool
+    """True where a norm and the activation function after it are one kernel, which keeps one input."""
+    narrow_weights: bool
+    """True where trained weights lie in the format of products in 8 or 4 bit, beside their master copy."""
     allocator_reserve: float
     """Memory that the allocator reserves over what is live. [-]"""
     layout_passes: float
@@ -331,8 +337,6 @@ class GpuKernels(NamedTuple):
     """Volume of tensor-parallel collectives with sequence parallelism over that without. [-]"""
     framework_memory: float
     """Memory of the driver, the libraries and their buffers on one device. [B]"""
-    host_bandwidth: float
-    """Between one device and the host's memory, one direction, as achieved. [B/s]"""
     memory_margin: float
     """Share of the memory left free where nothing else is asked. [-]"""
     dequantise_factor: float
@@ -352,5 +356,7 @@ class GpuSystem:
     """Devices that one host feeds. [-]"""
     host_memory: float
     """Share of one device of its host's memory; 0 where it is not known. [B]"""
+    host_bandwidth: float
+    """Between one device and that memory, one direction, as achieved. [B/s]"""
     host_memory_bandwidth: float
     """Share of one device of the bandwidth of that memory; infinite where it is not known. [B/s]"""

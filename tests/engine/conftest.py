@@ -38,6 +38,7 @@ def dgx(fabric: str = "hdr-infiniband", ports: int = 8) -> GpuSystem:
         fabric=catalog().fabric(fabric, ports),
         host_devices=8.0,
         host_memory=catalog().host_memory("dgx-a100-640gb") / 8,
+        host_bandwidth=catalog().figure("pcie4-x16", "best_bus_bandwidth").si,
         host_memory_bandwidth=catalog().host_memory_bandwidth("dgx-a100-640gb") / 8,
     )
 

@@ -196,6 +196,8 @@ class Case(NamedTuple):
     launch: float
     """Launch and drain of one kernel. [s]"""
     kernels: GpuKernels
+    host_bandwidth: float
+    """Of the link to the host, one direction, as achieved. [B/s]"""
     host_memory_bandwidth: float
     host_devices: float
     """Devices that one host feeds. [-]"""
@@ -484,6 +486,10 @@ def _case(
     if narrow and np.any(table.trained == 0):
         # Frozen weights need no wider format than that of the products.
         stored = narrowed["narrow_size"]
+    elif narrow and software.narrow_weights:
+        # Before Blackwell the products of the backward pass read a transposed copy (Transformer Engine).
+        copies = 1.0 if Precision.NVFP4 in chip.matrix_peak else 2.0
+        stored = min(size, copies * narrowed["narrow_size"])
     # A new record: the figures of a table are kept for the next case.
     figures = model_figures(table)
     kept = _as_kept(table, figures["operators"], software, size, narrowed["narrow_size"])
@@ -498,6 +504,7 @@ def _case(
         * (1.0 if software.native_attention else chip.older_kernels_share),
         multiprocessors=float(chip.multiprocessors),
         launch=chip.kernel_overhead,
+        host_bandwidth=system.host_bandwidth,
         host_memory_bandwidth=system.host_memory_bandwidth,
         host_devices=system.host_devices,
         size=size,
@@ -525,10 +532,15 @@ def _as_kept(
 ) -> Matrix:
     """Return operators with what a stack keeps for the backward pass beside, or in place of, the usual.
 
-    Copies of logits; of the inputs of adapters, in their own format; and the inputs of products in 8 or 4 bit
-    in that format, but for those that attention keeps as its output (NVIDIA, Transformer Engine).
+    Copies of logits; of the inputs of adapters, in their own format; the inputs of products in 8 or 4 bit in
+    that format, but for those that attention keeps as its output (NVIDIA, Transformer Engine); inputs of
+    activation functions in 8 bit; and none of those that follow a norm in one kernel, which keeps its own.
     """
     operators = operators.copy()
+    if software.fused_norms:
+        operators[table.pointwise == Pointwise.SWISH, SAVED] = 0.0
+    if software.activation_input_bytes:
+        operators[table.pointwise == Pointwise.GATED, SAVED] *= software.activation_input_bytes / size
     logits = table.pointwise == Pointwise.CROSS_ENTROPY
     operators[logits, MASKS] += (software.logit_bytes - LOSS_BYTES) * table.elements[logits]
     adapters = np.array([name.endswith(FIRST_OF_ADAPTER) for name in table.names])

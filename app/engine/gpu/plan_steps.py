@@ -12,7 +12,14 @@ from app.engine.arrays import store
 from app.engine.compiled import Matrix, Places, Vector, called, inner, kernel, record
 from app.engine.gpu.case import Case, GpuCase, GpuOperator, MicroBatch, SoftwareStack, micro_batch_of
 from app.engine.gpu.collectives import GradientCollectives, Weights, device_weights, gradient_collectives
-from app.engine.gpu.memory import Activations, DeviceMemory, device_memory, micro_batch_activations
+from app.engine.gpu.memory import (
+    OFFLOADED_ACTIVATIONS,
+    Activations,
+    DeviceMemory,
+    device_memory,
+    micro_batch_activations,
+    offloads,
+)
 from app.engine.gpu.operators import COSTS, OperatorCost, operator_costs, operator_loads, operator_time
 from app.engine.gpu.step import GpuStep, step_time, step_total
 from app.engine.gpu.work import Work, forward_share, micro_batch_work
@@ -205,13 +212,15 @@ def evaluate_rows(
                 sent = gradient_collectives(case, plan, device, stack.network)
                 store(collectives, gradient_row, COLLECTIVES, sent)
         weights = record(Weights, collectives, gradient_row, WEIGHTS)
-        use = device_memory(case, plan, weights, record(Activations, works, work_row, ACTIVATIONS))
+        activations = record(Activations, works, work_row, ACTIVATIONS)
+        use = device_memory(case, plan, weights, activations)
         total = use.weights + use.gradients + use.optimizer + use.activations + use.buffers + use.framework
         memory[index], elsewhere[index], seconds[index] = total, use.elsewhere, np.inf
         if total <= limit and (host_memory == 0.0 or use.elsewhere <= host_memory):
             work = record(Work, works, work_row, WORK)
             sent = record(GradientCollectives, collectives, gradient_row, COLLECTIVES)
-            seconds[index] = step_total(step_time(case, plan, stack, weights, work, sent))
+            step = step_time(case, plan, stack, weights, work, sent, activations.layers)
+            seconds[index] = step_total(step)
 
 
 @kernel
@@ -251,7 +260,10 @@ def sampled_steps(
             put_work(case, stack, micro, works, sample, costs)
         weights, work = device_weights(case, plan), record(Work, works, sample, WORK)
         sent = gradient_collectives(case, plan, weights, stack.network)
-        store(parts, pair, 0, step_time(case, plan, stack, weights, work, sent))
+        kept = 0.0
+        if offloads(plan, OFFLOADED_ACTIVATIONS):
+            kept = micro_batch_activations(case, micro).layers
+        store(parts, pair, 0, step_time(case, plan, stack, weights, work, sent, kept))
 
 
 @kernel

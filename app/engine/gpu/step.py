@@ -9,8 +9,16 @@ from app.engine.compiled import formula, inner
 from app.engine.gpu.case import GRADIENT_BYTES, Case, SoftwareStack, devices_of
 from app.engine.gpu.collectives import GradientCollectives, Weights
 from app.engine.gpu.gemm import narrowing_time
-from app.engine.gpu.memory import GRADIENTS, OPTIMIZER, PARAMETERS
-from app.engine.gpu.work import Work
+from app.engine.gpu.memory import (
+    GRADIENTS,
+    OFFLOADED_ACTIVATIONS,
+    OFFLOADED_OPTIMIZER,
+    OFFLOADED_PARAMETERS,
+    OPTIMIZER,
+    PARAMETERS,
+    offloads,
+)
+from app.engine.gpu.work import Work, passes_of
 from app.engine.host import host_wait_time, input_sharers
 from app.engine.pipeline import bubble_slots, even_chunks, stage_transfer_time
 from app.engine.plans import Plan
@@ -28,6 +36,8 @@ class GpuStep(NamedTuple):
     pipeline_comm: float
     pipeline_bubble: float
     data_comm: float
+    host_comm: float
+    """What travels between a device and its host for every micro-batch, and computation does not hide."""
     optimizer: float
     input: float
 
@@ -40,6 +50,7 @@ def step_time(
     weights: Weights,
     work: Work,
     collectives: GradientCollectives,
+    kept: float,
 ) -> GpuStep:
     r"""Time of one training step, by part.
 
@@ -60,6 +71,8 @@ def step_time(
         Of one micro-batch. [s]
     collectives : GradientCollectives
         Collectives of gradients. [s]
+    kept : float
+        Activations that all layers keep of a micro-batch, where these are offloaded. [B]
 
     Returns
     -------
@@ -104,6 +117,11 @@ def step_time(
     tensor = work.tensor_comm * exposed + work.context_comm * share + work.sample_comm
     experts = work.expert_comm * exposed
     stage_time = gemm + attention + memory + fixed + tensor + experts + between
+    moved = 0.0
+    if plan.offload > OFFLOADED_OPTIMIZER:
+        moved = host_transfer_time(case, plan, weights, kept)
+        moved = exposed_time(moved, stack.software.overlap, stage_time)
+        stage_time += moved
     alone, head = 0.0, work.head_gemm + work.head_attention + work.head_memory
     if deep and case.balanced_head == 0.0:
         alone = 1.0
@@ -134,6 +152,7 @@ def step_time(
         pipeline_comm=between * accumulation,
         pipeline_bubble=bubble_slots(plan.pipeline, chunks) * stage_time,
         data_comm=data + row_exchange_time(case, plan, stack),
+        host_comm=moved * accumulation,
         optimizer=update,
         input=accumulation * host_wait_time(plan.micro_batch, per_sample, stage_time),
     )
@@ -143,7 +162,7 @@ def step_time(
 def step_total(step: GpuStep) -> float:
     """Time of one step. [s]"""
     device = step.gemm + step.attention + step.memory_bound + step.fixed + step.tensor_comm
-    device += step.expert_comm
+    device += step.expert_comm + step.host_comm
     return device + step.pipeline_comm + step.pipeline_bubble + step.data_comm + step.optimizer + step.input
 
 
@@ -151,11 +170,63 @@ def step_total(step: GpuStep) -> float:
 def update_time(case: Case, plan: Plan, stack: SoftwareStack, weights: Weights) -> float:
     """Time of the optimizer, on the device or on its host. [s]"""
     updated = weights.trained_sharded if plan.sharding >= OPTIMIZER else weights.trained
-    if plan.offload == 0.0:
-        return updated * (case.update_traffic / case.bandwidth)
-    # An optimizer on the host takes gradients down, updates there, and brings new weights back over PCIe.
-    moved = (case.sent_gradient_bytes + case.size) / case.kernels.host_bandwidth
+    away = offloads(plan, OFFLOADED_PARAMETERS)
+    if not offloads(plan, OFFLOADED_OPTIMIZER):
+        # Weights on the host take their new values down.
+        down = case.size / case.host_bandwidth if away else 0.0
+        return updated * (case.update_traffic / case.bandwidth + down)
+    # An optimizer on the host takes gradients down, updates there, and brings new weights back over PCIe;
+    # where the weights stay there too, both travel with the micro-batches.
+    moved = 0.0 if away else (case.sent_gradient_bytes + case.size) / case.host_bandwidth
     return updated * (moved + case.update_traffic / case.host_memory_bandwidth)
+
+
+@inner
+def host_transfer_time(case: Case, plan: Plan, weights: Weights, kept: float) -> float:
+    r"""Time in which parameters and activations on the host travel for one micro-batch.
+
+    .. math:: t = \frac{(f + r) e W + g W_t + 2 A}{B}
+
+    Parameters
+    ----------
+    case : Case
+        Bytes of a weight, :math:`e`, and of a gradient, :math:`g`; bandwidth of the link, :math:`B`. [-]
+    plan : Plan
+        What lies on the host; passes through a layer, :math:`r`: two, or three where it is recomputed. [-]
+    weights : Weights
+        That a device holds, :math:`W`, and trains, :math:`W_t`: its share where these are sharded. [-]
+    kept : float
+        Activations that all layers keep of a micro-batch, whose share :math:`A` a stage has. [B]
+
+    Returns
+    -------
+    seconds : float
+        Weights come for every pass, and for the forward pass of each frozen copy, :math:`f`; gradients leave
+        for an optimizer on the host; activations leave and come back. [s]
+
+    References
+    ----------
+    .. [1] S. Rajbhandari et al., "ZeRO-Infinity," SC, 2021, section 4.1: with recomputation three times the
+       weights and once the gradients, and twice the activations.
+
+    Examples
+    --------
+    ``tests/engine/gpu/test_offload.py`` holds worked values: 6.7 billion weights over eight links of 24 GB/s,
+    with recomputation and the optimizer on the host, take 0.28 s.
+    """
+    travelling = 0.0
+    if offloads(plan, OFFLOADED_PARAMETERS):
+        stream = plan.sharding >= PARAMETERS
+        held = weights.sharded if stream else weights.layers + weights.outside
+        packed = weights.quantised_sharded if stream else weights.quantised
+        stored = (held - packed) * case.stored_size + packed * case.quantised_size
+        travelling += stored * (passes_of(plan.recompute) * case.trained_models + case.frozen_models)
+        if offloads(plan, OFFLOADED_OPTIMIZER):
+            trained = weights.trained_sharded if plan.sharding >= GRADIENTS else weights.trained
+            travelling += trained * case.trained_models * case.sent_gradient_bytes
+    if offloads(plan, OFFLOADED_ACTIVATIONS):
+        travelling += 2.0 * kept * weights.share
+    return travelling / case.host_bandwidth
 
 
 @formula
@@ -333,7 +404,7 @@ BUCKET_COPIES = 2.0
 @inner
 def update_kernels(case: Case, plan: Plan, stack: SoftwareStack) -> float:
     """Kernels of one weight update of an optimizer that takes the tensors of a stage one by one."""
-    if plan.offload > 0.0 or stack.software.optimizer_kernels == 0.0:
+    if offloads(plan, OFFLOADED_OPTIMIZER) or stack.software.optimizer_kernels == 0.0:
         return 0.0
     copies = BUCKET_COPIES if plan.data > 1.0 else 0.0
     return case.tensors / plan.pipeline * (stack.software.optimizer_kernels + copies)

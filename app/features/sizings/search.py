@@ -33,7 +33,7 @@ from app.estimating.plan_search import PlanChoice, memory_of
 from app.estimating.prices import prices
 from app.estimating.ranges import common_normals, quantity, spread_quantity
 from app.estimating.request import EstimateRequest, PlanInput, SystemInput, WorkloadInput
-from app.estimating.scenario import as_stated, recompute_name, recomputed_layers, sharding_name
+from app.estimating.scenario import as_stated, offloaded, recompute_name, recomputed_layers, sharding_name
 from app.estimating.together import run_together
 from app.estimating.workload import ADAPTER_PAPERS
 from app.features.sizings.beaten import (
@@ -111,7 +111,8 @@ class Group:
             seconds, plan, own = option.seconds, option.document.plan, option.document.accelerators
             fewer = devices <= own
             least[fewer] = np.maximum(least[fewer], MONOTONE * seconds)
-            if option.document.fits:
+            # With weights or activations on the host, more devices are faster by any factor.
+            if option.document.fits and not (plan.offload_parameters or plan.offload_activations):
                 frugal = plan.recompute != "none" or plan.offload
                 in_proportion = seconds * own / devices / (RELIEVED if frugal else LINEAR)
                 least[~fewer] = np.maximum(least, in_proportion)[~fewer]
@@ -615,7 +616,7 @@ def plan_input(decision: PlanDecision) -> PlanInput:
     recompute = float(np.ravel(plans.recompute)[0])
     values["recompute"] = recompute_name(recompute)
     values["recompute_layers"] = recomputed_layers(recompute, scenario.table.depth)
-    values["offload"] = bool(np.ravel(plans.offload)[0] > 0)
+    values |= offloaded(float(np.ravel(plans.offload)[0]))
     if not is_ipu:
         values["sequence_parallel"] = bool(np.ravel(plans.sequence_parallel)[0] > 0)
         values["sharding"] = sharding_name(float(np.ravel(plans.sharding)[0]))

@@ -45,6 +45,21 @@ def all_runs(reader: Reader, query: str) -> list[dict[str, Any]]:
     return found
 
 
+def test_errors_of_memory_are_a_table_of_their_own(reader: Reader) -> None:
+    page, parts = reader.page("/accuracy"), reader.data("/accuracy.json")["memory"]
+    rows = [cells(row)[1:] for row in page.select("#memory tbody tr")]
+    assert rows == [
+        [
+            *(ENGLISH.number(part[name]) for name in ("peaks", "groups")),
+            *(written(part[name]) for name in ("median", "ninetieth")),
+            rows[place][-1],
+        ]
+        for place, part in enumerate(parts)
+    ]
+    everything, *kinds = parts
+    assert everything["peaks"] == sum(part["peaks"] for part in kinds) > 0
+
+
 @pytest.mark.parametrize("query", CHOICES)
 def test_headline_is_that_of_the_data(reader: Reader, query: str) -> None:
     page, data = reader.page(f"/accuracy{query}"), reader.data(f"/accuracy.json{query}")
