@@ -235,7 +235,7 @@ def choose(
     return PlanDecision(**asked, hardware=hardware, choice=choice, batch_searched=searched, warnings=warnings)
 
 
-FLAT = 0.1
+FLAT = 0.12
 """Share of the peak that a step reaches below which fewer machines may be as fast."""
 MANY = 40
 """Systems from which a number that divides badly may lose to a smaller one."""
