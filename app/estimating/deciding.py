@@ -13,7 +13,7 @@ from app.engine.plans import Plans
 from app.engine.records import Floats, IpuChip
 from app.engine.search.evaluate import GpuEvaluator
 from app.engine.search.space import divisors
-from app.errors import BadInput
+from app.errors import AppError, BadInput
 from app.estimating.checks import batch_adjusted
 from app.estimating.context import SizingContext, choose_software
 from app.estimating.documents import CheckWarning
@@ -265,7 +265,10 @@ def best_of_fewer(
         fewer = replace(hardware, count=count, accelerators=None)
         if least(fewer.devices) >= best.seconds:
             return False
-        found = found_on(fewer)
+        try:
+            found = found_on(fewer)
+        except AppError:  # Degrees that are asked for need more.
+            return False
         faster = found.fits and found.seconds < best.seconds
         best = found if faster else best
         return faster
