@@ -25,7 +25,7 @@ from tools.evidence import collect, peaks_text
 from tools.famous import famous_document, famous_predictions
 from tools.markdown import filled
 from tools.methodology import read_constants, refreshed
-from tools.network_bills import network_document
+from tools.network_bills import network_document, network_picture
 from tools.network_choice import network_tables
 from tools.predictions import predictions_text
 from tools.readme import HEADLINES, with_answers
@@ -62,6 +62,7 @@ def generated_documents() -> dict[str, str]:
         "docs/famous-runs.md": famous_document(famous_of(famous)),
         "docs/sizings.md": sizings_document(context),
         "docs/networks-by-count.md": network_document(context),
+        "docs/img/networks-by-count.svg": network_picture(context),
         "data/validation/errors.csv": errors_table({NAMED: stated, PRESUMED: presumed}, evidence.predictions),
         "data/validation/left_out.csv": left_out_table(evidence.predictions, context.measured),
         f"data/{GOLDEN}": golden_answers(context),

@@ -410,6 +410,10 @@ class AssumptionsInput(Schema):
     """Pricing model of a rented system; ignored for owned systems."""
     spot_interruptions_per_month: Number | None = None
     """Rate at which the provider interrupts one spot instance. [1/month]"""
+    home_currency: Currency | None = None
+    """Currency of the customer's own money: what is paid in others has the range of their exchange rates. If
+    omitted, that of the request.
+    """
     price_date: date | None = None
     """Date for which prices, rents, tariffs and rates are taken; if omitted, the newest known."""
     discount_rate: Number | None = None

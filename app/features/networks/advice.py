@@ -168,7 +168,7 @@ def _decided_by(evaluation: Evaluation, verdict: NetworkVerdict) -> DecidingFact
     base, slower = evaluation.own.timing, pair[0].timing
     fabrics = (slower.fabric, pair[1].timing.fabric)
     terms = terms_between(base, *fabrics)
-    otherwise = counterfactual(evaluation.cluster, base, *fabrics)
+    otherwise = counterfactual(evaluation.answer, base, *fabrics)
     volume = sum(message.bytes * message.count for message in messages_of(slower) if message.kind == "data")
     values: dict[str, object] = {
         "without": percent(otherwise.without_overlap),

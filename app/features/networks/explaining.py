@@ -15,6 +15,7 @@ from app.engine.gpu.collectives import MessageGroup, device_weights, message_gro
 from app.engine.gpu.step import row_exchange_time, stage_message_size
 from app.engine.plans import Plan, Plans, Recompute, Sharding, StepTime
 from app.engine.records import Floats, GpuSystem, ScaleOutFabric
+from app.estimating.estimate import Answer
 from app.estimating.scenario import Scenario
 from app.features.networks.model import (
     EXPOSED,
@@ -30,7 +31,7 @@ from app.features.networks.model import (
     TurningPoint,
 )
 from app.features.networks.options import NetworkOption
-from app.features.networks.timing import Cluster, NetworkTiming, gpu_system
+from app.features.networks.timing import NetworkTiming, gpu_system, hardware_on
 
 ALGORITHMS: tuple[Algorithm, ...] = ("ring", "tree", "in_network")
 
@@ -219,11 +220,11 @@ def along(plans: Plans, accumulation: Sequence[float] | None = None) -> Plans:
     return Plans(**row)
 
 
-def step_seconds(cluster: Cluster, step: StepTime, plans: Plans) -> Floats:
+def step_seconds(answer: Answer, step: StepTime, plans: Plans) -> Floats:
     """Return step times of plans along a second axis on networks along the first, waits included. [s]"""
     total = np.asarray(step.total)
-    rate = cluster.request.assumptions.input_samples_per_second
-    return np.maximum(total, plans.global_batch / (rate * cluster.hardware.machines)) if rate else total
+    rate = answer.request.assumptions.input_samples_per_second
+    return np.maximum(total, plans.global_batch / (rate * answer.hardware.machines)) if rate else total
 
 
 def terms_between(base: NetworkTiming, before: ScaleOutFabric, after: ScaleOutFabric) -> list[TermShare]:
@@ -264,13 +265,13 @@ class Counterfactual:
 
 
 def counterfactual(
-    cluster: Cluster, base: NetworkTiming, slower: ScaleOutFabric, faster: ScaleOutFabric
+    answer: Answer, base: NetworkTiming, slower: ScaleOutFabric, faster: ScaleOutFabric
 ) -> Counterfactual:
     """Return the gain of the faster network, also without overlap and without accumulation."""
     pair = on_fabrics(base.decision.scenario, [slower, faster])
 
     def gains(scenario: Scenario, plans: Plans) -> list[float]:
-        seconds = step_seconds(cluster, scenario.step(plans), plans)
+        seconds = step_seconds(answer, scenario.step(plans), plans)
         return [float(gain) for gain in np.ravel(relative_gain(seconds[0], seconds[1]))]
 
     once, usual = gains(pair, along(base.plans, [1.0, float(base.plans.accumulation[0])]))
@@ -285,7 +286,7 @@ def counterfactual(
 
 
 def turning_of(
-    cluster: Cluster,
+    answer: Answer,
     base: NetworkTiming,
     rungs: Sequence[NetworkOption],
     threshold: float,
@@ -295,15 +296,15 @@ def turning_of(
 
     ``pair`` is the cheaper and the dearer network of the advice; empty if there is only one.
     """
-    built = [(rung, gpu_system(cluster.on(rung)).fabric) for rung in rungs]
+    built = [(rung, gpu_system(hardware_on(answer, rung)).fabric) for rung in rungs]
     built.sort(key=lambda rung: (float(node_bandwidth(rung[1])), -rung[0].ports))
     fabrics = [fabric for _, fabric in built]
     plans = along(base.plans)
     step = on_fabrics(base.decision.scenario, fabrics).step(plans)
-    seconds = step_seconds(cluster, step, plans)[:, 0]
+    seconds = step_seconds(answer, step, plans)[:, 0]
     enough = int(sufficient_rung(seconds, threshold))
     left = relative_gain(seconds, np.min(seconds))
-    points = _along_accumulation(cluster, base, fabrics, threshold, pair)
+    points = _along_accumulation(answer, base, fabrics, threshold, pair)
     return TurningPoint(
         rungs=[
             Rung(
@@ -325,7 +326,7 @@ def turning_of(
 
 
 def _along_accumulation(
-    cluster: Cluster,
+    answer: Answer,
     base: NetworkTiming,
     ladder: Sequence[ScaleOutFabric],
     threshold: float,
@@ -334,7 +335,7 @@ def _along_accumulation(
     accumulations = sorted({*ACCUMULATIONS, int(base.plans.accumulation[0])})
     plans = along(base.plans, [float(count) for count in accumulations])
     step = on_fabrics(base.decision.scenario, [*ladder, *pair]).step(plans)
-    seconds = step_seconds(cluster, step, plans)
+    seconds = step_seconds(answer, step, plans)
     gains = relative_gain(seconds[0], np.min(seconds[: len(ladder)], axis=0))
     paired = relative_gain(*seconds[len(ladder) :]) if pair else None
     return [

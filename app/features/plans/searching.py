@@ -146,7 +146,9 @@ def _search(request: SearchRequest, context: SizingContext) -> Search:
         feasible=searched.feasible,
         seconds=0.0,
         dimensions=_dimensions(searched.plans, scenario),
-        plans=_best(sizing, request.keep, request.beside, context),
+        plans=_best(
+            sizing, request.keep, request.beside, context, None if chosen is None else chosen.choice.plans
+        ),
         pareto=_front(sizing),
         map=_map(sizing),
         what_if=_what_if(sizing, risk, context) if request.what_if and searched.feasible else [],
@@ -191,13 +193,15 @@ def plan_value(name: str, value: float) -> float | str | bool:
 
 
 def _best(
-    sizing: PlanDecision, keep: int, beside: PlanInput | None, context: SizingContext
+    sizing: PlanDecision, keep: int, beside: PlanInput | None, context: SizingContext, known: Plans | None
 ) -> list[SearchedPlan]:
     """Return the best materially different plans, with ranges and their differences from the first."""
     searched, scenario = sizing.choice.found, sizing.scenario
     # However many layers are recomputed, it is one kind of plan.
     kinds = replace(searched.plans, recompute=np.ceil(searched.plans.recompute))
-    chosen = best_that_differ(kinds, searched.cost, MATERIAL, keep)
+    # Of plans that are equally fast the one that an estimate takes.
+    others = None if known is None else np.any(searched.plans.rows != known.rows, axis=1).astype(float)
+    chosen = best_that_differ(kinds, searched.cost, MATERIAL, keep, others)
     if not chosen.size:
         return []
     if beside is not None:

@@ -9,7 +9,6 @@ from app.errors import Message
 from app.estimating.decision import Decision, DecisionOption, Overturn
 from app.estimating.documents import Text
 from app.estimating.ranges import chance, duration, money
-from app.features.comparisons.charts import hours_of
 from app.features.comparisons.model import ComparisonRow
 from app.features.proposals.account import ProposalAccount
 from app.features.proposals.model import ProposalContent
@@ -66,7 +65,7 @@ def headline(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list
         figures.append((name, voice.exact(outlay.total, content.currency), voice.spread(whole)))
     elif whole is not None:
         figures.append((voice.gettext("Outlay"), voice.central(whole), voice.spread(whole)))
-    time, option = hours_of(row), content.decided(row.label)
+    time, option = row.time, content.decided(row.label)
     if time is not None:
         figures.append(
             (voice.gettext("Training time"), voice.central(time, scale), voice.spread(time, scale))
@@ -478,7 +477,7 @@ def demanded(content: ProposalContent, voice: Voice) -> list[str]:
 
 def completion(row: ComparisonRow, content: ProposalContent, voice: Voice) -> str:
     """Return when an option finishes training, and with which probability."""
-    time, scale, before = hours_of(row), scale_of_times(content), of_option(row, content, voice)
+    time, scale, before = row.time, scale_of_times(content), of_option(row, content, voice)
     values: dict[str, object] = {"time": voice.central(time, scale)}
     if time is None or time.low == time.high:
         unsure = Message("{time} after the start of training, without a known range", values)
