@@ -87,15 +87,7 @@ def map_of(content: ProposalContent, voice: Voice) -> Figure | None:
         if row.estimate is None and row.hours is not None
     ]
     names = {option.id: option.id for option in decision.options}
-    if len(names) > MOST_NAMED:
-        over = decision.margin.over if decision.margin is not None else None
-        named = {decision.recommended, over, content.advice.recommended, *decision.tied}
-        names = {name: name if name in named else "" for name in names}
     return decision_map(decision, names, stars, voice)
-
-
-MOST_NAMED = 5
-"""Options whose names have room on a printed map; of more, only the leading ones are named."""
 
 
 def term_cost(term: Term, currency: str, voice: Voice) -> Figure:
