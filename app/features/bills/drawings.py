@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from app.engine.units import KILOWATT
 from app.errors import Message
-from app.estimating.racks import strips_of
 from app.features.bills.model import FabricPlan, Rack, RackPlacement
 from app.platform.charts.svg import Box, Drawing, Label, Line
 from app.platform.wording.voice import Voice
@@ -171,9 +170,12 @@ FEED_TOP, FEED_GAP, STRIP_TOP, STRIP_HEIGHT = 18.0, 22.0, 76.0, 30.0
 STRIP_WIDTH, LEAST_WIDTH = 80.0, 640.0
 
 
-def power_feeds(racks: Sequence[Rack], feeds: int, each: float, voice: Voice) -> Drawing:
-    """Draw the feeds of every kind of rack and the PDUs on each, able to carry ``each``. [W]"""
-    drawn = racks[:MOST_KINDS]
+def power_feeds(racks: Sequence[Rack], voice: Voice) -> Drawing | None:
+    """Draw the feeds of every kind of rack and the PDUs on each; None where a bill did not keep them."""
+    drawn = [rack for rack in racks if rack.feeds and rack.pdu_power][:MOST_KINDS]
+    if not drawn:
+        return None
+    feeds = max(rack.feeds or 0 for rack in drawn)
     strip_top = STRIP_TOP + FEED_GAP * (feeds - 2)
     rack_top = strip_top + STRIP_HEIGHT + 26.0
     tall = rack_top + 64.0
@@ -192,13 +194,13 @@ def power_feeds(racks: Sequence[Rack], feeds: int, each: float, voice: Voice) ->
     number = 1
     for index, rack in enumerate(drawn):
         left, top = LEFT + (index % PER_ROW) * (wide + RACK_GAP), (index // PER_ROW) * tall
-        strips, step = strips_of(rack.power_max, each), wide / feeds
+        step, each = wide / feeds, round((rack.pdu_power or 0.0) / KILOWATT, 1)
         for feed in range(feeds):
             middle = left + step * (feed + 0.5)
             shapes.append(Line(middle, top + FEED_TOP + feed * FEED_GAP, middle, top + rack_top, 1.5))
             box = middle - STRIP_WIDTH / 2
             shapes.append(Box(box, top + strip_top, STRIP_WIDTH, STRIP_HEIGHT, "leaf"))
-            text = f"{strips} × {round(each / KILOWATT, 1):g} kW"
+            text = f"{rack.pdus_per_feed} × {each:g} kW"
             shapes.append(Label(middle, top + strip_top + 19.0, text, 10.5, kind="dark"))
         power = {"power": round(rack.power_max / KILOWATT, 1)}
         shapes.append(Box(left, top + rack_top, wide, 46.0, "frame"))
@@ -207,13 +209,14 @@ def power_feeds(racks: Sequence[Rack], feeds: int, each: float, voice: Voice) ->
         shapes.append(Label(left + wide / 2, top + rack_top + 36.0, most, 11.0, kind="quiet"))
         number += rack.count
     rows = -(-len(drawn) // PER_ROW)
-    told = feed_words(racks, feeds, each, voice)
+    told = feed_words(racks, voice)
     return Drawing(width, rows * tall, voice.gettext("Power feeds"), told, tuple(shapes))
 
 
-def feed_words(racks: Sequence[Rack], feeds: int, each: float, voice: Voice) -> str:
-    strips = feeds * sum(rack.count * strips_of(rack.power_max, each) for rack in racks)
-    values = {"feeds": feeds, "strips": strips, "each": round(each / KILOWATT, 1)}
+def feed_words(racks: Sequence[Rack], voice: Voice) -> str:
+    feeds, power = racks[0].feeds or 0, racks[0].pdu_power or 0.0
+    strips = feeds * sum(rack.count * (rack.pdus_per_feed or 0) for rack in racks)
+    values = {"feeds": feeds, "strips": strips, "each": round(power / KILOWATT, 1)}
     return voice.say(
         Message("{feeds} feeds with {strips} PDUs of {each} kW; each feed can carry the racks alone", values)
     )

@@ -16,7 +16,6 @@ from app.features.proposals.model import ProposalContent, Term
 from app.features.proposals.writing.deal import gantt
 from app.features.proposals.writing.options import (
     charted,
-    feeds_of,
     recommended_estimate,
     running_estimates,
 )
@@ -148,10 +147,10 @@ def printed_charts(content: ProposalContent, voice: Voice) -> dict[str, str]:
 def drawings(content: ProposalContent, voice: Voice) -> dict[str, Drawing]:
     """Return the drawings of schedule, racks, their power feeds and the network, by name."""
     drawn = {"gantt": gantt(content, voice)}
-    layout, feeds = content.layout, feeds_of(content)
+    layout = content.layout
     if layout is not None and layout.racks:
         drawn["racks"] = rack_elevation(layout.racks, voice)
-        drawn["feeds"] = None if feeds is None else power_feeds(layout.racks, *feeds, voice)
+        drawn["feeds"] = power_feeds(layout.racks, voice)
     if layout is not None and layout.network is not None:
         drawn["network"] = topology(layout.network, voice)
     return {name: drawing for name, drawing in drawn.items() if drawing is not None}
