@@ -131,7 +131,7 @@ def roofline(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
                 },
                 [
                     (
-                        voice.label(point.operator),
+                        voice.label(point.operator, "operator"),
                         f"{voice.number(point.intensity)} FLOP/B",
                         voice.value(point.attained, "FLOP/s", exact=False),
                         voice.label(point.bound, "bound"),
@@ -141,7 +141,9 @@ def roofline(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
                 **shared
                 | {
                     "mode": "markers+text",
-                    "text": [voice.label(point.operator) if point in named else "" for point in points],
+                    "text": [
+                        voice.label(point.operator, "operator") if point in named else "" for point in points
+                    ],
                 },
             ),
         ]

@@ -435,14 +435,14 @@ def weighty(content: ProposalContent, voice: Voice) -> list[Block]:
                 ),
             ),
             (
-                Head(voice.gettext("Value"), True, 1.5),
+                Head(voice.gettext("Value"), True, 1.8),
                 lambda one: figure_value(one.figure, voice),
             ),
             (
                 Head(voice.gettext("Share of the outlay"), True, 1.0),
                 lambda one: MISSING if one.share is None else voice.percent(one.share),
             ),
-            (Head(voice.gettext("Source"), width=2.4), source),
+            (Head(voice.gettext("Source"), width=2.1), source),
             (
                 Head(voice.gettext("Date"), True, 1.0),
                 lambda one: voice.date(one.figure.as_of) if one.figure.as_of else MISSING,
@@ -455,18 +455,5 @@ def figure_value(figure: CostFigure, voice: Voice) -> str:
     """Return a figure as its source states it; yearly rates and shares in per cent."""
     if figure.unit == "1/year" or (figure.unit == "1" and figure.name.endswith(("share", "residual"))):
         return voice.percent(figure.value)
-    unit = "" if figure.unit == "1" else f" {voice.gettext(UNITS.get(figure.unit, figure.unit))}"
+    unit = "" if figure.unit == "1" else f" {voice.label(figure.unit, 'unit')}"
     return f"{voice.number(figure.value, 6)}{unit}"
-
-
-UNITS = {
-    "year": "years",
-    "KRW/year": "KRW a year",
-    "EUR/year": "EUR a year",
-    "JPY/year": "JPY a year",
-    "USD/year": "USD a year",
-    "USD/(kW month)": "USD a month per kW",
-    "KRW/(kW month)": "KRW a month per kW",
-    "FTE/(100 node)": "posts per 100 machines",
-}
-"""Unit of a catalogue's figure → as a customer reads it."""

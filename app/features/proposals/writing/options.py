@@ -365,7 +365,7 @@ def breakdown_chart(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> 
 def roofline_chart(estimate: Estimate, voice: Voice) -> ChartBlock:
     option = {"option": estimate.name}
     entries = [
-        f"{voice.label(point.operator)} {voice.label(point.bound, 'bound')}"
+        f"{voice.label(point.operator, 'operator')} {voice.label(point.bound, 'bound')}"
         for point in sorted(estimate.roofline, key=lambda point: -point.seconds)[:NAMED_INPUTS]
     ]
     what = voice.say(Message("Operators of the model under the roof of a chip of {option}", option))
