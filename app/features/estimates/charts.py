@@ -68,6 +68,9 @@ def breakdown(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure
     return figures.stacked(traces, [label for label, _ in fitting], title)
 
 
+ROOF_PLOT = (430.0, 200.0)
+"""Least plot of a roofline. [px]"""
+
 MOST_NAMED, APART = 4, 0.3
 """Operators that are named in a roofline, and how far apart. [decades]"""
 
@@ -156,7 +159,7 @@ def roofline(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
     spots = [(x, y) for trace in traces for x, y in zip(trace["x"], trace["y"], strict=True)]
     for trace in operators:
         names = list(zip(zip(trace["x"], trace["y"], strict=True), trace["text"], strict=True))
-        trace["textposition"] = sides(names, x_axis, y_axis, spots, roofs)
+        trace["textposition"] = sides(names, x_axis, y_axis, spots, roofs, ROOF_PLOT)
     return figure(
         traces,
         x_axis,

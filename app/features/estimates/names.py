@@ -34,8 +34,11 @@ def sides(
     up: Axis,
     points: Iterable[Spot] = (),
     lines: Iterable[tuple[Spot, Spot]] = (),
+    plot: tuple[float, float] = PLOT,
 ) -> list[str]:
     """Return the side of each name, the first chosen first; ``points`` and ``lines`` are what else is drawn.
+
+    ``plot`` is the room of the chart. [px]
 
     >>> axis = {"type": "linear", "range": [0, 10]}
     >>> sides([((9.8, 5), "a name"), ((1, 5), "")], axis, axis)
@@ -43,7 +46,7 @@ def sides(
     """
 
     def spot(at: Spot) -> Spot:
-        return _along(at[0], across) * PLOT[0], (1.0 - _along(at[1], up)) * PLOT[1]
+        return _along(at[0], across) * plot[0], (1.0 - _along(at[1], up)) * plot[1]
 
     taken = [_grown(*spot(at), *spot(at), POINT) for at in [*(at for at, _ in named), *points]]
     taken += [_grown(*spot(start), *spot(end), STROKE) for start, end in lines]
@@ -52,7 +55,7 @@ def sides(
         x, y = spot(at)
         wide = LETTER * sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in name)
         places = {side: _beside(x, y, wide, side) for side in SIDES}
-        best = min(SIDES, key=lambda side: _covered(places[side], taken))
+        best = min(SIDES, key=lambda side: _covered(places[side], taken, plot))
         chosen.append(best)
         if name:
             taken.append(places[best])
@@ -77,12 +80,12 @@ def _beside(x: float, y: float, wide: float, side: str) -> Rectangle:
     return left, top, left + wide, top + HEIGHT
 
 
-def _covered(place: Rectangle, taken: Sequence[Rectangle]) -> float:
+def _covered(place: Rectangle, taken: Sequence[Rectangle], plot: tuple[float, float]) -> float:
     """Return how much of a name lies over others or beyond the edges. [px²]"""
     left, top, right, bottom = place
     over = sum(
         max(0.0, min(right, one[2]) - max(left, one[0])) * max(0.0, min(bottom, one[3]) - max(top, one[1]))
         for one in taken
     )
-    beyond = max(0.0, -left) + max(0.0, right - PLOT[0]), max(0.0, -top) + max(0.0, bottom - PLOT[1])
+    beyond = max(0.0, -left) + max(0.0, right - plot[0]), max(0.0, -top) + max(0.0, bottom - plot[1])
     return over + OUTSIDE * (beyond[0] * HEIGHT + beyond[1] * (right - left))

@@ -98,6 +98,13 @@ def show_study(request: Request, workspace: WorkspaceDep, identifier: str, query
     return render(request, "studies/study.html", study_page(request, workspace, shown))
 
 
+@router.get("/studies/{identifier}/costs", response_class=HTMLResponse)
+def show_costs(request: Request, workspace: WorkspaceDep, identifier: str, query: QueryDep) -> Response:
+    """Show the items of the cost of every option, and what owning and renting cost on one basis."""
+    shown = answered_state(workspace, identifier, query)
+    return render(request, "studies/costs.html", study_page(request, workspace, shown, view="costs"))
+
+
 def refused_page(request: Request, workspace: Workspace, identifier: str, error: AppError) -> Response:
     """Return the page with errors beside its knobs and the answer of the previous state.
 

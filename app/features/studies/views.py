@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from app.errors import AppError, FieldError, Message
 from app.estimating.decision import Decision, DecisionOption
 from app.estimating.documents import Text
+from app.estimating.ranges import significant
 from app.estimating.money import CostLine
 from app.estimating.schema import Quantity
 from app.features.catalogue.views import StatementView, statement_view
@@ -236,9 +237,10 @@ def study_page(
     errors: Sequence[FieldError] = (),
     previous: str | None = None,
     clash: Clash | None = None,
+    view: str = "",
 ) -> StudyPage:
     answer, voice = shown.answer, voice_of(request)
-    frame = frame_of(workspace, shown.state, "", voice)
+    frame = frame_of(workspace, shown.state, view, voice)
     query = query_of(workspace, shown)
     books = [Choice(book.id, book.name) for book in list_books(workspace, OFFERED_BOOKS, None).items]
     panel = KnobPanel(workspace, answer, form_of(answer, typed or {}, errors), voice, query, books)
@@ -451,10 +453,12 @@ def assumptions_page(request: Request, assumptions: StudyAssumptions) -> StudyAs
     voice = voice_of(request)
     back = address(assumptions.id, query_without(request))
     lines = []
-    for row in assumptions.rows:
+    # The labels of options say which system each is.
+    for row in (row for row in assumptions.rows if row.field != "system.id"):
         groups: dict[tuple[str, bool, str], tuple[list[str], Text | None]] = {}
         for key, assumed in row.values.items():
-            value = stated(row.field, assumed.value, voice)
+            rounded = assumed.default and isinstance(assumed.value, float)
+            value = stated(row.field, significant(assumed.value) if rounded else assumed.value, voice)
             reason = assumed.text.message if assumed.text else ""
             labels, _ = groups.setdefault((value, assumed.default, reason), ([], assumed.text))
             labels.append(assumptions.labels[key])

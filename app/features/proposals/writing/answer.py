@@ -309,7 +309,7 @@ def basis(content: ProposalContent, voice: Voice) -> list[str]:
     if advice.budget is not None:
         budget = voice.full(advice.budget, content.currency)
         kind = advice.budget_kind
-        paid = voice.label(kind) if kind else voice.gettext("purchase, or the run if rented")
+        paid = voice.label(kind) if kind else voice.gettext("purchase, or rented run")
         lines.append(f"{voice.gettext('Budget')} ({paid}){colon}{budget}{stated_budget(content, voice)}")
     lines += demanded(content, voice)
     rates = [estimate.cost.basis for estimate in estimates if estimate.cost is not None]
