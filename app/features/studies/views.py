@@ -13,8 +13,8 @@ from pydantic import JsonValue
 from app.errors import AppError, FieldError, Message
 from app.estimating.decision import Decision, DecisionOption
 from app.estimating.documents import Text
-from app.estimating.ranges import significant
 from app.estimating.money import CostLine
+from app.estimating.ranges import significant
 from app.estimating.schema import Quantity
 from app.features.catalogue.views import StatementView, statement_view
 from app.features.price_books.service import list_books
