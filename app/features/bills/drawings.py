@@ -222,7 +222,7 @@ def feed_words(racks: Sequence[Rack], voice: Voice) -> str:
     )
 
 
-WIDTH = 760.0
+WIDTH = 820.0
 
 ASIDE = 222.0
 """Room for the words left of the rows."""

@@ -45,7 +45,10 @@ def sensitivity(estimate: Estimate, voice: Voice) -> Figure:
 
 
 ROOF_DECADES = 0.5
-"""How far a roof is drawn beyond its outermost operators. [decades]"""
+"""How far a roof is drawn left of its outermost operator. [decades]"""
+
+NAME_DECADES = 1.4
+"""How far it is drawn right of the last, so that names have room. [decades]"""
 
 
 def breakdown(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
@@ -100,7 +103,7 @@ def roofline(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
         colour, roof = figures.SERIES[index % len(figures.SERIES)], estimate.roof
         ridge, peak = roof.peak / roof.bandwidth, roof.peak / 1e12
         left = min([ridge, *(point.intensity for point in points)]) / 10**ROOF_DECADES
-        right = max([ridge, *(point.intensity for point in points)]) * 10**ROOF_DECADES
+        right = max([ridge, *(point.intensity for point in points)]) * 10**NAME_DECADES
         longest = max(point.seconds for point in points) or 1.0
         named = leading_operators(points) if len(estimates) == 1 else ()
         slope, level = (

@@ -296,8 +296,8 @@ def risks(content: ProposalContent, voice: Voice, draft: bool) -> list[Block]:
 
 def about(warning: ProposalWarning, content: ProposalContent, voice: Voice) -> str:
     options = concerned(warning, content)
-    said = voice.sentence(warning.text).rstrip(".。")
-    return f"{said} ({options})" if options else said
+    said = voice.sentence(warning.text)
+    return f"{options}{voice.sign(': ')}{said}" if options else said
 
 
 def concerned(warning: ProposalWarning, content: ProposalContent) -> str:
