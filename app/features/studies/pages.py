@@ -81,6 +81,7 @@ def answered_state(
 
 
 @router.get("/studies/{identifier}.json")
+@router.get("/studies/{identifier}/costs.json")
 def show_study_data(workspace: WorkspaceDep, identifier: str, query: QueryDep) -> StudyAnswer:
     return answered_state(workspace, identifier, query).answer
 
