@@ -71,6 +71,9 @@ def breakdown(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure
     return figures.stacked(traces, [label for label, _ in fitting], title)
 
 
+SLOPE_STEPS = 24
+"""Points of a slope that names keep clear of."""
+
 ROOF_PLOT = (430.0, 200.0)
 """Least plot of a roofline. [px]"""
 
@@ -81,7 +84,9 @@ MOST_NAMED, APART = 4, 0.3
 def leading_operators(points: Sequence[RooflinePoint]) -> list[RooflinePoint]:
     """Return the operators that take longest, one of each place."""
     named: list[RooflinePoint] = []
-    for point in sorted(points, key=lambda point: -point.seconds):
+    # Adapters have no names of their own.
+    whole = [point for point in points if "." not in point.operator]
+    for point in sorted(whole, key=lambda point: -point.seconds):
         gaps = [
             max(abs(np.log10(one.intensity / point.intensity)), abs(np.log10(one.attained / point.attained)))
             for one in named
@@ -96,6 +101,7 @@ def roofline(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
     traces: list[Trace] = []
     operators: list[Trace] = []
     roofs: list[tuple[Spot, Spot]] = []
+    slopes: list[Spot] = []
     for index, (label, estimate) in enumerate(estimates):
         points = [point for point in estimate.roofline if point.intensity > 0 and point.attained > 0]
         if not points or estimate.roof is None:
@@ -155,6 +161,8 @@ def roofline(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
         ]
         operators.append(traces[-1])
         roofs.append(((ridge, peak), (right, peak)))
+        steps = (left * (ridge / left) ** (step / SLOPE_STEPS) for step in range(SLOPE_STEPS))
+        slopes += [(at, at * roof.bandwidth / 1e12) for at in steps]
         traces += whole_marks(label, estimate, points, colour, voice)
     across, up = ([value for trace in traces for value in trace[name]] for name in ("x", "y"))
     x_axis = axis(voice.gettext("Arithmetic intensity"), across, voice.number, unit="FLOP/B", log=True)
@@ -162,7 +170,7 @@ def roofline(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
     spots = [(x, y) for trace in traces for x, y in zip(trace["x"], trace["y"], strict=True)]
     for trace in operators:
         names = list(zip(zip(trace["x"], trace["y"], strict=True), trace["text"], strict=True))
-        trace["textposition"] = sides(names, x_axis, y_axis, spots, roofs, ROOF_PLOT)
+        trace["textposition"] = sides(names, x_axis, y_axis, [*spots, *slopes], roofs, ROOF_PLOT)
     return figure(
         traces,
         x_axis,

@@ -64,7 +64,7 @@ def sides(
 
 def _along(value: float, axis: Axis) -> float:
     """Return where a value stands on its axis, from 0 to 1."""
-    low, high = axis["range"]
+    low, high = (float(end) for end in axis["range"])
     place = value if axis["type"] != "log" else math.log10(value) if value > 0 else low
     return (place - low) / (high - low or 1.0)
 

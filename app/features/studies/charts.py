@@ -119,11 +119,11 @@ def decision_map(
             ((x, money.low), (x, money.high)),
         )
     ]
-    ends = [
+    (left, right), (bottom, top) = (
         [10.0**end if each["type"] == "log" else end for end in each["range"]] for each in (x_axis, y_axis)
-    ]
-    limits = [((limit, ends[1][0]), (limit, ends[1][1])) for limit in across_limits]
-    limits += [((ends[0][0], limit), (ends[0][1], limit)) for limit in up_limits]
+    )
+    limits = [((limit, bottom), (limit, top)) for limit in across_limits]
+    limits += [((left, limit), (right, limit)) for limit in up_limits]
     where = sides(spots, x_axis, y_axis, lines=[*ranges, *limits])
     traces: list[Trace] = []
     for (option, time, money), side in zip(placed, where, strict=True):

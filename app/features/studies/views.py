@@ -457,8 +457,10 @@ def assumptions_page(request: Request, assumptions: StudyAssumptions) -> StudyAs
     for row in (row for row in assumptions.rows if row.field != "system.id"):
         groups: dict[tuple[str, bool, str], tuple[list[str], Text | None]] = {}
         for key, assumed in row.values.items():
-            rounded = assumed.default and isinstance(assumed.value, float)
-            value = stated(row.field, significant(assumed.value) if rounded else assumed.value, voice)
+            shown = assumed.value
+            if assumed.default and isinstance(shown, float):
+                shown = significant(shown)
+            value = stated(row.field, shown, voice)
             reason = assumed.text.message if assumed.text else ""
             labels, _ = groups.setdefault((value, assumed.default, reason), ([], assumed.text))
             labels.append(assumptions.labels[key])

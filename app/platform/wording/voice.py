@@ -450,13 +450,13 @@ SHARES = frozenset(
 """Fields that are parts of a whole, by their last name; people say them in percent."""
 
 
-NAMED = ("fabric", "stack", "optimizer")
+LABELLED = ("fabric", "stack", "optimizer")
 """Prefixes of the labels of networks, software profiles and optimizers."""
 
 
 def label_key(identifier: str) -> str:
     """Return the key of the label of a network, software profile or optimizer, else the identifier."""
-    return next((key for kind in NAMED if (key := f"{kind}.{identifier}") in LABELS), identifier)
+    return next((key for kind in LABELLED if (key := f"{kind}.{identifier}") in LABELS), identifier)
 
 
 def stated(field: str, value: JsonValue | Text, voice: Voice) -> str:
