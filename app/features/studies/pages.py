@@ -51,6 +51,7 @@ from app.features.studies.views import (
     AnsweredState,
     Clash,
     assumptions_page,
+    costs_page,
     query_of,
     query_without,
     study_page,
@@ -103,7 +104,7 @@ def show_study(request: Request, workspace: WorkspaceDep, identifier: str, query
 def show_costs(request: Request, workspace: WorkspaceDep, identifier: str, query: QueryDep) -> Response:
     """Show the items of the cost of every option, and what owning and renting cost on one basis."""
     shown = answered_state(workspace, identifier, query)
-    return render(request, "studies/costs.html", study_page(request, workspace, shown, view="costs"))
+    return render(request, "studies/costs.html", costs_page(request, workspace, shown))
 
 
 def refused_page(request: Request, workspace: Workspace, identifier: str, error: AppError) -> Response:

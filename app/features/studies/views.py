@@ -204,15 +204,12 @@ class StudyPage:
     """Other counts, by option, of which each is the least that trains what the state asks in time."""
     recount_url: str
     """Address of the state with these counts."""
-    basis_rows: Sequence[tuple[str, BasisCost]]
-    """Labels of options with their costs on the shared basis, for each way to pay."""
     time_scale: Scale
     figures: Sequence[FigureView]
     with_parts: Sequence[StudyOptionAnswer]
     """Options with a breakdown of their time."""
     tornados: Sequence[tuple[Tornado, FigureView]]
     matrices: Sequence[Matrix]
-    cost_lines: Sequence[str]
     warnings: Sequence[WarningGroup]
 
 
@@ -237,10 +234,9 @@ def study_page(
     errors: Sequence[FieldError] = (),
     previous: str | None = None,
     clash: Clash | None = None,
-    view: str = "",
 ) -> StudyPage:
     answer, voice = shown.answer, voice_of(request)
-    frame = frame_of(workspace, shown.state, view, voice)
+    frame = frame_of(workspace, shown.state, "", voice)
     query = query_of(workspace, shown)
     books = [Choice(book.id, book.name) for book in list_books(workspace, OFFERED_BOOKS, None).items]
     panel = KnobPanel(workspace, answer, form_of(answer, typed or {}, errors), voice, query, books)
@@ -285,14 +281,36 @@ def study_page(
         labels={option.key: option.label for option in answer.options},
         recounted=recounted,
         recount_url=address(answer.id, [*query, *((f"count.{key}", str(n)) for key, n in recounted.items())]),
-        basis_rows=[(option.label, cost) for option in answer.options for cost in option.costs],
         time_scale=time_scale([option.time for option in answer.options]),
         figures=_figures(answer, with_parts, voice),
         with_parts=with_parts,
         tornados=[(tornado, _tornado_figure(tornado, voice)) for tornado in answer.tornados],
         matrices=_matrices(answer, voice),
-        cost_lines=list(dict.fromkeys(name for column in columns for name in column.lines)),
         warnings=grouped(warnings),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CostsPage:
+    frame: StudyFrame
+    answer: StudyAnswer
+    columns: Sequence[OptionColumn]
+    basis_rows: Sequence[tuple[str, BasisCost]]
+    """Labels of options with their costs on the shared basis, for each way to pay."""
+    cost_lines: Sequence[str]
+
+
+def costs_page(request: Request, workspace: Workspace, shown: AnsweredState) -> CostsPage:
+    answer, voice = shown.answer, voice_of(request)
+    frame = frame_of(workspace, shown.state, "costs", voice)
+    panel = KnobPanel(workspace, answer, form_of(answer, {}, ()), voice, query_of(workspace, shown), [])
+    columns = list(_columns(panel, frame))
+    return CostsPage(
+        frame=frame,
+        answer=answer,
+        columns=columns,
+        basis_rows=[(option.label, cost) for option in answer.options for cost in option.costs],
+        cost_lines=list(dict.fromkeys(name for column in columns for name in column.lines)),
     )
 
 
