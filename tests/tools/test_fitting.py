@@ -71,7 +71,7 @@ def run(owner: str, factor: float, products: float, number: int, group: str = ""
         laboratory=f"{owner} {number}",
         assumed=False,
         rests_on_runs=True,
-        stack=(STACK,),
+        stack=(owner,),
         keys=((owner, CLASS[1]),),
         predict=predict,
     )

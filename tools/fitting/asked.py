@@ -149,7 +149,7 @@ def fit_asked(runs: Sequence[AskedRun], widths: Mapping[str, float]) -> AskedFit
         laboratory: _fit([run for run in runs if run.laboratory != laboratory], widths)
         for laboratory in {run.laboratory for run in runs}
     }
-    lines = [("software unnamed", "runs", "median", "90 %", "in the band")]
+    lines: list[tuple[str, ...]] = [("software unnamed", "runs", "median", "90 %", "in the band")]
     for name, missed in (
         ("plan of a search", [run.searched for run in runs]),
         ("plan of the run", [run.stated for run in runs]),
