@@ -272,6 +272,19 @@ class SystemInput(Schema):
     """Streaming memory of each IPU machine, or host memory of each GPU machine, if not the default. [GB]"""
 
 
+class NamedSystem(Schema):
+    """A request that names its system and count side by side; one object of both says the same."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def one_object(cls, value: object) -> object:
+        """Take a system as estimates have it, `{"id", "count"}`, apart."""
+        if isinstance(value, dict) and isinstance(system := value.get("system"), dict):
+            others = {name: part for name, part in value.items() if name != "system"}
+            return others | {"system" if name == "id" else name: part for name, part in system.items()}
+        return value
+
+
 class PlanInput(Schema):
     """How the model is mapped to devices. Omitted fields are searched."""
 

@@ -34,6 +34,7 @@ from app.estimating.scenario import (
 )
 from app.estimating.schema import Quantity
 from app.estimating.summaries import plan_summaries, plan_summary, system_summary
+from app.estimating.together import run_together
 from app.estimating.version import engine_version
 from app.estimating.workload import resolve_model, summarise
 from app.features.plans.model import (
@@ -210,6 +211,8 @@ def _best(
     for rank in range(chosen.size):
         choice = replace(sizing.choice, plans=several.take(np.array([rank])))
         timings.append(TimedPlan(replace(sizing, choice=choice), assumed, context))
+    if searched.feasible:
+        run_together(timings)
     first, cost, totals = timings[0], searched.cost[chosen], searched.totals[chosen]
     return [
         SearchedPlan(

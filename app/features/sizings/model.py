@@ -15,7 +15,6 @@ from app.estimating.decision import (
     DecisionQuestion,
     DecisivePrice,
     Reason,
-    check_demand,
     check_limits,
 )
 from app.estimating.documents import CheckWarning, Default, ModelSummary
@@ -73,7 +72,6 @@ class SizingRequest(TrainingRequest, Limits):
 def check(request: SizingRequest) -> None:
     """Refuse what can never be right, by field, with what is allowed."""
     check_limits(request)
-    check_demand(request.assumptions.demand)
     if not 1 <= request.most_accelerators <= LARGEST_ACCELERATORS:
         raise BadInput.at(
             "most_accelerators",

@@ -14,7 +14,6 @@ from pydantic import JsonValue
 
 from app.catalog.catalog import Catalog
 from app.catalog.entries import ChipKind, SystemEntry
-from app.engine.plans import Plans
 from app.engine.records import Floats, IpuChip
 from app.engine.search.evaluate import GpuEvaluator
 from app.engine.units import HOUR, YEAR
@@ -34,8 +33,8 @@ from app.estimating.plan_search import PlanChoice, memory_of
 from app.estimating.prices import prices
 from app.estimating.ranges import common_normals, quantity, spread_quantity
 from app.estimating.request import EstimateRequest, PlanInput, SystemInput, WorkloadInput
-from app.estimating.runtime import Run, runs_of
 from app.estimating.scenario import as_stated, recompute_name, recomputed_layers, sharding_name
+from app.estimating.together import run_together
 from app.estimating.workload import ADAPTER_PAPERS
 from app.features.sizings.beaten import (
     ACCELERATORS,
@@ -70,10 +69,6 @@ TRIED_BETWEEN = 4
 
 POWERS = [1 << power for power in range(LARGEST_ACCELERATORS.bit_length() + 1)]
 """Numbers of devices for which bounds are computed."""
-
-TOGETHER = 64
-"""Runs that one call of the engine computes; more take more memory and no less time."""
-
 
 Watch = Callable[[int, int, str], None]
 """Called before each search with the searches done, their total, and the next system's name.
@@ -453,30 +448,10 @@ class SystemSearch:
         # The estimate of an option states its plan.
         stated = [replace(decision, scenario=decision.scenario.of_stated_plan) for decision in decisions]
         timed = [TimedPlan(decision, group.reliability, self.context) for decision in stated]
-        fitting = [each for each in timed if each.fits]
-        tuned = [each.tuned for each in fitting if each.tuned is not each]
-        for runs in (fitting, tuned):
-            for start in range(0, len(runs), TOGETHER):
-                part = runs[start : start + TOGETHER]
-                for each, run in zip(part, self._runs(group, part), strict=True):
-                    each.run = run
+        run_together(timed)
         for each in timed:
             each.family_error = timed[0].family_error
         return timed
-
-    def _runs(self, group: Group, timed: Sequence[TimedPlan]) -> list[Run]:
-        training = group.question.training
-        return runs_of(
-            timed[0].plan.scenario,
-            Plans.joined([each.plan.choice.plans for each in timed]),
-            training,
-            machines=np.array([float(each.plan.machines_used) for each in timed]),
-            assumed=group.reliability,
-            input_rate=self.request.assumptions.input_samples_per_second,
-            factors=np.stack([each.factors for each in timed]),
-            normals=common_normals(),
-            run_deviation=training.target.scatter if training.target else 0.0,
-        )
 
     def _option(self, candidate: Candidate, timed: TimedPlan) -> SampledOption:
         """Return an option with its limit-dependent fields as they are without limits."""

@@ -167,6 +167,23 @@ def test_a_number_that_means_nothing_is_refused(ask: Ask, field: str, value: flo
     assert (answer.status_code, [one["field"] for one in answer.json()["errors"]]) == (400, [field])
 
 
+@pytest.mark.parametrize(
+    ("demand", "status", "field"),
+    [
+        ({"runs": 0}, 400, "assumptions.demand.runs"),
+        ({"runs": 1.5}, 422, "assumptions.demand.runs"),
+        ({"runs": 1, "utilisation": 0.5}, 400, "assumptions.demand.runs"),
+        ({}, 400, "assumptions.demand"),
+    ],
+)
+@pytest.mark.parametrize("model", [ESTIMATE, {"model": {"total_flop": 3e23}, "system": ESTIMATE["system"]}])
+def test_an_estimate_refuses_a_demand_that_means_nothing(
+    ask: Ask, model: dict[str, Any], demand: dict[str, Any], status: int, field: str
+) -> None:
+    answer = ask("POST", "/api/v1/estimates", json={**model, "assumptions": {"demand": demand}})
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (status, field)
+
+
 def test_a_peak_that_no_machine_has_is_refused(ask: Ask) -> None:
     body = {"model": {"total_flop": 3e23}, "system": {"id": "dgx-a100-640gb"}}
     for name in ("peak_flops", "utilization"):
