@@ -8,6 +8,8 @@ from functools import lru_cache
 
 MANY = 4096
 """Texts whose plain spelling is kept: tables repeat theirs thousands of times."""
+LONGEST = 1000
+"""Characters of a text that are read: no name of software, model or network is longer."""
 DASHES = str.maketrans("\u2010\u2011\u2012\u2013\u2014\u2212\u00d7", "------x")
 """Typographic dashes and the sign of multiplication, as keyboards write them."""
 ENVIRONMENT = re.compile(
@@ -39,7 +41,7 @@ def plain(text: str) -> str:
     >>> [plain(text) for text in ("NeMo25.04", "NeMo_v25_04", "nemo.2504", "Megatron-LM (2022)", "ZeRO-3")]
     ['NeMo 25.04', 'NeMo 25.04', 'nemo 25.04', 'Megatron LM 2022)', 'ZeRO 3']
     """
-    text = text.translate(DASHES)
+    text = text[:LONGEST].translate(DASHES)
     text = ENVIRONMENT.sub("", text).strip(" ,;/+|") or text
     for pattern, replacement in REPLACEMENTS:
         text = pattern.sub(replacement, text)
@@ -52,7 +54,7 @@ def model_words(text: str) -> str:
     >>> model_words("GPT-3_175B"), model_words("Mask R–CNN R50-FPN")
     ('GPT 3 175B', 'Mask R CNN R50 FPN')
     """
-    return re.sub(r"[-_\s]+", " ", text.translate(DASHES)).strip()
+    return re.sub(r"[-_\s]+", " ", text[:LONGEST].translate(DASHES)).strip()
 
 
 SEPARATORS = re.compile(r"(?<!\d)[.]|[.](?!\d)|[^a-z0-9.]")
@@ -160,7 +162,7 @@ def network_text(text: str) -> str:
     >>> network_text("NVLink | 2 × Mellanox CX6 InfiniBand HDR 200Gb/s")
     'NVLink | 2x ConnectX-6 IB HDR 200Gb/s'
     """
-    text = text.translate(DASHES)
+    text = text[:LONGEST].translate(DASHES)
     if text in (text.upper(), text.lower()):
         parts = re.split(r"([|;,+])", text)
         text = "".join(BITS.sub(r"\1 Gb/s", part) if is_network(part) else part for part in parts)
