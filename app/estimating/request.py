@@ -322,6 +322,10 @@ class PlanInput(Schema):
     """Context-parallel degree: devices beside tensor, pipeline and data that share the tokens of a sample."""
     offload: bool | None = None
     """Whether the optimizer state is offloaded to host or streaming memory."""
+    offload_parameters: bool | None = None
+    """Whether the weights are offloaded to host memory, from which they come layer by layer; GPU only."""
+    offload_activations: bool | None = None
+    """Whether the activations that wait for the backward pass are offloaded to host memory; GPU only."""
     rts: Degree | None = None
     """IPU: number of replicas over which weights are sharded (replicated tensor sharding)."""
     rts_optimizer: Degree | None = None

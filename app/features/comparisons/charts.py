@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from app.engine.units import HOUR
 from app.estimating.schema import Quantity
 from app.features.comparisons.model import Comparison, ComparisonRow
 from app.platform.charts import figures
 from app.platform.charts.figures import LOGARITHMIC_FROM, Figure, axis, reach, time_scale, whiskers
-from app.platform.wording.scales import Scale
 from app.platform.wording.voice import Voice
 
 
@@ -23,28 +20,9 @@ def hours_of(row: ComparisonRow) -> Quantity | None:
 
 
 def time_to_train(comparison: Comparison, voice: Voice) -> Figure:
+    """Return a horizontal bar per option, coloured by its kind; points if values span decades."""
     quantities = [hours_of(row) for row in comparison.rows]
     scale = time_scale(quantities)
-    title, unit = voice.gettext("Training time"), voice.gettext(scale.unit)
-    return _bars(comparison, quantities, scale, title, unit, voice.number, voice)
-
-
-def cost_to_train(comparison: Comparison, voice: Voice) -> Figure:
-    quantities = [row.run_cost for row in comparison.rows]
-    title, unit = voice.gettext("Cost per run"), comparison.currency
-    return _bars(comparison, quantities, Scale(1.0, ""), title, unit, voice.amount, voice)
-
-
-def _bars(
-    comparison: Comparison,
-    quantities: Sequence[Quantity | None],
-    scale: Scale,
-    title: str,
-    unit: str,
-    write: Callable[[float], str],
-    voice: Voice,
-) -> Figure:
-    """Return a horizontal bar per option, coloured by its kind; points if values span decades."""
     values = [quantity.value for quantity in quantities if quantity is not None]
     log = bool(values) and min(values) > 0 and max(values) / min(values) > LOGARITHMIC_FROM
     traces = []
@@ -54,12 +32,13 @@ def _bars(
         rows = enumerate(zip(comparison.rows, quantities, strict=True))
         bars = [(index, quantity) for index, (row, quantity) in rows if row.kind == kind and quantity]
         x, y = [quantity.value / scale.size for _, quantity in bars], [index for index, _ in bars]
-        texts = [voice.quantity(quantity, scale if quantity.unit == "s" else None) for _, quantity in bars]
+        texts = [voice.quantity(quantity, scale) for _, quantity in bars]
         name, ranges = voice.label(kind), whiskers([quantity for _, quantity in bars], scale.size)
         if log:
             marker = {"color": style[0], "size": 12}
             traces.append(figures.points(x, y, marker, texts, name=name, error_x=ranges))
         else:
             traces.append(figures.bar(name, x, y, style, texts, error_x=ranges))
-    across = axis(title, reach(quantities, scale.size), write, unit=unit, log=log, zero=not log)
+    title, unit = voice.gettext("Training time"), voice.gettext(scale.unit)
+    across = axis(title, reach(quantities, scale.size), voice.number, unit=unit, log=log, zero=not log)
     return figures.lying(traces, [row.label for row in comparison.rows], across)

@@ -10,7 +10,7 @@ import numpy as np
 from app.engine.collectives import all_to_all_time, allreduce_algorithm, collective_time, node_bandwidth
 from app.engine.comparison import relative_gain, sufficient_rung
 from app.engine.compiled import record
-from app.engine.gpu.case import Case, SoftwareFigures
+from app.engine.gpu.case import Case, SoftwareStack
 from app.engine.gpu.collectives import MessageGroup, device_weights, message_group
 from app.engine.gpu.step import row_exchange_time, stage_message_size
 from app.engine.plans import Plan, Plans, Recompute, Sharding, StepTime
@@ -57,14 +57,14 @@ class CollectiveTimer:
     """Times collectives on one machine and network."""
 
     case: Case
-    software: SoftwareFigures
+    stack: SoftwareStack
 
     def message(
         self, kind: Kind, collective: Collective, size: float, count: float, ranks: float, inside: float
     ) -> NetworkMessage:
         """Return a collective over ranks of which ``inside`` share a machine, without overlap."""
         inside = min(inside, ranks)
-        links, network = self.case.links, self.software.network
+        links, network = self.case.links, self.stack.network
         algorithm: Algorithm
         if collective == "all_to_all":
             seconds = all_to_all_time(size, ranks, inside, links, network)
@@ -90,7 +90,7 @@ def messages_of(timing: NetworkTiming) -> list[NetworkMessage]:
     """Return the messages of one step of a plan on the fullest device, the largest kinds first."""
     scenario, plans = timing.decision.scenario, timing.plans
     gpu = scenario.gpu_case()
-    timer = CollectiveTimer(gpu.case, gpu.software)
+    timer = CollectiveTimer(gpu.case, gpu.stack)
     plan = record(Plan, plans.rows, 0)
     parts = {name: float(np.ravel(part)[0]) for name, part in scenario.step(plans).parts.items()}
     factor = float(np.ravel(scenario.time_factor())[0])
@@ -113,13 +113,13 @@ def _gradient_messages(plan: Plan, timer: CollectiveTimer, exposed: float) -> li
         groups.append(message_group(timer.case, plan, weights, True))
     messages = [message for group in groups for message in _group_messages(group, plan, layers, timer)]
     sharding = Sharding(int(plan.sharding))
-    exposed -= row_exchange_time(timer.case, plan, timer.software)
+    exposed -= row_exchange_time(timer.case, plan, timer.stack)
     if sharding is Sharding.OPTIMIZER and plan.data > 1:
-        exposed -= timer.software.broadcast_latency * plan.sharding_ranks
+        exposed -= timer.stack.software.broadcast_latency * plan.sharding_ranks
     if sharding not in (Sharding.OPTIMIZER, Sharding.GRADIENTS):
         return _hiding(messages, _hidden_share(messages, exposed))
     # The software overlaps a fixed share of gathered weights; the rest of what is hidden is the reduction.
-    overlap = timer.software.overlap
+    overlap = timer.stack.software.overlap
     gathered = [message for message in messages if message.collective == "all_gather"]
     reduced = [message for message in messages if message.collective != "all_gather"]
     exposed -= _busy_seconds(gathered) * (1.0 - overlap)

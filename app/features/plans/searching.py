@@ -30,6 +30,7 @@ from app.estimating.scenario import (
     plan_number,
     recompute_name,
     sharding_name,
+    with_offload,
     with_recomputed_layers,
 )
 from app.estimating.schema import Quantity
@@ -173,8 +174,8 @@ def _dimensions(plans: Plans, scenario: Scenario) -> list[Dimension]:
         values = getattr(stated, name)
         if np.all(values == values[:1]):
             continue
-        written: list[float | str | bool] = [plan_value(name, float(value)) for value in np.unique(values)]
-        dimensions.append(Dimension(field=name, values=written))
+        written = [plan_value(name, float(value)) for value in np.unique(values)]
+        dimensions.append(Dimension(field=name, values=list(dict.fromkeys(written))))
     return dimensions
 
 
@@ -246,15 +247,15 @@ def _fastest_of(searched: SearchRanking, wanted: PlanInput) -> Indices:
     try:
         stated = {name: (value,) for name, value in given_fields(wanted).items()}
         refuse(layer_errors(stated, space.depth))
-        numbers = dict(with_recomputed_layers(stated, space.depth))
+        numbers = dict(with_recomputed_layers(with_offload(stated), space.depth))
     except AppError as error:
         error.errors = tuple(
             replace(entry, field=f"beside{entry.field.removeprefix('plan')}") for entry in error.errors
         )
         raise
     plans = as_stated(searched.plans)
-    for name, (value,) in numbers.items():
-        like &= getattr(plans, name) == value
+    for name, values in numbers.items():
+        like &= np.isin(getattr(plans, name), values)
     several = np.flatnonzero(like)
     return several[np.argmin(searched.cost[several], keepdims=True)] if several.size else several
 

@@ -11,7 +11,7 @@ from app.features.bills.drawings import power_feeds, rack_elevation, topology
 from app.features.comparisons.charts import hours_of, time_to_train
 from app.features.comparisons.model import ComparisonRow
 from app.features.estimates.charts import breakdown, roofline, sensitivity
-from app.features.proposals.account import Account
+from app.features.proposals.account import ProposalAccount
 from app.features.proposals.model import ProposalContent, Term
 from app.features.proposals.writing.deal import gantt
 from app.features.proposals.writing.options import (
@@ -51,7 +51,7 @@ MOST_RUNS_DRAWN = 2.5
 CURVE_POINTS = 60
 
 
-def outlay_by_runs(account: Account | None, currency: str, voice: Voice) -> Figure | None:
+def outlay_by_runs(account: ProposalAccount | None, currency: str, voice: Voice) -> Figure | None:
     """Draw the outlay of the best bought and the best rented option over the number of runs."""
     if account is None or account.break_even is None:
         return None

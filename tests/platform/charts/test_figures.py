@@ -43,7 +43,7 @@ def test_bars_carry_their_range() -> None:
 
 def test_what_does_not_fit_has_no_bar() -> None:
     comparison = documents.modelled_comparison()
-    (trace,) = traces(figures.cost_to_train(comparison, ENGLISH))
+    (trace,) = traces(figures.time_to_train(comparison, ENGLISH))
     assert trace["y"] == [0, 1]
 
 
