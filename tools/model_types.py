@@ -280,7 +280,7 @@ class _RangeKind(type):
         return _loop(count, value, max(plain(last) - plain(first), 0))
 
 
-class SpanOf(metaclass=_RangeKind):
+class SpanKind(metaclass=_RangeKind):
     pass
 
 
@@ -482,7 +482,7 @@ def trace(
             "transformers.modeling_layers",
             "transformers.pytorch_utils",
         ):
-            module.__dict__["range"] = SpanOf
+            module.__dict__["range"] = SpanKind
             module.__dict__["int"] = IntegerKind
             if "math" in module.__dict__:
                 module.__dict__["math"] = MATHS
@@ -848,7 +848,7 @@ def derived(config: PretrainedConfig, cls: Any, given: dict[str, Any]) -> dict[s
         FRAMES.__init__()
         PASSES.clear()
         module = sys.modules[cls.__module__]
-        module.__dict__["int"], module.__dict__["range"] = IntegerKind, SpanOf
+        module.__dict__["int"], module.__dict__["range"] = IntegerKind, SpanKind
         try:
             symbolic = cls(**wrappeds).__dict__
         finally:
@@ -1005,7 +1005,15 @@ def checked(kind: str, folder: Path) -> None:
 def main() -> None:
     warnings.simplefilter("ignore")
     transformers.logging.set_verbosity_error()
-    for layer in (nn.Linear, nn.Embedding, nn.modules.conv._ConvNd):
+    convolutions = (
+        nn.Conv1d,
+        nn.Conv2d,
+        nn.Conv3d,
+        nn.ConvTranspose1d,
+        nn.ConvTranspose2d,
+        nn.ConvTranspose3d,
+    )
+    for layer in (nn.Linear, nn.Embedding, *convolutions):
         layer.reset_parameters = lambda self: None
     target, *wanted = sys.argv[1:]
     if wanted[:1] == ["check"]:

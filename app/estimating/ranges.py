@@ -175,7 +175,8 @@ COLUMNS = (
             *TAILS,
             *OWN,
             *OTHERS,
-            *(entry.name for record in (GpuSoftware, IpuSoftware) for entry in fields(record)),
+            *GpuSoftware._fields,
+            *IpuSoftware._fields,
         }
         - set(LATER)
     ),

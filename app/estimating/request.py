@@ -322,6 +322,10 @@ class PlanInput(Schema):
     """Context-parallel degree: devices beside tensor, pipeline and data that share the tokens of a sample."""
     offload: bool | None = None
     """Whether the optimizer state is offloaded to host or streaming memory."""
+    offload_parameters: bool | None = None
+    """Whether the weights are offloaded to host memory, from which they come layer by layer; GPU only."""
+    offload_activations: bool | None = None
+    """Whether the activations that wait for the backward pass are offloaded to host memory; GPU only."""
     rts: Degree | None = None
     """IPU: number of replicas over which weights are sharded (replicated tensor sharding)."""
     rts_optimizer: Degree | None = None
@@ -406,6 +410,10 @@ class AssumptionsInput(Schema):
     """Pricing model of a rented system; ignored for owned systems."""
     spot_interruptions_per_month: Number | None = None
     """Rate at which the provider interrupts one spot instance. [1/month]"""
+    home_currency: Currency | None = None
+    """Currency of the customer's own money: what is paid in others has the range of their exchange rates. If
+    omitted, that of the request.
+    """
     price_date: date | None = None
     """Date for which prices, rents, tariffs and rates are taken; if omitted, the newest known."""
     discount_rate: Number | None = None

@@ -20,7 +20,7 @@ from app.profiles.bodies import ArchitectureBody
 from app.profiles.documents import as_text
 from app.profiles.model import LONGEST_TAKEN, ModelProfile, ScoredTokens
 from app.profiles.presets import beside
-from app.profiles.structures import ConfigScope, Tensor, Undefined, decided, tensors_of
+from app.profiles.structures import ConfigScope, Tensor, UndefinedName, decided, tensors_of
 from app.profiles.transformer import MASKED, TARGET_SHARE
 
 LARGEST_FIELD = 1e9
@@ -150,7 +150,7 @@ def fields_of(
     for name, usual in later:
         try:
             values[prefix + name] = _derived(usual, local)
-        except Undefined:
+        except UndefinedName:
             values[prefix + name] = None
         local = ConfigScope({**local.values, name: values[prefix + name]})
     for name, value in list(values.items()):
@@ -174,7 +174,7 @@ def _derived(rule: Mapping[str, Any], scope: ConfigScope) -> Any:
         return scope.value(rule["is"])
     count = scope.whole(rule["each"])
     if count > MOST_LISTED:
-        raise Undefined(rule["each"])
+        raise UndefinedName(rule["each"])
     made = []
     for number in range(count):
         scope.passes["i0"] = number
@@ -229,7 +229,7 @@ def read_class(
     scope = ConfigScope(values)
     try:
         tensors = Counter(tensors_of(structure, scope))
-    except Undefined as error:
+    except UndefinedName as error:
         field_name = re.split(r"[^\w.]", error.name.strip("("))[0]
         raise Unprocessable.at(
             f"{where}.{field_name}",

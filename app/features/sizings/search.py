@@ -33,7 +33,7 @@ from app.estimating.plan_search import PlanChoice, memory_of
 from app.estimating.prices import prices
 from app.estimating.ranges import common_normals, quantity, spread_quantity
 from app.estimating.request import EstimateRequest, PlanInput, SystemInput, WorkloadInput
-from app.estimating.scenario import as_stated, recompute_name, recomputed_layers, sharding_name
+from app.estimating.scenario import as_stated, offloaded, recompute_name, recomputed_layers, sharding_name
 from app.estimating.together import run_together
 from app.estimating.workload import ADAPTER_PAPERS
 from app.features.sizings.beaten import (
@@ -53,7 +53,7 @@ from app.features.sizings.beaten import (
 )
 from app.features.sizings.model import (
     LARGEST_ACCELERATORS,
-    LeftOut,
+    Omission,
     OptionCosts,
     SizingOption,
     SizingRequest,
@@ -111,7 +111,8 @@ class Group:
             seconds, plan, own = option.seconds, option.document.plan, option.document.accelerators
             fewer = devices <= own
             least[fewer] = np.maximum(least[fewer], MONOTONE * seconds)
-            if option.document.fits:
+            # With weights or activations on the host, more devices are faster by any factor.
+            if option.document.fits and not (plan.offload_parameters or plan.offload_activations):
                 frugal = plan.recompute != "none" or plan.offload
                 in_proportion = seconds * own / devices / (RELIEVED if frugal else LINEAR)
                 least[~fewer] = np.maximum(least, in_proportion)[~fewer]
@@ -190,7 +191,7 @@ class SystemSearch:
         self.profile = profile
         self.context = context
         self.options: list[SampledOption] = []
-        self.left_out: list[LeftOut] = []
+        self.left_out: list[Omission] = []
         self.refusal: AppError | None = None
         """Last error that left a count without a plan."""
         self.first: PlanDecision | None = None
@@ -288,7 +289,7 @@ class SystemSearch:
             least = self._least(still)
             hopeless = np.isinf(least[:, SECONDS]) | beaten(least, known)
             self.left_out += [
-                LeftOut(
+                Omission(
                     system=offer.hardware.entry.id,
                     count=count,
                     reason="does_not_fit" if math.isinf(seconds) else "beaten",
@@ -379,7 +380,7 @@ class SystemSearch:
             finding = candidate.group.findings[hardware.machines]
             if finding is None:
                 self.left_out.append(
-                    LeftOut(system=hardware.entry.id, count=hardware.count, reason="no_plan")
+                    Omission(system=hardware.entry.id, count=hardware.count, reason="no_plan")
                 )
                 continue
             self.first = self.first or finding.plan
@@ -615,7 +616,7 @@ def plan_input(decision: PlanDecision) -> PlanInput:
     recompute = float(np.ravel(plans.recompute)[0])
     values["recompute"] = recompute_name(recompute)
     values["recompute_layers"] = recomputed_layers(recompute, scenario.table.depth)
-    values["offload"] = bool(np.ravel(plans.offload)[0] > 0)
+    values |= offloaded(float(np.ravel(plans.offload)[0]))
     if not is_ipu:
         values["sequence_parallel"] = bool(np.ravel(plans.sequence_parallel)[0] > 0)
         values["sharding"] = sharding_name(float(np.ravel(plans.sharding)[0]))

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from app.estimating.request import EstimateRequest
 from app.platform.web import validation
 from app.platform.web.problems import BY_STATUS, FAULTS
+from tests.conftest import problem_of
 from tests.support.application import Ask
 from tests.support.described import resolved
 from tests.support.faulty import HANGUL, Description, draw
@@ -137,7 +138,7 @@ def test_a_search_gives_what_is_interleaved_more_than_one_stage(ask: Ask) -> Non
 
 def test_a_parameter_sent_twice_is_not_read_once(ask: Ask) -> None:
     answer = ask("GET", "/api/v1/studies", params=[("limit", "1"), ("limit", "2"), ("limt", "3")])
-    assert answer.status_code == 422
+    assert problem_of(answer) == (422, "unprocessable_input", "limit", "limt")
     assert {(one["field"], one["code"]) for one in answer.json()["errors"]} == {
         ("limit", "repeated_name"),
         ("limt", "unknown_parameter"),
@@ -265,7 +266,7 @@ def test_every_kind_of_unreadable_value_is_told_at_once(ask: Ask) -> None:
 def test_all_that_is_wrong_with_a_form_is_named_at_once(ask: Ask) -> None:
     parts = {"seq_len": "long", "lenght": "1"}
     answer = ask("POST", "/api/v1/workloads", data=parts, files={"text": b"{}"})
-    assert answer.status_code == 422
+    assert problem_of(answer) == (422, "unprocessable_input", "file", "lenght", "seq_len", "text")
     found = {fault["field"]: fault["code"] for fault in answer.json()["errors"]}
     unknown = dict.fromkeys(("lenght", "text"), "unknown_field")
     assert found == {"seq_len": "wrong_type", "file": "missing_field", **unknown}

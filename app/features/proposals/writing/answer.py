@@ -10,7 +10,7 @@ from app.estimating.decision import Decision, DecisionOption, Overturn
 from app.estimating.documents import Text
 from app.estimating.ranges import chance, duration, money
 from app.features.comparisons.model import ComparisonRow
-from app.features.proposals.account import Account
+from app.features.proposals.account import ProposalAccount
 from app.features.proposals.model import ProposalContent
 from app.features.proposals.writing.blocks import (
     Block,
@@ -201,7 +201,7 @@ def tax_name(currency: str, voice: Voice) -> str:
     return voice.gettext("Tax") if currency == "USD" else voice.gettext("Value-added tax")
 
 
-def older_prices(account: Account) -> Message | None:
+def older_prices(account: ProposalAccount) -> Message | None:
     """Return how many figures behind the outlay are older than a year; None if there are none."""
     days = [one.figure.as_of for one in account.assumptions if one.old]
     if not days:
@@ -214,7 +214,7 @@ def older_prices(account: Account) -> Message | None:
     )
 
 
-def outlay_name(account: Account, voice: Voice) -> str:
+def outlay_name(account: ProposalAccount, voice: Voice) -> str:
     values = {"years": account.years, "runs": account.runs}
     return voice.sentence(
         Message("outlay over {years} years for one run, without tax", values)

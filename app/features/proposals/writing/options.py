@@ -9,7 +9,6 @@ from app.errors import Message
 from app.estimating.documents import Estimate
 from app.estimating.money import Cost
 from app.estimating.schema import Quantity
-from app.features.comparisons.charts import hours_of
 from app.features.comparisons.model import Comparison, ComparisonRow, Ratio
 from app.features.proposals.lines import PLANNED
 from app.features.proposals.model import ProposalContent
@@ -44,18 +43,18 @@ Titled = tuple[str, Cell]
 
 def scale_of_times(content: ProposalContent) -> Scale:
     """Return one unit for the times of all options."""
-    return time_scale([hours_of(row) for row in content.comparison.rows])
+    return time_scale([row.time for row in content.comparison.rows])
 
 
 def whole_time(row: ComparisonRow, content: ProposalContent) -> Quantity | None:
     """Return the time until a run is done, with start-up where the decision counts it. [s]"""
     option = content.decided(row.label)
-    return hours_of(row) if option is None or option.time is None else option.time
+    return row.time if option is None or option.time is None else option.time
 
 
 def time_name(row: ComparisonRow, content: ProposalContent, voice: Voice) -> str:
     """Return what the time until a run is done is called: with start-up where that can be seen."""
-    training, whole, scale = hours_of(row), whole_time(row, content), scale_of_times(content)
+    training, whole, scale = row.time, whole_time(row, content), scale_of_times(content)
     with_startup = voice.central(whole, scale) != voice.central(training, scale)
     return voice.gettext("Training time with start-up" if with_startup else "Training time")
 
@@ -161,7 +160,7 @@ def map_chart(content: ProposalContent, voice: Voice) -> ChartBlock:
 def time_chart(content: ProposalContent, voice: Voice) -> ChartBlock:
     scale = scale_of_times(content)
     entries = [
-        f"{row.label} {voice.quantity(hours_of(row), scale)} ({voice.label(row.kind)})"
+        f"{row.label} {voice.quantity(row.time, scale)} ({voice.label(row.kind)})"
         for row in content.comparison.rows
         if row.hours is not None
     ]
@@ -179,7 +178,7 @@ def option_row(row: ComparisonRow, content: ProposalContent, voice: Voice) -> li
         under.append(content.names.get(row.system, row.system))
     time, relative = Cell(voice.gettext("does not fit")), MISSING
     if row.hours is not None:
-        time = figure(hours_of(row), voice, scale_of_times(content))
+        time = figure(row.time, voice, scale_of_times(content))
         relative = relative_speed(row, content.comparison, voice)
     cells = [Cell(row.label, " · ".join(under)), time, Cell(relative)]
     if estimate is None:
