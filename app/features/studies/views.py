@@ -291,7 +291,7 @@ def study_page(
 
 
 @dataclass(frozen=True, slots=True)
-class CostsPage:
+class StudyCostsPage:
     frame: StudyFrame
     answer: StudyAnswer
     columns: Sequence[OptionColumn]
@@ -300,12 +300,12 @@ class CostsPage:
     cost_lines: Sequence[str]
 
 
-def costs_page(request: Request, workspace: Workspace, shown: AnsweredState) -> CostsPage:
+def costs_page(request: Request, workspace: Workspace, shown: AnsweredState) -> StudyCostsPage:
     answer, voice = shown.answer, voice_of(request)
     frame = frame_of(workspace, shown.state, "costs", voice)
     panel = KnobPanel(workspace, answer, form_of(answer, {}, ()), voice, query_of(workspace, shown), [])
     columns = list(_columns(panel, frame))
-    return CostsPage(
+    return StudyCostsPage(
         frame=frame,
         answer=answer,
         columns=columns,
