@@ -18,10 +18,10 @@ from app.errors import Message, Unprocessable
 from app.profiles.architectures.tensors import TensorGroup, written
 from app.profiles.bodies import ArchitectureBody
 from app.profiles.documents import as_text
-from app.profiles.model import LONGEST_TAKEN, ModelProfile, ScoredTokens
+from app.profiles.model import LONGEST_TAKEN, ModelProfile
 from app.profiles.presets import beside
 from app.profiles.structures import ConfigScope, Tensor, Undefined, decided, tensors_of
-from app.profiles.transformer import MASKED, TARGET_SHARE
+from app.profiles.transformer import TARGET_SHARE
 
 LARGEST_FIELD = 1e9
 MOST_LISTED = 10_000
@@ -376,7 +376,7 @@ ATTENTION_OUT = re.compile(
     r"att.*\.(o_proj|out_proj|c_proj|dense|wo|to_out(\.\d+)?|proj|out|o_b_proj|output\.dense|linear_out|o|out_lin)\.weight$"
 )
 QUERY = re.compile(r"att.*\.(q_proj|query|q_b_proj|q|q_lin)\.weight$")
-LINEAR_ATTENTION = re.compile(r"linear_att|mamba|ssm|\.gdn|lightning|recurrent|time_mix|conv")
+LINEAR_ATTENTION = re.compile(r"linear_att|mamba|ssm|\.gdn|lightning|recurrent|time_mix|conv|bottleneck")
 TOWER = re.compile(
     r"vision|visual|image|img|pixel|patch|projector|connector|merger|resampler|aligner|qformer|perceiver|vit|siglip|clip"
 )
@@ -404,6 +404,7 @@ def parts_of(reading: TensorReading) -> tuple[list[TensorGroup], tuple[Message, 
     ratios = structure.get("rows") or {}
     patch, frames = _patch(values), AUDIO_FRAMES
     alone = _alone(reading)
+    text_alone = reading.architecture.endswith("ForCausalLM")
     window = (
         float(values.get("sliding_window") or 0)
         if isinstance(values.get("sliding_window"), int | float)
@@ -423,7 +424,7 @@ def parts_of(reading: TensorReading) -> tuple[list[TensorGroup], tuple[Message, 
         rows, share = "tokens", 1.0
         last = bool(LAST.search(path))
         if SOUND.search(path):
-            rows, share = "sound", float(frames)
+            rows, share = "sound", 0.0 if text_alone else float(frames)
         elif TOWER.search(path):
             rows, share = "image", 1.0 / patch**2
         elif both and DECODER.search(path):
@@ -506,6 +507,8 @@ def parts_of(reading: TensorReading) -> tuple[list[TensorGroup], tuple[Message, 
                     "weights": 0.0,
                     "columns": width,
                 }
+                # A layer that runs several times attends to its own tokens each time.
+                times = share if rows == "tokens" and share > 1 else 1.0
                 for slid, part_share in ((True, sliding), (False, 1.0 - sliding)):
                     if (part_share and window and rows == "tokens") or not slid:
                         parts.append(
@@ -514,7 +517,10 @@ def parts_of(reading: TensorReading) -> tuple[list[TensorGroup], tuple[Message, 
                                 | attention
                                 | {
                                     "name": path.replace("weight", "attention"),
-                                    "count": count * (part_share if window and rows == "tokens" else 1.0),
+                                    "count": count
+                                    * times
+                                    * (part_share if window and rows == "tokens" else 1.0),
+                                    "share": share / times,
                                     "window": window if slid else 0.0,
                                 }
                             )
@@ -541,7 +547,8 @@ def parts_of(reading: TensorReading) -> tuple[list[TensorGroup], tuple[Message, 
             Message("no image is counted in a sample; state image_size to count one of that size a sample")
         )
     if "sound" in seen:
-        assumptions.append(Message("one recording of {count} frames a sample is assumed", {"count": frames}))
+        recorded = Message("one recording of {count} frames a sample is assumed", {"count": frames})
+        assumptions.append(Message("no recording is counted in a sample") if text_alone else recorded)
     return parts, tuple(assumptions)
 
 
@@ -610,6 +617,9 @@ def _top(structure: Mapping[str, Any], values: Mapping[str, Any]) -> int:
     return _named(values, TOP)
 
 
+ALL_SCORED = Message(
+    "the output layer scores every token, as in the library; training that scores only masked tokens costs less"
+)
 TOP = (
     "num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_top_k", "top_k_experts", "moe_k", "topk",
     "num_selected_experts", "num_active_experts",
@@ -638,6 +648,8 @@ def class_profile(reading: TensorReading, title: str) -> ModelProfile:
     depth = _named(values, ("num_hidden_layers", "n_layer", "num_layers", "n_layers", "encoder_layers")) or 1
     hidden = _named(values, ("hidden_size", "d_model", "n_embd", "dim", "decoder_hidden_size")) or 1
     masked = "MaskedLM" in reading.architecture
+    if masked:
+        assumptions += (ALL_SCORED,)
     both = any(part.rows == "target" for part in parts)
     family = "t5" if both else "bert" if masked else "llama"
     experts = any(part.active < 1 for part in parts)
@@ -686,5 +698,4 @@ def class_profile(reading: TensorReading, title: str) -> ModelProfile:
         doubts=doubts,
         default_seq_len=None if alone else context,
         default_image_size=_image_size(values) if alone == "image" else None,
-        scored=MASKED if masked else ScoredTokens(),
     )

@@ -14,12 +14,12 @@ from app.engine.operators.transformer import Stack, TransformerShape
 from app.errors import AppError, Message, Unprocessable
 from app.profiles.architectures.hybrid import ATTENTION, EXPERTS, FEED_FORWARD, LETTERS, STATE_SPACE
 from app.profiles.bodies import ArchitectureBody, TransformerBody
-from app.profiles.classes import EXACT, SUSPICIOUS, USUAL_CLASSES, TensorReading, class_profile, read_class
+from app.profiles.classes import ALL_SCORED, EXACT, SUSPICIOUS, USUAL_CLASSES, TensorReading, class_profile, read_class
 from app.profiles.config_fields import ALIASES, MOST, Reader
 from app.profiles.documents import as_text, flag, printable, whole
-from app.profiles.model import LONGEST_TAKEN, ModelProfile, ScoredTokens
+from app.profiles.model import LONGEST_TAKEN, ModelProfile
 from app.profiles.traits import MODEL_TYPES, SHAPES, Traits
-from app.profiles.transformer import MASKED, TARGET_SHARE, must_divide
+from app.profiles.transformer import TARGET_SHARE, must_divide
 
 GATES = frozenset({"silu", "swish", "swiglu", "geglu", "reglu", "gelu_pytorch_tanh", "xielu"})
 """Activations of gated feed-forward blocks."""
@@ -147,7 +147,7 @@ def _ordinary(
         )
         if listed is not None and not reading.followed:
             # A listed form follows these fields itself.
-            return profile
+            return replace(profile, doubts=tuple(reader.doubts))
         shape = profile.body.shape
         # Checkpoints of a listed type may hold an output layer that the class ties.
         untied = shape.vocabulary * shape.hidden if listed is not None and not shape.tied else 0
@@ -157,7 +157,7 @@ def _ordinary(
         ):
             continue
         if listed is not None:
-            return replace(profile, doubts=reading.doubts)
+            return replace(profile, doubts=(*reading.doubts, *reader.doubts))
         whole_class = whole_class or class_profile(reading, title)
         at = plain.tokens(128)
         ours, theirs = (float(entry.operators(at).forward_flop.sum()) for entry in (plain, whole_class))
@@ -213,6 +213,8 @@ def _profile(reader: Reader, traits: Traits, title: str) -> ModelProfile:
         )
     elif context is not None:
         reader.assume("samples are assumed to fill the longest context, {value} tokens", value=context)
+    if traits.masked:
+        reader.assumptions.append(ALL_SCORED)
     return ModelProfile(
         id="config",
         name=title,
@@ -222,7 +224,6 @@ def _profile(reader: Reader, traits: Traits, title: str) -> ModelProfile:
         assumptions=tuple(reader.assumptions),
         default_seq_len=context,
         default_image_size=image_size,
-        scored=MASKED if traits.masked else ScoredTokens(),
     )
 
 
@@ -304,6 +305,12 @@ def _experts(reader: Reader, feed_forward: int) -> dict[str, int]:
     )
     if str(reader.document.get("model_type", "")).startswith("llama4"):
         shared = feed_forward
+        reader.doubt(
+            "transformers multiplies all {experts} experts of {model} for every token; only those that a token "
+            "visits are counted",
+            experts=experts,
+            model=as_text(reader.document["model_type"]),
+        )
     return {
         "experts": experts,
         "experts_per_token": min(reader.get("experts_per_token") or 2, experts),
