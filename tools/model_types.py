@@ -52,6 +52,8 @@ RAW = {
 }
 TOP = ("top_k", "topk", "num_experts_per_tok", "num_experts_per_token", "k", "num_selected_experts",
        "moe_topk", "moe_k", "num_activated_experts", "experts_per_token")  # fmt: skip
+WATCHED = ("transformers.models.", "transformers.modeling_layers", "transformers.pytorch_utils")
+"""Modules whose loops and numbers are watched."""
 VARIANTS = 4
 SIZES = 2
 """Sizes at which whole files are checked."""
@@ -478,10 +480,7 @@ def trace(
     patched = []
     for module in list(sys.modules.values()):
         title = getattr(module, "__name__", "")
-        if title.startswith("transformers.models.") or title in (
-            "transformers.modeling_layers",
-            "transformers.pytorch_utils",
-        ):
+        if title.startswith(WATCHED):
             module.__dict__["range"] = SpanOf
             module.__dict__["int"] = IntegerKind
             if "math" in module.__dict__:
@@ -602,9 +601,10 @@ def rows_of(
 
     def hook(path: str) -> Any:
         def count(module: nn.Module, args: Any, output: Any) -> None:
-            if args and isinstance(args[0], torch.Tensor):
-                width = args[0].shape[-1]
-                counted[path] = counted.get(path, 0.0) + args[0].numel() / max(width, 1)
+            # A product of groups meets a row once with each group's share of the weight.
+            if isinstance(output, torch.Tensor):
+                width = getattr(module, "out_features", output.shape[-1])
+                counted[path] = counted.get(path, 0.0) + output.numel() / max(width, 1)
 
         return count
 

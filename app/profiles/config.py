@@ -14,8 +14,10 @@ from app.engine.operators.transformer import Stack, TransformerShape
 from app.errors import AppError, Message, Unprocessable
 from app.profiles.architectures.hybrid import ATTENTION, EXPERTS, FEED_FORWARD, LETTERS, STATE_SPACE
 from app.profiles.bodies import ArchitectureBody, TransformerBody
-from app.profiles.classes import ALL_SCORED, EXACT, SUSPICIOUS, USUAL_CLASSES, TensorReading, class_profile, read_class
+from app.profiles.class_parts import ALL_SCORED, class_profile
+from app.profiles.classes import EXACT, SUSPICIOUS, USUAL_CLASSES, TensorReading, read_class
 from app.profiles.config_fields import ALIASES, MOST, Reader
+from app.profiles.diffusion_config import diffusers_profile
 from app.profiles.documents import as_text, flag, printable, whole
 from app.profiles.model import LONGEST_TAKEN, ModelProfile
 from app.profiles.traits import MODEL_TYPES, SHAPES, Traits
@@ -31,6 +33,8 @@ LANGUAGE_PARTS = ("text_config", "llm_config", "language_config", "llm_cfg", "th
 OTHER_PARTS = re.compile(
     r"(vision|visual|audio|image|speech|encoder|tower|vit|talker|code2wav).*(config|cfg)$"
 )
+ALONE = ("ForCausalLM", "EncoderModel")
+"""Classes that build one side of an encoder-decoder."""
 SAME_WORK = 0.03
 """Difference in compute up to which an ordinary form stands for the tensors of a class."""
 
@@ -54,11 +58,10 @@ def config_profile(document: object, *, name: str = "config.json", where: str = 
         reader = Reader(document, where)
         return replace(_profile(reader, _stated_traits(document), title), doubts=tuple(reader.doubts))
     if "_class_name" in document:
-        raise Unprocessable.at(
-            f"{where}._class_name",
-            "{value} of diffusers is not read by its fields; choose a diffusion preset, or send the model "
-            "as ONNX or its safetensors header",
-            value=as_text(document["_class_name"]),
+        return diffusers_profile(
+            document,
+            title if kind or "_name_or_path" in document else str(document["_class_name"])[:80],
+            where,
         )
     if kind in MODEL_TYPES:
         _check_fields(document, MODEL_TYPES[kind], title, where)
@@ -132,6 +135,8 @@ def _ordinary(
     kind = str(document.get("model_type"))
     filled = {**{path: value for path, value in reading.scope.values.items() if "." not in path}, **document}
     listed = MODEL_TYPES.get(kind)
+    if listed is not None and listed.stack is Stack.ENCODER_DECODER and reading.architecture.endswith(ALONE):
+        return None
     forms = (listed,) if listed is not None else SHAPES
     whole_class: ModelProfile | None = None
     for form in forms:
@@ -306,8 +311,8 @@ def _experts(reader: Reader, feed_forward: int) -> dict[str, int]:
     if str(reader.document.get("model_type", "")).startswith("llama4"):
         shared = feed_forward
         reader.doubt(
-            "transformers multiplies all {experts} experts of {model} for every token; only those that a token "
-            "visits are counted",
+            "transformers multiplies all {experts} experts of {model} for every token; only those that a "
+            "token visits are counted",
             experts=experts,
             model=as_text(reader.document["model_type"]),
         )
@@ -455,7 +460,10 @@ def _swin(reader: Reader, title: str) -> ModelProfile:
     )
 
 
-BLOCKS = {"mamba": STATE_SPACE, "attention": ATTENTION, "mlp": FEED_FORWARD, "moe": EXPERTS}
+BLOCKS = {
+    "mamba": STATE_SPACE, "linear_attention": STATE_SPACE,
+    "attention": ATTENTION, "full_attention": ATTENTION, "mlp": FEED_FORWARD, "moe": EXPERTS,
+}  # fmt: skip
 """Letters of the layers that newer configurations list by name."""
 
 
