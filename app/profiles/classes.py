@@ -45,6 +45,24 @@ def model_type(name: str) -> Mapping[str, Any] | None:
     return found
 
 
+@lru_cache(maxsize=1)
+def _types_of_classes() -> Mapping[str, str]:
+    """Return the model type of each class of the library; the first one that has it."""
+    found: dict[str, str] = {}
+    for file in sorted(beside("data/model_types").glob("*.json")):
+        known = json.loads(file.read_text(encoding="utf-8"))
+        for name in known["architectures"] if known.get("library") != "diffusers" else ():
+            found.setdefault(name, file.stem)
+    return found
+
+
+def type_by_class(document: Mapping[str, object]) -> str | None:
+    """Return the model type of the class that a configuration names; None for any other class."""
+    named = document.get("architectures")
+    name = named[0] if isinstance(named, list) and named else None
+    return _types_of_classes().get(name) if isinstance(name, str) else None
+
+
 @dataclass(frozen=True, slots=True)
 class TensorReading:
     """Tensors of a configuration with what was not understood."""
@@ -103,7 +121,10 @@ def fields_of(
 ) -> dict[str, Any]:
     """Return the fields of a configuration by path: its own, else the defaults of the class."""
     defaults, aliases = known["defaults"], known.get("aliases", {})
-    given = {aliases.get(name, name): value for name, value in document.items()}
+    given = {
+        aliases.get(name, name): _renamed(known, value) if LAYER_LIST.search(name) else value
+        for name, value in document.items()
+    }
     back = {name: alias for alias, name in aliases.items()}
     values: dict[str, Any] = {}
     later: list[tuple[str, Any]] = []
@@ -115,7 +136,7 @@ def fields_of(
                 # Older files keep the fields of the language model beside the towers.
                 inner = {field: entry for field, entry in document.items() if field in usual["fields"]}
                 inner = {field: entry for field, entry in inner.items() if field not in GENERIC}
-            kind = str(inner.get("model_type") or usual["type"])
+            kind = _inner_kind(inner, usual, document)
             under = model_type(kind) if kind != usual["type"] or inner else None
             source = under or {"defaults": usual["fields"]}
             found = fields_of(source, inner, f"{where}.{name}", f"{prefix}{name}.")
@@ -133,6 +154,17 @@ def fields_of(
             values[prefix + name] = usual
     if "feed_forward_proj" in given and "is_gated_act" in defaults and "is_gated_act" not in given:
         values[f"{prefix}is_gated_act"] = str(given["feed_forward_proj"]).startswith("gated")
+    attending = given.get("full_attn_idxs")
+    layers = values.get(f"{prefix}num_hidden_layers")
+    if (
+        isinstance(attending, list)
+        and "layer_types" not in given
+        and isinstance(layers, int)
+        and layers < 1e4
+    ):
+        values[f"{prefix}layer_types"] = [
+            "full_attention" if number in attending else "conv" for number in range(layers)
+        ]
     if "moe_layers" in defaults and "moe_layers" not in given:
         step = values.get(f"{prefix}interleave_moe_layer_step")
         layers = values.get(f"{prefix}num_hidden_layers")
@@ -140,6 +172,8 @@ def fields_of(
             values[f"{prefix}moe_layers"] = list(range(step - 1, layers, step))
     local = ConfigScope({path.removeprefix(prefix): value for path, value in values.items()})
     for name, usual in later:
+        if prefix + name in values:
+            continue
         try:
             values[prefix + name] = _derived(usual, local)
         except Undefined:
@@ -150,6 +184,27 @@ def fields_of(
         if short in back:
             values.setdefault(prefix + back[short], value)
     return values
+
+
+LAYER_LIST = re.compile(r"layer_types$|layers?_block_type$")
+NEWER_NAMES = {"mamba": "linear_attention", "attention": "full_attention"}
+"""Kinds of layers under the names that version 5 of the library gives them."""
+
+
+def _renamed(known: Mapping[str, Any], value: object) -> object:
+    """Return a list of layers by the names that the formulas of a class use."""
+    if not isinstance(value, list) or "mamba" not in value or len(value) > MOST_LISTED:
+        return value
+    text = json.dumps([known["defaults"], known.get("architectures")])
+    if '"mamba\\"' in text or '"mamba"' in text or "linear_attention" not in text:
+        return value
+    return [NEWER_NAMES.get(kind, kind) if isinstance(kind, str) else kind for kind in value]
+
+
+def _inner_kind(inner: Mapping[str, object], usual: Mapping[str, Any], document: Mapping[str, object]) -> str:
+    """Return the type of a part; older files name there that of the whole."""
+    stated = inner.get("model_type")
+    return str(usual["type"] if stated in (None, "", document.get("model_type")) else stated)
 
 
 def _nested(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -177,6 +232,13 @@ def _derived(rule: Mapping[str, Any], scope: ConfigScope) -> Any:
 def _checked(value: Any, usual: Any, where: str) -> Any:
     """Return a value of a field; refuse what is of another kind than the class takes."""
     name = where.rpartition(".")[2]
+    if isinstance(value, str) and name == "sliding_window_pattern" and re.fullmatch("[LG]{1,99}", value):
+        return len(value)
+    if isinstance(value, list) and value and not isinstance(usual, list | Mapping | str):
+        first = value[0]
+        if isinstance(first, int) and len(value) <= MOST_LISTED and all(entry == first for entry in value):
+            # One number for every layer, where the class takes one for all.
+            value = first
     if isinstance(value, list):
         if len(value) > MOST_LISTED:
             raise Unprocessable.at(
@@ -238,6 +300,8 @@ def read_class(
         for name in document
         if SUSPICIOUS.search(name)
         and document[name] not in (None, 0, False, [], {})
+        and document[name] != HARMLESS.get(name)
+        and (name != "experts_per_token" or document[name] != document.get("num_experts_per_tok"))
         and name not in known["defaults"]
         and name not in known.get("aliases", {})
         and name not in GENERIC
@@ -264,7 +328,11 @@ def read_class(
     loose = _unfollowed(known, structure, document)
     doubts += [
         Message("the field {field} differs from that of the class and is not followed", {"field": name})
-        for name in [*loose, *_repeats(known, structure, values)]
+        for name in [
+            *loose,
+            *_repeats(known, structure, values),
+            *_unknown_layers(known, structure, document),
+        ]
     ]
     tensors = _replaced(tensors, known, document, where, doubts)
     if structure.get("deviation", 1.0) > EXACT:
@@ -321,6 +389,34 @@ def _unfollowed(
     return loose
 
 
+HARMLESS = {"moe_layer_freq": 1, "mamba_use_mlp": True}
+"""Values of fields that state what a class does anyway."""
+SAME_TENSORS = frozenset(
+    ("full_attention", "sliding_attention", "chunked_attention", "local_attention", "global_attention")
+)
+"""Kinds of layers that differ in what they attend to, not in their tensors."""
+
+
+def _unknown_layers(
+    known: Mapping[str, Any], structure: Mapping[str, Any], document: Mapping[str, object]
+) -> list[str]:
+    """Return lists of layers that name a kind which no formula of the class speaks of."""
+    text = json.dumps([structure["loops"], known["defaults"]])
+    return [
+        name
+        for name, stated in document.items()
+        if LAYER_LIST.search(name)
+        and isinstance(value := _renamed(known, stated), list)
+        and any(
+            isinstance(kind, str)
+            and kind not in SAME_TENSORS
+            and f'{kind}\\"' not in text
+            and f'"{kind}"' not in text
+            for kind in value[:MOST_LISTED]
+        )
+    ]
+
+
 REPEATS = re.compile(r"(^|_)(loops?|cycles|passes|recurrences|ut_steps)(_|$)(?!gate|layer)")
 """Names of fields that say how often the same layers run."""
 
@@ -357,7 +453,7 @@ def _replaced(
         inner = document.get(name)
         if not (isinstance(usual, Mapping) and "type" in usual and isinstance(inner, Mapping)):
             continue
-        kind = str(inner.get("model_type") or usual["type"])
+        kind = _inner_kind(inner, usual, document)
         if kind == usual["type"]:
             continue
         pattern = VISION if "vision" in name else AUDIO if "audio" in name or "encoder" in name else LANGUAGE

@@ -15,7 +15,15 @@ from app.errors import AppError, Message, Unprocessable
 from app.profiles.architectures.hybrid import ATTENTION, EXPERTS, FEED_FORWARD, LETTERS, STATE_SPACE
 from app.profiles.bodies import ArchitectureBody, TransformerBody
 from app.profiles.class_parts import ALL_SCORED, class_profile
-from app.profiles.classes import EXACT, SUSPICIOUS, USUAL_CLASSES, TensorReading, read_class
+from app.profiles.classes import (
+    EXACT,
+    SUSPICIOUS,
+    USUAL_CLASSES,
+    TensorReading,
+    model_type,
+    read_class,
+    type_by_class,
+)
 from app.profiles.config_fields import ALIASES, MOST, Reader
 from app.profiles.diffusion_config import diffusers_profile
 from app.profiles.documents import as_text, flag, printable, whole
@@ -50,6 +58,10 @@ def config_profile(document: object, *, name: str = "config.json", where: str = 
             f"{where}.model_type", "model_type must be text, not {value}", value=as_text(kind)
         )
     title = printable(str(document.get("_name_or_path") or kind or name), 80)
+    if kind is not None and kind not in MODEL_TYPES and model_type(kind) is None:
+        # A type of its own beside a class of the library, as DeepSeek's derivatives have.
+        kind = type_by_class(document) or kind
+        document = {**document, "model_type": kind}
     if kind == "swin":
         return _swin(Reader(document, where), title)
     if kind == "nemotron_h":

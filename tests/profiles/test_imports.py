@@ -48,6 +48,25 @@ def test_no_configuration_of_the_library_is_misread_in_silence() -> None:
     assert language["right"] >= 0.93 * language.total()
 
 
+PUBLISHED = [
+    json.loads(line) for line in (HERE / "published-configs.jsonl").read_text(encoding="utf-8").splitlines()
+]
+"""Configurations of models of 2025, their essential fields, with the parameters their authors state."""
+
+
+@pytest.mark.parametrize("row", PUBLISHED, ids=[row["name"] for row in PUBLISHED])
+def test_a_published_configuration_has_the_parameters_its_authors_state(row: dict[str, object]) -> None:
+    profile = config_profile(row["config"])
+    assert profile.parameters == pytest.approx(float(str(row["published"])), rel=CLOSE)
+
+
+def test_a_kind_of_layers_that_no_formula_speaks_of_is_a_doubt() -> None:
+    row = next(row for row in PUBLISHED if row["name"] == "LFM2 1.2B")
+    layers = ["conv", "full_attention"] * 7
+    assert not config_profile(row["config"] | {"layer_types": [*layers, "conv", "conv"]}).doubts
+    assert config_profile(row["config"] | {"layer_types": [*layers, "mamba", "conv"]}).doubts
+
+
 def test_compute_of_language_models_is_that_of_the_library() -> None:
     far = []
     rows = [row for row in CONFIGS if row["group"] in LANGUAGE and "forward_flop" in row]
