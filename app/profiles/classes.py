@@ -85,8 +85,8 @@ def architecture_of(known: Mapping[str, Any], document: Mapping[str, object]) ->
     named = document.get("architectures")
     options = known["architectures"]
     for name in named if isinstance(named, list) else ():
-        if name in options:
-            return str(name)
+        if isinstance(name, str) and name in options:
+            return name
     stated = str(named[0]) if isinstance(named, list) and named else ""
     for ending in (
         "ForMaskedLM",
