@@ -119,7 +119,7 @@ def _levels(
         raise Unprocessable.at(
             f"{where}.{name}", "{field} must list one whole number for each level", field=name
         )
-    return entries
+    return [int(entry) for entry in entries]
 
 
 def _blocks(

@@ -282,7 +282,7 @@ def _profile(name: str, operators: list[Operator], sizes: Sizes, notes: tuple[Me
     assumptions.append(
         Message("operators are counted at the sizes of the graph and do not change with other sizes")
     )
-    doubts = ()
+    doubts: tuple[Message, ...] = ()
     if not any(operator.weights for operator in merged):
         doubts = (
             Message(

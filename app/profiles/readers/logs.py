@@ -140,8 +140,8 @@ def _run(
     kept = [seconds for seconds in times[int(len(times) * WARM_UP) :] if 0 < seconds < 1e7]
     if not kept:
         raise unreadable(
-            "{file} is the log of a training run ({program}) and states no time of a step that is understood; "
-            "looked for: {looked}; found: {found}",
+            "{file} is the log of a training run ({program}) and states no time of a step that is "
+            "understood; looked for: {looked}; found: {found}",
             file=name,
             program=program,
             looked=looked,

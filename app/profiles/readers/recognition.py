@@ -9,7 +9,7 @@ from typing import Any
 
 from app.errors import AppError, Message, Unprocessable
 from app.profiles.config import config_profile
-from app.profiles.documents import check_size, decode, printable, unreadable
+from app.profiles.documents import check_size, decode, printable
 from app.profiles.layer_table import read_layer_csv
 from app.profiles.model import ModelProfile
 from app.profiles.readers.arguments import Arguments, document_arguments, script_arguments
