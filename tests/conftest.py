@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+import httpx
 import pytest
 from hypothesis import settings
 from structlog.stdlib import ProcessorFormatter
@@ -156,6 +157,12 @@ def answer(**parts: Any) -> Estimate:
 
 def codes(found: Estimate) -> set[str]:
     return {warning.code for warning in found.warnings}
+
+
+def problem_of(answer: httpx.Response) -> tuple[int | str, ...]:
+    """Return the status of a refusal, its code and the fields that are at fault, in their order."""
+    problem = answer.json()
+    return (answer.status_code, problem["code"], *sorted({error["field"] for error in problem["errors"]}))
 
 
 def warning(found: Estimate, code: str) -> CheckWarning:

@@ -24,7 +24,7 @@ from app.platform.workspace import LOCAL_WORKSPACE, Installation
 from tests.conftest import sizing_context, until
 from tests.support.jobs import do_next, never
 from tests.support.objects import moved_clock
-from tests.support.postgres import Cluster
+from tests.support.postgres import PostgresCluster
 from tests.support.sweeping import Threads, wide
 
 
@@ -45,7 +45,7 @@ def status(installation: Installation, identifier: str) -> str:
     return sweeps.get_state(installation.workspace(LOCAL_WORKSPACE), identifier).status
 
 
-class Watching:
+class HandWatch:
     """A watch with a clock that is set by hand."""
 
     def __init__(self, installation: Installation) -> None:
@@ -64,7 +64,7 @@ def test_a_silent_runner_loses_its_job_and_writes_nothing_more(installation: Ins
     made = sweep_of(installation)
     claim = JobClaim.take(installation, made, never)
     assert claim is not None
-    watching = Watching(installation)
+    watching = HandWatch(installation)
     assert watching.look(0) == [] and watching.look(job_running.SILENT_SECONDS - 0.1) == []
     claim.beaten -= job_running.BEAT_SECONDS
     assert not claim.cancelled()
@@ -83,7 +83,7 @@ def test_clocks_that_jump_take_no_job_from_who_does_it(installation: Installatio
     made = sweep_of(installation)
     claim = JobClaim.take(installation, made, never)
     assert claim is not None
-    watching = Watching(installation)
+    watching = HandWatch(installation)
     with moved_clock() as clock:
         for _ in range(20):
             clock.by = -clock.by + datetime.timedelta(hours=hours)
@@ -99,7 +99,7 @@ def test_a_job_that_takes_its_runners_with_it_is_given_up(
 ) -> None:
     monkeypatch.setattr(job_running, "MOST_ATTEMPTS", 3)
     made = sweep_of(installation)
-    watching = Watching(installation)
+    watching = HandWatch(installation)
     for attempt in range(3):
         assert JobClaim.take(installation, made, never) is not None
         watching.look(1)
@@ -129,7 +129,7 @@ def test_a_job_that_this_process_has_made_is_begun_at_once(
 
 
 def test_two_who_work_on_one_database_share_its_jobs(
-    installation: Installation, postgres: Cluster, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, postgres: PostgresCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = Installation(sizing_context(), Store(postgres.make()))
     other.prepare()

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
 
 
 @dataclass(frozen=True)
-class Proxied:
+class Proxy:
     """A server behind nginx."""
 
     address: str
@@ -85,7 +85,7 @@ def nginx(folder: Path, server: int, plain: int, port: int) -> Iterator[ssl.SSLC
 
 
 @pytest.fixture(scope="module")
-def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
+def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
     folder = tmp_path_factory.mktemp("proxied")
     data, port = folder / "data", free_port()
     settings = {
@@ -103,11 +103,11 @@ def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
         server = direct.base_url.port
         assert server is not None
         trusted = stack.enter_context(nginx(folder, server, free_port(), port))
-        yield Proxied(f"https://localhost:{port}", trusted, folder / "access.log", spoken(process))
+        yield Proxy(f"https://localhost:{port}", trusted, folder / "access.log", spoken(process))
 
 
 @pytest.fixture
-def ann(proxied: Proxied) -> Iterator[httpx.Client]:
+def ann(proxied: Proxy) -> Iterator[httpx.Client]:
     """Somebody who has signed in, and claims to come from elsewhere."""
     with proxied.client(**{"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "http"}) as client:
         fields = {"email": "ann@example.com", "password": PASSWORD, "next": "/"}
@@ -117,14 +117,14 @@ def ann(proxied: Proxied) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_who_comes_through_the_proxy_is_who_the_proxy_saw(proxied: Proxied, ann: httpx.Client) -> None:
+def test_who_comes_through_the_proxy_is_who_the_proxy_saw(proxied: Proxy, ann: httpx.Client) -> None:
     answer = ann.get("/")
     assert answer.status_code == 200 and answer.headers["strict-transport-security"]
     assert not any("203.0.113.9" in line for line in proxied.said)
     assert "203.0.113.9" not in ann.get("/account").text
 
 
-def test_progress_arrives_while_the_work_goes_on(ann: httpx.Client, proxied: Proxied) -> None:
+def test_progress_arrives_while_the_work_goes_on(ann: httpx.Client, proxied: Proxy) -> None:
     asked = wide(400).request.model_dump(mode="json", exclude_unset=True)
     sweep = ann.post("/api/v1/sweeps", json=asked, headers={"Origin": proxied.address})
     assert sweep.status_code == 201, sweep.text
@@ -136,7 +136,7 @@ def test_progress_arrives_while_the_work_goes_on(ann: httpx.Client, proxied: Pro
     assert len(moments) > 1 and moments[-1] > moments[0]
 
 
-def test_large_uploads_are_answered_by_rackline(ann: httpx.Client, proxied: Proxied) -> None:
+def test_large_uploads_are_answered_by_rackline(ann: httpx.Client, proxied: Proxy) -> None:
     rows = b"".join(b'{"text": "%s"}\n' % (b"word " * (number % 300)) for number in range(10_000))
     with proxied.client() as stranger:
         for client, status in ((ann, 201), (stranger, 401)):
@@ -146,7 +146,7 @@ def test_large_uploads_are_answered_by_rackline(ann: httpx.Client, proxied: Prox
             assert answer.headers["content-type"].endswith("json")
 
 
-def test_an_address_takes_no_more_than_its_share_of_connections(proxied: Proxied) -> None:
+def test_an_address_takes_no_more_than_its_share_of_connections(proxied: Proxy) -> None:
     port = httpx.URL(proxied.address).port
     assert port is not None
     ask = b"POST /sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n"
@@ -161,7 +161,7 @@ def test_an_address_takes_no_more_than_its_share_of_connections(proxied: Proxied
         assert b" 429 " in refused
 
 
-def test_secrets_in_addresses_are_not_logged(proxied: Proxied, ann: httpx.Client) -> None:
+def test_secrets_in_addresses_are_not_logged(proxied: Proxy, ann: httpx.Client) -> None:
     for path in ("/s/a-secret-of-a-link", "/password/a-secret-of-a-link", "/?q=a-secret-of-a-link"):
         ann.get(path)
     log = proxied.log.read_text(encoding="utf-8")

@@ -50,7 +50,7 @@ print(rackline_client.__file__, estimate.time_to_train.unit, pdf[:5].decode())
 """
 
 
-class Installed:
+class WheelInstallation:
     """An environment with the wheels in it, run from a folder that holds nothing."""
 
     def __init__(self, folder: Path) -> None:
@@ -79,8 +79,8 @@ class Installed:
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    made = Installed(tmp_path_factory.mktemp("wheels"))
+def installed(tmp_path_factory: pytest.TempPathFactory) -> WheelInstallation:
+    made = WheelInstallation(tmp_path_factory.mktemp("wheels"))
     environment = made.python.parents[1]
     wheels = made.folder / "dist"
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(wheels)]
@@ -97,7 +97,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
 
 
 @pytest.fixture(scope="module")
-def address(installed: Installed) -> Iterator[str]:
+def address(installed: WheelInstallation) -> Iterator[str]:
     """Address of the server of the wheel."""
     environment = {**installed.settings, "RACKLINE_DATA_DIR": str(installed.folder / "kept")}
     command = [installed.python.with_name("rackline"), "serve", "--port", "0"]
@@ -111,7 +111,7 @@ def address(installed: Installed) -> Iterator[str]:
             process.kill()
 
 
-def test_the_package_leaves_the_name_app_to_others(installed: Installed) -> None:
+def test_the_package_leaves_the_name_app_to_others(installed: WheelInstallation) -> None:
     assert installed.run("python", "-c", "import app").returncode != 0
     (installed.folder / "app.py").write_text("raise SystemExit('another app')", encoding="utf-8")
     try:
@@ -120,7 +120,7 @@ def test_the_package_leaves_the_name_app_to_others(installed: Installed) -> None
         (installed.folder / "app.py").unlink()
 
 
-def test_the_wheel_brings_its_compiled_engine(installed: Installed) -> None:
+def test_the_wheel_brings_its_compiled_engine(installed: WheelInstallation) -> None:
     (wheel,) = installed.folder.glob("dist/rackline-*manylinux_2_17_*.whl")
     assert wheel.stem.split("-")[2:4] == ["py3", "none"]
     folders = list(
@@ -132,13 +132,13 @@ def test_the_wheel_brings_its_compiled_engine(installed: Installed) -> None:
     assert not (installed.python.parents[1] / FOLDER).exists()
 
 
-def test_nothing_is_installed_that_only_the_repository_needs(installed: Installed) -> None:
+def test_nothing_is_installed_that_only_the_repository_needs(installed: WheelInstallation) -> None:
     (home,) = installed.folder.glob("environment/lib/python*/site-packages/rackline")
     folders = {place.name for place in home.iterdir() if place.is_dir()} - {"__pycache__"}
     assert folders == {"app", "data", "docs", "static", "templates"}
 
 
-def test_an_estimate_is_that_of_the_repository(installed: Installed) -> None:
+def test_an_estimate_is_that_of_the_repository(installed: WheelInstallation) -> None:
     said = installed.run("rackline", "estimate", "request.json", "--json")
     here = [sys.executable, "-m", "app", "estimate", str(installed.folder / "request.json"), "--json"]
     asked = subprocess.run(here, cwd=ROOT, env=installed.settings, capture_output=True, text=True, check=True)
@@ -157,14 +157,14 @@ def test_pages_come_with_their_styles_documents_and_languages(address: str) -> N
         assert {path: client.get(path).status_code for path in paths} == dict.fromkeys(paths, 200)
 
 
-def test_the_client_gets_an_estimate_and_a_pdf(installed: Installed, address: str) -> None:
+def test_the_client_gets_an_estimate_and_a_pdf(installed: WheelInstallation, address: str) -> None:
     said = installed.run("python", "-c", CALLS.format(request=REQUEST, rows=ROWS), address)
     place, *answered = said.stdout.split()
     assert Path(place).is_relative_to(installed.folder)
     assert answered == ["s", "%PDF-"]
 
 
-def test_the_command_makes_a_proposal_on_a_server(installed: Installed, address: str) -> None:
+def test_the_command_makes_a_proposal_on_a_server(installed: WheelInstallation, address: str) -> None:
     (installed.folder / "rows.json").write_text(json.dumps(ROWS), encoding="utf-8")
     made = json.loads(
         installed.run(
@@ -193,7 +193,7 @@ def test_the_command_makes_a_proposal_on_a_server(installed: Installed, address:
     ],
 )
 def test_a_missing_extra_is_named_in_a_sentence(
-    installed: Installed, module: str, extra: str, command: tuple[str, ...]
+    installed: WheelInstallation, module: str, extra: str, command: tuple[str, ...]
 ) -> None:
     (installed.folder / "model.onnx").write_bytes(b"\x08\x07\x12\x00:\x00")
     (installed.folder / "sweep.json").write_text(json.dumps(SWEEP), encoding="utf-8")

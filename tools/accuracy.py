@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
-
-import numpy as np
 
 from app.estimating.basis import LeftOutErrors
 from app.estimating.chips import IPU_SERIES
@@ -19,16 +16,15 @@ from app.estimating.validation.run import (
     ValidationReport,
     summaries,
     summary,
-    weighted_quantile,
 )
 from app.features.accuracy.agreement import (
     ALL,
     CORE,
     OTHER,
     SCALES,
-    Agreement,
-    AgreementCell,
     Chain,
+    ErrorCell,
+    ErrorSummary,
     Gaps,
     Ranking,
     by_kind,
@@ -43,8 +39,9 @@ from app.features.accuracy.agreement import (
     worst,
 )
 from app.features.accuracy.fitted import FittedFigure
+from app.features.accuracy.memory import LoggedPeak, peak_agreements
 from app.features.accuracy.predictions import IN_SAMPLE, KINDS, Prediction
-from tools.evidence import AccuracyEvidence, Counts, LoggedPeak, MemoryCase, Row
+from tools.evidence import AccuracyEvidence, Counts, MemoryCase, Row
 from tools.markdown import UNKNOWN, number, percent, table, whole_percent
 from tools.predictions import PLAN
 from tools.regret import regret_section
@@ -57,8 +54,9 @@ holds here."""
 PEAKS = """## Peaks of memory that runs logged
 
 `data/validation/memory-2026.csv`, against what is live on the fullest device: a framework does not log what
-the driver and the allocator hold beside it. No figure is fitted to these rows. Left out are models without
-known operators, rows without a layout, and detectors, whose peak lies in their evaluation."""
+the driver and the allocator hold beside it, each group counted once. No figure is fitted to these rows. Left
+out are models without known operators, rows without a layout, and detectors, whose peak lies in their
+evaluation."""
 
 RULES_WRITTEN = """Rules complete what the rows leave out. They were written with the rows in view, and some
 values (a micro-batch, a split over stages) are those that agree best:"""
@@ -131,14 +129,22 @@ def memory_section(cases: Iterable[MemoryCase]) -> str:
 
 
 def peaks_section(peaks: Sequence[LoggedPeak]) -> str:
-    """Return the error of logged peaks of memory, as a table of its own."""
-    errors = [abs(math.log(peak.computed / peak.logged)) for peak in peaks]
-    groups = Counter(peak.group for peak in peaks)
-    weights = [1.0 / groups[peak.group] for peak in peaks]
-    found = [weighted_quantile(np.array(errors), np.array(weights), share) for share in (0.5, 0.9)]
-    sentence = (
-        f"{len(peaks)} logged peaks of {len(groups)} groups: median error {percent(found[0])}, ninth decile "
-        f"{percent(found[1])}, each group counted once."
+    """Return the error of logged peaks of memory, as tables of their own."""
+    agreements = [
+        [
+            part.family or "all",
+            part.kind,
+            part.software,
+            str(part.peaks),
+            str(part.groups),
+            percent(part.median),
+            percent(part.ninetieth),
+            percent(part.bias, signed=True),
+        ]
+        for part in peak_agreements(peaks)
+    ]
+    summary = table(
+        ("family", "training", "software", "peaks:", "groups:", "median:", "90 %:", "bias:"), agreements
     )
     lines = [
         [
@@ -159,7 +165,7 @@ def peaks_section(peaks: Sequence[LoggedPeak]) -> str:
         "computed, GiB:",
         "difference:",
     )
-    return "\n\n".join((PEAKS, sentence, table(headings, lines)))
+    return "\n\n".join((PEAKS, summary, table(headings, lines)))
 
 
 def counts_section(counts: Counts) -> str:
@@ -227,7 +233,7 @@ LARGE = 1000
 KIND_NAMES = {kind: kind.replace("_", " ") for kind in KINDS}
 
 
-def covered(part: Agreement) -> str:
+def covered(part: ErrorSummary) -> str:
     """Return a coverage with its interval: ``82 % (77–86)``."""
     if part.coverage is None or part.coverage_low is None or part.coverage_high is None:
         return UNKNOWN
@@ -259,7 +265,7 @@ def scale_section(evidence: AccuracyEvidence) -> str:
     return "\n\n".join((BY_SCALE, table(headings, lines)))
 
 
-def _cell(cell: AgreementCell) -> list[str]:
+def _cell(cell: ErrorCell) -> list[str]:
     known = cell.in_sample
     return [
         cell.family,

@@ -9,6 +9,7 @@ from app.estimating.context import load_context
 from app.estimating.golden import GOLDEN, golden_answers
 from app.estimating.nearest import NAMED, PRESUMED
 from app.features.accuracy.famous import famous_of
+from app.features.accuracy.memory import MEMORY_PEAKS
 from app.features.accuracy.predictions import FAMOUS_PREDICTIONS, PREDICTIONS
 from app.features.operation.api import DESCRIPTION
 from app.main import create_app
@@ -20,11 +21,11 @@ from tools.api_reference import api_page
 from tools.command_line import with_printed
 from tools.description import description, document
 from tools.error_tables import errors_table, left_out_table
-from tools.evidence import collect
+from tools.evidence import collect, peaks_text
 from tools.famous import famous_document, famous_predictions
 from tools.markdown import filled
 from tools.methodology import read_constants, refreshed
-from tools.network_bills import network_document
+from tools.network_bills import network_document, network_picture
 from tools.network_choice import network_tables
 from tools.predictions import predictions_text
 from tools.readme import HEADLINES, with_answers
@@ -61,10 +62,12 @@ def generated_documents() -> dict[str, str]:
         "docs/famous-runs.md": famous_document(famous_of(famous)),
         "docs/sizings.md": sizings_document(context),
         "docs/networks-by-count.md": network_document(context),
+        "docs/img/networks-by-count.svg": network_picture(context),
         "data/validation/errors.csv": errors_table({NAMED: stated, PRESUMED: presumed}, evidence.predictions),
         "data/validation/left_out.csv": left_out_table(evidence.predictions, context.measured),
         f"data/{GOLDEN}": golden_answers(context),
         f"data/{PREDICTIONS}": predictions_text(evidence.predictions),
+        f"data/{MEMORY_PEAKS}": peaks_text(evidence.peaks),
         f"data/{FAMOUS_PREDICTIONS}": predictions_text(famous),
         client.MODULE: client.client_documents(),
     }

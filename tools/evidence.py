@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
 
-from app.engine.gpu.plan_steps import gpu_memory
+from app.engine.gpu.case import GpuCase
+from app.engine.gpu.plan_steps import memory_use
 from app.engine.operators.transformer import Stack, TransformerShape, transformer_operators
 from app.engine.plans import Plans, Recompute
 from app.engine.records import GpuSystem, Precision, Tokens
@@ -22,6 +25,7 @@ from app.estimating.validation.predict import build
 from app.estimating.validation.run import SLOWER_IS_MORE, RowResult, ValidationReport, read_rows, validate
 from app.features.accuracy.agreement import Gaps, gaps
 from app.features.accuracy.fitted import FittedFigure, accepted_figures, fitted_figures, own_figures
+from app.features.accuracy.memory import LoggedPeak
 from app.features.accuracy.predictions import (
     APART,
     COUNTED,
@@ -74,22 +78,6 @@ class MemoryCase:
     recompute: str
     layout: str
     published: float
-    """[GiB]"""
-    computed: float
-    """[GiB]"""
-
-
-@dataclass(frozen=True, slots=True)
-class LoggedPeak:
-    """Peak memory that a run logged, without what the driver and the allocator hold beside it."""
-
-    id: str
-    group: str
-    model: str
-    system: str
-    devices: str
-    layout: str
-    logged: float
     """[GiB]"""
     computed: float
     """[GiB]"""
@@ -269,13 +257,24 @@ def _logged_peak(row: Row, configuration: Row, context: SizingContext) -> Logged
         id=row["id"],
         group=row["group"],
         model=row["model_name"],
+        family=row["family"],
+        kind="pretrain" if np.all(scenario.table.trained > 0) else "lora",
+        software=profile.id,
         system=row["system"],
-        devices=row["accelerators"],
+        devices=int(row["accelerators"]),
         layout=" × ".join(map(str, degrees)),
         logged=float(row["peak_per_device"]),
         # What a framework logs leaves out the driver, and what the allocator reserves beside.
-        computed=(sum(parts.values()) - parts["framework"]) / GIBIBYTE,
+        computed=round((sum(parts.values()) - parts["framework"]) / GIBIBYTE, 2),
     )
+
+
+def peaks_text(peaks: Iterable[LoggedPeak]) -> str:
+    written = io.StringIO()
+    writer = csv.DictWriter(written, [entry.name for entry in fields(LoggedPeak)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(map(asdict, peaks))
+    return written.getvalue()
 
 
 def _memory_case(row: Row, context: SizingContext) -> MemoryCase:
@@ -304,14 +303,9 @@ def _memory_case(row: Row, context: SizingContext) -> MemoryCase:
     )
     system = context.hardware.system(MEMORY_SYSTEM, 1).engine
     assert isinstance(system, GpuSystem)
-    use = gpu_memory(
-        transformer_operators(shape, lengths),
-        plans,
-        system,
-        context.software.profile(MEMORY_SOFTWARE).gpu(),
-        Precision.BF16,
-        "adam",
-    )
+    software = context.software.profile(MEMORY_SOFTWARE).gpu()
+    case = GpuCase.of(transformer_operators(shape, lengths), system, software, Precision.BF16, "adam")
+    use = memory_use(case, plans)
     names: Sequence[str] = (
         ("activations",) if row["part"] == "activations" else ("weights", "gradients", "optimizer")
     )

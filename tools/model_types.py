@@ -297,7 +297,7 @@ class _RangeKind(type):
         return _loop(count, value, max(plain(last) - plain(first), 0))
 
 
-class SpanOf(metaclass=_RangeKind):
+class SpanKind(metaclass=_RangeKind):
     pass
 
 
@@ -500,7 +500,7 @@ def trace(
     for module in list(sys.modules.values()):
         title = getattr(module, "__name__", "")
         if title.startswith(WATCHED):
-            module.__dict__["range"] = SpanOf
+            module.__dict__["range"] = SpanKind
             module.__dict__["int"] = IntegerKind
             if "math" in module.__dict__:
                 module.__dict__["math"] = MATHS
@@ -867,7 +867,7 @@ def derived(config: PretrainedConfig, cls: Any, given: dict[str, Any]) -> dict[s
         FRAMES.__init__()
         PASSES.clear()
         module = sys.modules[cls.__module__]
-        module.__dict__["int"], module.__dict__["range"] = IntegerKind, SpanOf
+        module.__dict__["int"], module.__dict__["range"] = IntegerKind, SpanKind
         try:
             symbolic = cls(**wrappeds).__dict__
         finally:
@@ -1024,7 +1024,15 @@ def checked(kind: str, folder: Path) -> None:
 def main() -> None:
     warnings.simplefilter("ignore")
     transformers.logging.set_verbosity_error()
-    for layer in (nn.Linear, nn.Embedding, nn.modules.conv._ConvNd):
+    convolutions = (
+        nn.Conv1d,
+        nn.Conv2d,
+        nn.Conv3d,
+        nn.ConvTranspose1d,
+        nn.ConvTranspose2d,
+        nn.ConvTranspose3d,
+    )
+    for layer in (nn.Linear, nn.Embedding, *convolutions):
         layer.reset_parameters = lambda self: None
     target, *wanted = sys.argv[1:]
     if wanted[:1] == ["check"]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from xml.sax.saxutils import escape
 
 from app.catalog.entries import Acquisition, ChipKind
 from app.estimating.context import SizingContext
 from app.estimating.network_parts import DOLLAR, NetworkBill
-from app.estimating.purchase import Order, Purchase, cost_line, purchase_of
+from app.estimating.purchase import Order, Purchase, purchase_of
+from app.features.bills.bill import MOST_SHARE
+from app.platform.charts import figures
 from tools.markdown import percent, table
 
 COUNTS = range(2, 65)
 SHOWN = (2, 3, 4, 8, 16, 32, 64)
-MOST_SHARE = 0.30
-"""Share of a bill above which a network needs a reason."""
 MOST_STEP = 1.3
 """Money per port over that of one system fewer above which a step needs a reason."""
 
@@ -37,10 +39,8 @@ class NetworkCost:
     bill: NetworkBill
     per_port: float
     """[USD]"""
-    share: float
-    """Of the price of the whole bill."""
-    priced: bool
-    """Whether the machines have a price, so that the share says something."""
+    share: float | None
+    """Of the price of the whole bill; None where the machines have no price."""
     step: float
     """Money per port over that of one system fewer."""
     deeper: bool
@@ -61,18 +61,12 @@ def network_costs(context: SizingContext, system: str) -> Iterator[NetworkCost]:
         network = purchase.network
         if network is None:
             continue
-        money = sum(
-            line.count * line.price.si
-            for line in purchase.parts
-            if line.price is not None and line.group != "spares" and cost_line(line) == "fabric"
-        )
-        per_port = money / int(network.tree.endpoints)
+        per_port = purchase.network_money / int(network.tree.endpoints)
         earlier = NetworkCost(
             count=count,
             bill=network,
             per_port=per_port,
-            share=money / sum(spread.value for spread in purchase.lines().values()),
-            priced=all(line.price is not None for line in purchase.parts if line.group == "machines"),
+            share=purchase.network_share,
             step=1.0 if earlier is None else per_port / earlier.per_port,
             deeper=earlier is not None and bool(network.tree.levels > earlier.bill.tree.levels),
         )
@@ -106,6 +100,8 @@ bill as every price ([how switches are counted](methodology/19-bill-of-materials
 (leaf + spine + core), {dollar} per port, share of the whole bill. A share above {share} or money per port
 above {step} × that of one system fewer has its reason in the last column; machines without a price have none.
 
+![Money per port and share of the bill by count, a plot for every system](img/networks-by-count.svg)
+
 """
 
 
@@ -120,8 +116,64 @@ def network_document(context: SizingContext) -> str:
     return f"{head}{table(['system', *map(str, SHOWN), 'reasons'], rows)}\n"
 
 
+WIDE, HIGH, ACROSS = 190, 110, 5
+"""Size of the plot of one system, and how many stand beside each other."""
+LEFT, TOP, RIGHT, BOTTOM = 34, 24, 182, 92
+"""Edges of its axes."""
+TOP_SHARE = 0.45
+"""Share of the bill at the upper edge; money per port is drawn over its greatest."""
+
+
+def network_picture(context: SizingContext) -> str:
+    """Return a drawing with a plot for every system: share of the bill and money per port over the count."""
+    systems = switched_systems(context)
+    rows = -(-len(systems) // ACROSS)
+    size = f'width="{ACROSS * WIDE}" height="{rows * HIGH}"'
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {ACROSS * WIDE} {rows * HIGH}" {size} '
+        'font-family="sans-serif" font-size="9" role="img">',
+        "<title>Share of the bill (blue, to 45 %) and money per port (orange) for 2 to 64 systems</title>",
+        f'<rect width="{ACROSS * WIDE}" height="{rows * HIGH}" fill="white"/>',
+    ]
+    for position, system in enumerate(systems):
+        left, top = WIDE * (position % ACROSS), HIGH * (position // ACROSS)
+        plot = _plot(context.catalog.items[system].name, list(network_costs(context, system)))
+        parts += [f'<g transform="translate({left} {top})">', *plot, "</g>"]
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def _plot(name: str, costs: Sequence[NetworkCost]) -> Iterator[str]:
+    most = max(cost.per_port for cost in costs)
+    limit = _up(MOST_SHARE / TOP_SHARE)
+    yield f'<text x="{LEFT}" y="14" font-weight="bold">{escape(name)}</text>'
+    yield f'<path d="M{LEFT} {TOP}V{BOTTOM}H{RIGHT}" fill="none" stroke="#888"/>'
+    yield f'<path d="M{LEFT} {limit}H{RIGHT}" stroke="#bbb" stroke-dasharray="3 3"/>'
+    for text, height in ((f"${most:,.0f}", TOP + 4), ("30 %", limit + 3)):
+        yield f'<text x="{LEFT - 3}" y="{height}" text-anchor="end" font-size="7">{text}</text>'
+    for count in (COUNTS[0], COUNTS[-1]):
+        yield f'<text x="{_along(count)}" y="{BOTTOM + 11}" text-anchor="middle">{count}</text>'
+    yield _curve([(cost.count, cost.per_port / most) for cost in costs], figures.ORANGE)
+    shares = [(cost.count, cost.share / TOP_SHARE) for cost in costs if cost.share is not None]
+    if shares:
+        yield _curve(shares, figures.BLUE)
+
+
+def _curve(points: Sequence[tuple[int, float]], colour: str) -> str:
+    path = " ".join(f"{_along(count)},{_up(part)}" for count, part in points)
+    return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.5"/>'
+
+
+def _along(count: int) -> float:
+    first, last = math.log(COUNTS[0]), math.log(COUNTS[-1])
+    return round(LEFT + (RIGHT - LEFT) * (math.log(count) - first) / (last - first), 1)
+
+
+def _up(part: float) -> float:
+    return round(BOTTOM - (BOTTOM - TOP) * part, 1)
+
+
 def _cell(cost: NetworkCost) -> str:
-    share = f", {percent(cost.share)}" if cost.priced else ""
+    share = "" if cost.share is None else f", {percent(cost.share)}"
     return f"{cost.switches}; {cost.per_port:,.0f}{share}"
 
 
@@ -130,5 +182,5 @@ def _reasons(system: str, costs: Mapping[int, NetworkCost]) -> Iterator[str]:
         if cost.step > MOST_STEP and cost.deeper:
             yield f"× {cost.step:.1f} at {count}: {int(cost.bill.tree.levels)} levels begin"
     if system in DEAR:
-        most = max(cost.share for cost in costs.values())
+        most = max(cost.share or 0.0 for cost in costs.values())
         yield f"up to {percent(most)}: {DEAR[system][1]}"

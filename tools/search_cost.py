@@ -109,7 +109,7 @@ def searched(scenario: Scenario, devices: int, batch: int) -> tuple[int, float]:
     space = Space(
         devices=devices, devices_per_node=8, global_batch=batch, depth=scenario.table.depth,
         heads=int(scenario.table.attention_heads), ipu=False, allowed={},
-        fused_attention=scenario.gpu_software().fused_attention,
+        fused_attention=scenario.gpu_software().fused_attention > 0.0,
     )  # fmt: skip
     start = time.process_time()
     found = GpuEvaluator(case).fitting(spread_of(space, layouts(space)), math.inf)

@@ -63,7 +63,6 @@ PROPOSED = (
     *(
         "estimating/*",
         "features/proposals/writing/*",
-        "features/comparisons/charts",
         "features/studies/side_by_side",
         "features/studies/common_basis",
     ),

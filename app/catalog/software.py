@@ -28,12 +28,20 @@ ABSOLUTE = frozenset({"overlap", "layer_overlap"})
 """Figures between 0 and 1 with absolute deviations; all others are relative."""
 GREATEST_OVERLAP = 0.98
 SWITCHES = frozenset(
-    {"fused_attention", "native_attention", "balanced_head", "blocking_pipeline", "scattered_pipeline"}
+    {
+        *("fused_attention", "native_attention", "fused_norms", "narrow_weights"),
+        *("balanced_head", "blocking_pipeline", "scattered_pipeline"),
+    }
 )
 OPTIONAL = frozenset({"optimizer_bytes"})
 """Figures that a profile may omit."""
 
-PLAN_KINDS = frozenset({"tensor", "pipeline", "interleave", "context", "expert", "sharding", "offload"})
+PLAN_KINDS = frozenset(
+    {
+        *("tensor", "pipeline", "interleave", "context", "expert", "sharding"),
+        *("offload", "offload_parameters", "offload_activations"),
+    }
+)
 """Fields of a plan that not every stack has: degrees, shards of more than the optimizer, offload."""
 NETWORKS = frozenset({"transformer", "convolutional", "recommendation"})
 """Kinds of network that a stack may be made for."""
@@ -43,7 +51,7 @@ NONE = "none"
 """Stands in data/software_profiles.csv for an empty list; a blank cell is as in the profile it extends."""
 
 NEEDED = {
-    kind: frozenset(entry.name for entry in fields(record)) - OPTIONAL
+    kind: frozenset(record._fields) - OPTIONAL
     for kind, record in (("gpu", GpuSoftware), ("ipu", IpuSoftware))
 }
 """Figures that a complete profile of each kind must have."""
@@ -205,20 +213,18 @@ class SoftwareProfile:
     def gpu(self, normals: Mapping[str, Floats] | None = None) -> GpuSoftware:
         normals = self.correlated(normals)
         values: dict[str, object] = {}
-        for entry in fields(GpuSoftware):
-            if entry.name in OPTIONAL and entry.name not in self.figures:
-                values[entry.name] = None
-            elif entry.name in SWITCHES:
-                values[entry.name] = bool(self.figures[entry.name].value)
+        for name in GpuSoftware._fields:
+            if name in OPTIONAL and name not in self.figures:
+                values[name] = 0.0
+            elif name in SWITCHES:
+                values[name] = bool(self.figures[name].value)
             else:
-                values[entry.name] = self.value(entry.name, normals)
+                values[name] = self.value(name, normals)
         return GpuSoftware(**values)  # type: ignore[arg-type]
 
     def ipu(self, normals: Mapping[str, Floats] | None = None) -> IpuSoftware:
         normals = self.correlated(normals)
-        values: dict[str, object] = {
-            entry.name: self.value(entry.name, normals) for entry in fields(IpuSoftware)
-        }
+        values: dict[str, object] = {name: self.value(name, normals) for name in IpuSoftware._fields}
         values["io_tiles"] = int(self.figures["io_tiles"].value)
         return IpuSoftware(**values)  # type: ignore[arg-type]
 

@@ -10,7 +10,6 @@ from app.errors import Message
 from app.estimating.ranges import significant
 from app.features.bills.model import Bill
 from app.features.break_even.model import BreakEven
-from app.features.comparisons.charts import hours_of
 from app.features.comparisons.model import Comparison, Ratio
 from app.platform.wording.lines import table
 from app.platform.wording.voice import MISSING, Voice, stated
@@ -35,7 +34,7 @@ def comparison_text(answer: Comparison, speaker: Voice) -> list[str]:
         (
             row.label,
             speaker.label(row.kind),
-            speaker.quantity(hours_of(row)) if row.hours is not None else _("does not fit"),
+            speaker.quantity(row.time) if row.hours is not None else _("does not fit"),
             ratio_text(behind.get(row.label), speaker),
             speaker.quantity(row.run_cost),
             speaker.quantity(cost.over_term if (cost := paid[row.label]) else None),
@@ -168,7 +167,7 @@ def proposal_text(answer: Proposal, speaker: Voice) -> list[str]:
     rows = [
         (
             row.label,
-            speaker.quantity(hours_of(row)) if row.hours is not None else _("does not fit"),
+            speaker.quantity(row.time) if row.hours is not None else _("does not fit"),
             speaker.quantity(row.run_cost),
             speaker.quantity(over_term.get(row.label)),
             speaker.quantity(bills.get(row.label)),

@@ -61,7 +61,8 @@ def remarks(
 
 SEARCH_COLUMNS = (
     *("tensor", "pipeline", "data", "micro_batch", "interleave", "recompute", "sequence_parallel"),
-    *("sharding", "offload", "expert", "context", "rts", "rts_optimizer", "phases"),
+    *("sharding", "offload", "offload_parameters", "offload_activations"),
+    *("expert", "context", "rts", "rts_optimizer", "phases"),
 )
 
 

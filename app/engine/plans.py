@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +36,17 @@ class Sharding(IntEnum):
     OPTIMIZER = 1
     GRADIENTS = 2
     PARAMETERS = 3
+
+
+class Offload(IntFlag):
+    """What a device keeps in host or streaming memory; kinds add up."""
+
+    OPTIMIZER = 1
+    """State of the optimizer, which the host of a GPU updates (Ren et al. 2021)."""
+    PARAMETERS = 2
+    """Weights, which come layer by layer (Rajbhandari et al. 2021, "ZeRO-Infinity"); GPU only."""
+    ACTIVATIONS = 4
+    """What the forward pass of layers keeps for the backward pass; GPU only."""
 
 
 class _RowCache:
@@ -68,7 +79,7 @@ class Plans(_RowCache):
     sharding_ranks: Floats
     """Data-parallel ranks that share one copy; equal to ``data`` unless kept inside a node. [-]"""
     offload: Floats
-    """1 where the optimizer state lives off the device (host memory, streaming memory). [-]"""
+    """Sum of :class:`Offload`. [-]"""
     rts: Floats
     """Replicas over which IPU weights are sharded (replicated tensor sharding). [-]"""
     rts_optimizer: Floats

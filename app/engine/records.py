@@ -177,56 +177,55 @@ class ScaleOutFabric:
         return np.broadcast_shapes(*(np.shape(figure) for figure in (*rates, *latencies)))
 
 
-@dataclass(frozen=True, slots=True)
-class GpuSoftware:
+class GpuSoftware(NamedTuple):
     """Efficiencies and overheads of a GPU software stack. Fields may be arrays of samples."""
 
-    matrix_efficiency: FloatLike
+    matrix_efficiency: float
     """Share of the tile-quantised matrix rate that long kernels reach. [-]"""
-    attention_efficiency: FloatLike
+    attention_efficiency: float
     """Share of the matrix peak that fused attention reaches. [-]"""
-    elementwise_factor: FloatLike
+    elementwise_factor: float
     """Memory traffic over that of well-fused kernels. [-]"""
-    overlap: FloatLike
+    overlap: float
     """Share of data-parallel communication that may hide under computation. [-]"""
-    layer_overlap: FloatLike
+    layer_overlap: float
     """Share of the communication inside layers, of tensor ranks and experts, that may hide. [-]"""
-    step_overhead: FloatLike
+    step_overhead: float
     """Fixed time of one step. [s]"""
-    dispatch_interval: FloatLike
+    dispatch_interval: float
     """Time the host takes from one kernel launch to the next; 0 with recorded graphs. [s]"""
-    micro_batch_overhead: FloatLike
+    micro_batch_overhead: float
     """Fixed time of one micro-batch of a pipeline. [s]"""
-    expert_overhead: FloatLike
+    expert_overhead: float
     """Fixed time of one layer of experts and micro-batch, in which the host waits for the counts of tokens
     that each expert was sent, and launches their products one by one. [s]"""
-    multi_device_overhead: FloatLike
+    multi_device_overhead: float
     """Extra fixed time of one step on more than one device. [s]"""
-    network_efficiency: FloatLike
+    network_efficiency: float
     """Share of the fabric's bandwidth that the stack reaches. [-]"""
-    evaluation_overhead: FloatLike
+    evaluation_overhead: float
     """Fixed time of one evaluation during training. [s]"""
-    broadcast_latency: FloatLike
+    broadcast_latency: float
     """Extra time per rank of a sharded optimizer's per-rank parameter broadcast. [s]"""
-    fused_attention: bool
-    native_attention: bool
-    """True where the fused kernels use the matrix instructions of the chip's own generation."""
+    fused_attention: float
+    native_attention: float
+    """1 where the fused kernels use the matrix instructions of the chip's own generation."""
     kernels_per_layer: float
     """Forward and backward of one transformer layer. [-]"""
     kernels_per_convolution: float
     """Forward and backward of one convolution with its norm and activation. [-]"""
     optimizer_kernels: float
     """Kernels of one update per parameter tensor; 0 where few kernels take all tensors. [-]"""
-    optimizer_bytes: float | None
-    """Memory traffic of the optimizer per parameter where the stack departs from the usual. [B]"""
+    optimizer_bytes: float
+    """Memory traffic of the optimizer per parameter where the stack departs from the usual, else 0. [B]"""
     row_exchange: float
     """Share of the looked-up rows that come from another device; the rest is copied on all. [-]"""
-    balanced_head: bool
-    """True where the logits are spread over the pipeline stages."""
-    blocking_pipeline: bool
-    """True where sends between stages block both ways."""
-    scattered_pipeline: bool
-    """True where tensor ranks each send their share between stages."""
+    balanced_head: float
+    """1 where the logits are spread over the pipeline stages."""
+    blocking_pipeline: float
+    """1 where sends between stages block both ways."""
+    scattered_pipeline: float
+    """1 where tensor ranks each send their share between stages."""
     gradient_bytes: float
     """Bytes of one gradient element in the data-parallel reduction. [B]"""
     kept_gradient_bytes: float
@@ -237,6 +236,12 @@ class GpuSoftware:
     """Bytes that the loss keeps of one logit, all its copies together. [B]"""
     adapter_input_bytes: float
     """Bytes of the copy that each adapter keeps of its input; 0 where it reads that of the product. [B]"""
+    activation_input_bytes: float
+    """Bytes of the kept input of a gated activation function; 0 where it is kept as it comes. [B]"""
+    fused_norms: bool
+    """True where a norm and the activation function after it are one kernel, which keeps one input."""
+    narrow_weights: bool
+    """True where trained weights lie in the format of products in 8 or 4 bit, beside their master copy."""
     allocator_reserve: float
     """Memory that the allocator reserves over what is live. [-]"""
     layout_passes: float
@@ -244,29 +249,28 @@ class GpuSoftware:
     matrix units and back, in half precision; 0 where the framework keeps channels last. [-]"""
     layout_passes_tf32: float
     """The same in tf32. [-]"""
-    host_time_per_sample: FloatLike
+    host_time_per_sample: float
     """Host time of one process per sample, beside its device. [s]"""
-    input_time_per_sample: FloatLike
+    input_time_per_sample: float
     """Time in which the processors of one machine prepare a sample for any of its devices. [s]"""
 
 
-@dataclass(frozen=True, slots=True)
-class IpuSoftware:
+class IpuSoftware(NamedTuple):
     """Efficiencies and overheads of an IPU software stack. Fields may be arrays of samples."""
 
-    sdk_factor: FloatLike
+    sdk_factor: float
     """Slot time over that of the reference SDK. [-]"""
-    framework_factor: FloatLike
+    framework_factor: float
     """Slot time over that of the reference framework. [-]"""
-    host_returns_per_update: FloatLike
+    host_returns_per_update: float
     """Returns to the host program per weight update. [-]"""
-    evaluation_overhead: FloatLike
+    evaluation_overhead: float
     """Fixed time of one evaluation that the machine waits for, beside its forward passes. [s]"""
     available_memory: float
     """Cap on a matrix operation's temporaries (availableMemoryProportion). [-]"""
     io_tiles: int
     """Tiles set aside for overlapped input and output. [-]"""
-    input_time_per_sample: FloatLike
+    input_time_per_sample: float
     """Time in which the processors of one host prepare a sample for any of its devices. [s]"""
     input_bytes: float
     """One element of the input on its way from the host. [B]"""
@@ -333,8 +337,6 @@ class GpuKernels(NamedTuple):
     """Volume of tensor-parallel collectives with sequence parallelism over that without. [-]"""
     framework_memory: float
     """Memory of the driver, the libraries and their buffers on one device. [B]"""
-    host_bandwidth: float
-    """Between one device and the host's memory, one direction, as achieved. [B/s]"""
     memory_margin: float
     """Share of the memory left free where nothing else is asked. [-]"""
     dequantise_factor: float
@@ -354,5 +356,7 @@ class GpuSystem:
     """Devices that one host feeds. [-]"""
     host_memory: float
     """Share of one device of its host's memory; 0 where it is not known. [B]"""
+    host_bandwidth: float
+    """Between one device and that memory, one direction, as achieved. [B/s]"""
     host_memory_bandwidth: float
     """Share of one device of the bandwidth of that memory; infinite where it is not known. [B/s]"""

@@ -14,6 +14,7 @@ from app.catalog.entries import HOST, Acquisition
 from app.catalog.figures import Figure, Source, SourceKind
 from app.engine.units import MONTHS, TERABYTE, YEAR
 from app.errors import BadInput, NotFound, check_between
+from app.estimating.demand import check_demand
 from app.estimating.hardware import DECILES, Hardware
 from app.estimating.money import CostFigure
 from app.estimating.purchase import Order, Purchase, cost_line, purchase_of
@@ -136,6 +137,7 @@ def spot_interruptions(hardware: Hardware, assumptions: AssumptionsInput, catalo
 
 
 def check_assumptions(assumptions: AssumptionsInput) -> None:
+    check_demand(assumptions.demand)
     for name, (least, most) in BOUNDS.items():
         value = getattr(assumptions, name)
         if value is not None:

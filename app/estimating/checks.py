@@ -9,6 +9,8 @@ import numpy as np
 
 from app.catalog.entries import ChipKind
 from app.catalog.own import OwnAccelerator
+from app.engine.plans import Offload
+from app.engine.records import GpuSystem
 from app.engine.units import YEAR
 from app.errors import Message
 from app.estimating.documents import CheckWarning, caution, info, serious
@@ -18,7 +20,7 @@ from app.estimating.plan_search import PlanChoice, memory_of
 from app.estimating.ranges import duration, significant
 from app.estimating.regimes import DEEPEST_INTERLEAVE, OTHER_CHIP
 from app.estimating.runtime import Run
-from app.estimating.scenario import Scenario
+from app.estimating.scenario import Scenario, offloaded
 from app.estimating.schema import Quantity
 from app.estimating.workload import Training
 
@@ -77,13 +79,7 @@ def plan_checks(
             count=hardware.count,
         )
     if plans.offload[0] > 0 and not scenario.is_ipu:
-        yield caution(
-            "optimizer_on_host",
-            "plan.offload",
-            "{size} GB of optimizer state per device is kept and updated in host memory; no such run has "
-            "been measured",
-            size=significant(float(np.ravel(memory.streaming)[0]) / 1e9),
-        )
+        yield from _host_checks(float(plans.offload[0]), float(np.ravel(memory.streaming)[0]), hardware)
     if plans.phases[0] > 1:
         yield caution(
             "phased_execution",
@@ -97,6 +93,36 @@ def plan_checks(
             "system.id",
             "{system} uses Mk2 IPUs (GC200); Bow systems of the same size run at a 40 % higher clock",
             system=hardware.entry.name,
+        )
+
+
+def _host_checks(kinds: float, size: float, hardware: Hardware) -> Iterator[CheckWarning]:
+    """Yield the warnings of a plan that keeps so many bytes per device in the memory of its host."""
+    if kinds == Offload.OPTIMIZER:
+        yield caution(
+            "optimizer_on_host",
+            "plan.offload",
+            "{size} GB of optimizer state per device is kept and updated in host memory; no such run has "
+            "been measured",
+            size=significant(size / 1e9),
+        )
+    else:
+        yield caution(
+            "state_on_host",
+            [f"plan.{name}" for name, away in offloaded(kinds).items() if away],
+            "{size} GB per device are kept in host memory and travel there and back in every micro-batch; no "
+            "such run has been measured",
+            size=significant(size / 1e9),
+        )
+    assert isinstance(hardware.engine, GpuSystem)
+    if not hardware.engine.host_memory:
+        yield caution(
+            "host_memory_unknown",
+            "system.streaming_memory_gb",
+            "the host memory of {system} is not known, so whether {size} GB per device fit into it was not "
+            "checked; enter it (streaming_memory_gb, of one machine)",
+            system=hardware.entry.name,
+            size=significant(size / 1e9),
         )
 
 

@@ -366,11 +366,11 @@ class Charges:
 
     def _converted(self, paid: str) -> Floats | float:
         """Return the factor of the exchange rate on what is paid in a currency."""
-        if paid == self.currency:
+        if paid == self.found.home:
             return 1.0
         rates = self.found.defaults.exchange_rates
         deviation = {"USD": 0.0} | {name: log_deviation(rate) for name, rate in rates.items()}
-        power = deviation[self.currency] - deviation[paid]
+        power = deviation[self.found.home] - deviation[paid]
         return np.exp(power * self._normals["exchange_rate"])
 
 

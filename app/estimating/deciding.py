@@ -13,7 +13,7 @@ from app.engine.plans import Plans
 from app.engine.records import Floats, IpuChip
 from app.engine.search.evaluate import GpuEvaluator
 from app.engine.search.space import divisors
-from app.errors import BadInput
+from app.errors import AppError, BadInput
 from app.estimating.checks import batch_adjusted
 from app.estimating.context import SizingContext, choose_software
 from app.estimating.documents import CheckWarning
@@ -235,7 +235,7 @@ def choose(
     return PlanDecision(**asked, hardware=hardware, choice=choice, batch_searched=searched, warnings=warnings)
 
 
-FLAT = 0.1
+FLAT = 0.12
 """Share of the peak that a step reaches below which fewer machines may be as fast."""
 MANY = 40
 """Systems from which a number that divides badly may lose to a smaller one."""
@@ -265,7 +265,10 @@ def best_of_fewer(
         fewer = replace(hardware, count=count, accelerators=None)
         if least(fewer.devices) >= best.seconds:
             return False
-        found = found_on(fewer)
+        try:
+            found = found_on(fewer)
+        except AppError:  # Degrees that are asked for need more.
+            return False
         faster = found.fits and found.seconds < best.seconds
         best = found if faster else best
         return faster

@@ -7,7 +7,8 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from app.errors import BadInput, FieldError, Message, Unprocessable
+from app.errors import BadInput, Message
+from app.estimating.demand import check_demand
 from app.estimating.documents import Text
 from app.estimating.outlay import Outlay, Uncertain
 from app.estimating.request import BudgetKind, Demand, Limits
@@ -20,7 +21,6 @@ LONGEST = 1e12
 DEAREST = 1e18
 MOST_POWER = 1e12
 """[W]"""
-MOST_RUNS = 1e9
 
 Reason: TypeAlias = Literal[
     "does_not_fit", "too_late", "too_slow", "over_budget", "over_power", "no_capacity", "published",
@@ -220,35 +220,3 @@ def check_limits(limits: Limits) -> None:
             raise BadInput.at(
                 name, "must be above 0 and below {most}, not {value}", value=value, most=largest
             )
-
-
-def check_demand(demand: Demand | None) -> None:
-    """Refuse a demand that can never be right, by field of the assumptions."""
-    if demand is None:
-        return
-    field = "assumptions.demand"
-    stated = {name: value for name, value in demand.model_dump().items() if value is not None}
-    if len(stated) != 1:
-        message = Message(
-            "give exactly one of runs, runs_per_year and utilisation, not {given}",
-            {"given": ", ".join(stated) or "none"},
-        )
-        raise BadInput(
-            message,
-            [FieldError(f"{field}.{name}", message) for name in stated] or [FieldError(field, message)],
-        )
-    ((name, value),) = stated.items()
-    if name == "utilisation" and not 0 < value <= 1:
-        raise BadInput.at(
-            f"{field}.utilisation", "must be above 0 and at most {most}, not {value}", value=value, most=1
-        )
-    if not 0 < value <= MOST_RUNS:
-        raise BadInput.at(
-            f"{field}.{name}", "must be above 0 and at most {most}, not {value}", value=value, most=MOST_RUNS
-        )
-    if name == "runs" and value != int(value):
-        raise Unprocessable.at(
-            f"{field}.runs",
-            "must be a whole number, not {value}; a rate may be stated as runs_per_year",
-            value=value,
-        )

@@ -38,10 +38,10 @@ DOUBTS: Mapping[str, str] = {
 
 def sentences(decision: Decision, alternatives: Sequence[Alternative]) -> list[Text]:
     """Return what is recommended, why, and what would overturn it."""
-    return [Text.of(message) for message in _Writing(decision, alternatives).messages()]
+    return [Text.of(message) for message in _DecisionWriter(decision, alternatives).messages()]
 
 
-class _Writing:
+class _DecisionWriter:
     def __init__(self, decision: Decision, alternatives: Sequence[Alternative]) -> None:
         self.decision = decision
         self.alternatives = {each.id: each for each in alternatives}

@@ -437,6 +437,10 @@ class PlanSummary(Document):
     """Context-parallel degree: devices that share the tokens of each sample."""
     offload: bool
     """Whether the optimizer state is offloaded from the device."""
+    offload_parameters: bool = False
+    """Whether the weights are offloaded to host memory."""
+    offload_activations: bool = False
+    """Whether the activations that wait for the backward pass are offloaded to host memory."""
     rts: int
     """IPU: number of replicas over which weights are sharded."""
     rts_optimizer: int

@@ -284,9 +284,13 @@ class HardwareFinder:
 
     def slot(self, entry: SystemEntry, fabric: str) -> float:
         """Return the bandwidth of a machine's slots per port of a fabric. [B/s]"""
-        link = known_figure(self.catalog, "machine", entry.machine.id, "adapter_slot")
         adapters = self.catalog.find(fabric, "adapters")
-        return self.catalog.figure(link.text, "best_bus_bandwidth").si * (adapters.si if adapters else 1.0)
+        return self.host_bandwidth(entry) * (adapters.si if adapters else 1.0)
+
+    def host_bandwidth(self, entry: SystemEntry) -> float:
+        """Return the bandwidth of a machine's slots, over which a device reaches its host. [B/s]"""
+        link = known_figure(self.catalog, "machine", entry.machine.id, "adapter_slot")
+        return self.catalog.figure(link.text, "best_bus_bandwidth").si
 
     def _ipu(self, entry: SystemEntry, streaming_memory: float | None = None) -> IpuChip:
         chip = self.catalog.ipu_chip(entry.machine.chip.id, streaming_memory)
@@ -312,6 +316,7 @@ class HardwareFinder:
             fabric=fabric,
             host_devices=float(min(devices, fitted) if usual.devices > fitted else devices),
             host_memory=self.catalog.host_memory(entry.id) / fitted,
+            host_bandwidth=self.host_bandwidth(entry),
             host_memory_bandwidth=self.catalog.host_memory_bandwidth(entry.id) / fitted,
         )
 

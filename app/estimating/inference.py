@@ -306,7 +306,7 @@ def serve(
     names = [*regimes(scenario, plans, profile.family, context.measured), REGIME]
     factors = residual_factors(names, context.residuals, normals, scenario, plans)
     sampled = timed(replica, central.batches, software.gpu(normals), request)
-    least_time = timed(perfect(replica), central.batches, replace(plain, **PERFECT), request)
+    least_time = timed(perfect(replica), central.batches, plain._replace(**PERFECT), request)
     prompt = np.maximum(sampled.prompt.total * factors, least_time.prompt.total[:, np.newaxis])
     token = np.maximum(sampled.token.total * factors, least_time.token.total[:, np.newaxis])
     batches = np.asarray(central.batches, dtype=float)[:, np.newaxis]

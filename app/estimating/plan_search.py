@@ -13,7 +13,7 @@ from app.engine.arrays import first_seen
 from app.engine.gpu.plan_steps import PlanFigures
 from app.engine.ipu.plan_steps import evaluate_ipu_plans, phases_needed
 from app.engine.ipu.stage_memory import FITS_BELOW, REFUSED_ABOVE
-from app.engine.plans import PLAN_FIELDS, MemoryUse, Plans, Recompute
+from app.engine.plans import PLAN_FIELDS, MemoryUse, Offload, Plans, Recompute
 from app.engine.records import Floats, GpuChip, Indices, IpuChip
 from app.engine.search.enumeration import combinations, ipu_plans, phased, plans_of, spread_of
 from app.engine.search.evaluate import Candidates, GpuEvaluator, fitting
@@ -25,10 +25,13 @@ from app.estimating.request import PlanInput
 from app.estimating.scenario import (
     GPU_ONLY,
     IPU_ONLY,
+    OFFLOADS,
     PLAIN,
     Scenario,
     nothing_legal,
+    offload_sums,
     plan_errors,
+    with_offload,
     with_recomputed_layers,
 )
 
@@ -108,8 +111,11 @@ class PlanSearch:
             self._start(space, loose)
             if not self.feasible:
                 self._start(space, strict)
-        if space.lean and not space.ipu and "offload" not in space.allowed:
-            self._add_offloaded()
+        if "offload" not in space.allowed and not space.ipu:
+            if not self.feasible:
+                self._offload_more(strict)
+            elif space.lean:
+                self._add_offloaded()
         if space.spare and self.feasible:
             if self.space.lean and not space.ipu:
                 self._add_layouts(replace(self.space, lean=False), self._best_layouts())
@@ -279,6 +285,21 @@ class PlanSearch:
         if part.plans.recompute[np.argmin(part.evaluated.seconds)] == Recompute.FULL:
             space = replace(self.space, allowed={**self.space.allowed, "offload": (1.0,)})
             self._add_layouts(space, layouts(space))
+
+    def _offload_more(self, limit: float) -> None:
+        """Search plans that keep parameters or activations on the host, where nothing else fits."""
+        sums = [kinds for kinds in offload_sums(self.scenario) if kinds > Offload.OPTIMIZER]
+        if not sums:
+            return
+        before = self.space, self.parts, self.count, self.enumerated, self.limit, self._least_memory
+        # All of them together, for one sample that is computed again, leave the least on a device.
+        least = {"micro_batch": (1.0,), "recompute": (float(Recompute.FULL),)}
+        self._start(replace(self.space, allowed={**least, **self.space.allowed, "offload": sums[-1:]}), limit)
+        if self._least_memory <= limit:
+            self.space = replace(self.space, allowed={**self.space.allowed, "offload": tuple(sums)})
+            self._start(self.space, limit)
+        if not self.feasible:
+            self.space, self.parts, self.count, self.enumerated, self.limit, self._least_memory = before
 
     def _add_partly_recomputed(self) -> None:
         """Add the best plans with full recompute, with the fewest recomputed layers that fit."""
@@ -477,6 +498,9 @@ class PlanChoice:
             fixed.add("expert")
         if "recompute" in stated:
             fixed.add("recompute_layers")
+        if self.plans.offload[0] <= Offload.OPTIMIZER:
+            # Other kinds are tried only where nothing else fits.
+            fixed |= OFFLOADS.keys() - {"offload"}
         return tuple(name for name in PlanInput.model_fields if name not in fixed)
 
 
@@ -498,7 +522,7 @@ def space_of(
         # Whether an optimizer fits into a host of unknown memory is unknown.
         allowed = {"offload": (0.0,), **allowed}
     refuse(plan_errors(scenario, allowed, devices))
-    allowed = with_recomputed_layers(_supported(scenario, allowed), scenario.table.depth)
+    allowed = with_recomputed_layers(with_offload(_supported(scenario, allowed)), scenario.table.depth)
     return Space(
         devices=devices,
         devices_per_node=per_node,
@@ -509,7 +533,7 @@ def space_of(
         allowed=allowed,
         experts=scenario.table.experts,
         contexts=contexts_of(scenario, allowed),
-        fused_attention=not scenario.is_ipu and scenario.gpu_software().fused_attention,
+        fused_attention=not scenario.is_ipu and scenario.gpu_software().fused_attention > 0.0,
         largest_micro_batch=_largest_micro_batch(scenario),
         spare=spare,
         any_batch=any_batch,
@@ -522,7 +546,8 @@ def space_of(
 def _supported(scenario: Scenario, allowed: Mapping[str, Sequence[float]]) -> dict[str, Sequence[float]]:
     """Return the allowed values of fields, without those of plans that the software does not have."""
     supported = dict(allowed)
-    for name in () if scenario.is_ipu else PLAN_KINDS - scenario.software.plans:
+    kinds = PLAN_KINDS - (OFFLOADS.keys() - {"offload"})
+    for name in () if scenario.is_ipu else kinds - scenario.software.plans:
         plain = PLAIN.get(name, (1.0,))
         supported[name] = tuple(value for value in allowed.get(name, plain) if value in plain)
     return supported

@@ -80,7 +80,9 @@ class DollarPrices:
     support: SupportPlan | None
     """Plan of a rented system; None for none."""
     exchange: ExchangeRate
-    """To the currency of the request, in which stated prices are."""
+    """To the currency of the request."""
+    home: str
+    """Currency of the customer's own money, in which stated prices are."""
     purchase: Purchase | None
     """What the purchase price is the sum of; None where it is rented, or a line is priced otherwise."""
     figures: Mapping[str, list[Basis]]
@@ -100,7 +102,7 @@ class DollarPrices:
             isinstance(figure, StatedAssumption) and figure.name in ("system_price", "hourly_price")
             for figure in basis
         ):
-            return self.exchange.currency
+            return self.home
         units = {
             figure.unit if isinstance(figure, StatedAssumption) else figure.unit.name for figure in basis
         }
@@ -170,6 +172,7 @@ def prices(
         egress_price=in_dollars(defaults.egress, defaults),
         support=None if terms.owned else catalog.support_plan(assumptions.cloud_support),
         exchange=exchange,
+        home=assumptions.home_currency or currency,
         figures={
             **({} if capital is None else capital.figures),
             **_figures(hardware, assumptions, terms, defaults, catalog, rent, currency),

@@ -122,6 +122,22 @@ class Purchase:
                 members.setdefault(cost_line(part), []).append((part.count, part.price))
         return {name: total(priced, DOLLAR) for name, priced in members.items()}
 
+    @property
+    def network_money(self) -> float:
+        """Price of the network between machines, without its spare parts. [USD]"""
+        return sum(
+            part.count * part.price.si
+            for part in self.parts
+            if part.price is not None and part.group != "spares" and cost_line(part) == "fabric"
+        )
+
+    @property
+    def network_share(self) -> float | None:
+        """Share of the network in the whole price; None where the machines have no price."""
+        if any(part.price is None for part in self.parts if part.group == "machines"):
+            return None
+        return self.network_money / (sum(spread.value for spread in self.lines().values()) or 1.0)
+
     def power_beside(self, system: SystemEntry) -> Spread:
         """Power of what does not come with the system: network, storage, servers beside it. [W]"""
         own = {part.item for part in system.bill}

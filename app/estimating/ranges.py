@@ -56,9 +56,9 @@ LEAST_CHANCE = 0.01
 def chance(probability: float) -> Message:
     """Return a probability for a sentence, never as impossible or certain."""
     if probability < LEAST_CHANCE:
-        return Message("below {share} %", {"share": 1})
+        return Message("under {share} %", {"share": 1})
     if probability > 1.0 - LEAST_CHANCE:
-        return Message("above {share} %", {"share": 99})
+        return Message("over {share} %", {"share": 99})
     return Message("{share} %", {"share": round(100.0 * probability)})
 
 
@@ -175,7 +175,8 @@ COLUMNS = (
             *TAILS,
             *OWN,
             *OTHERS,
-            *(entry.name for record in (GpuSoftware, IpuSoftware) for entry in fields(record)),
+            *GpuSoftware._fields,
+            *IpuSoftware._fields,
         }
         - set(LATER)
     ),

@@ -272,6 +272,19 @@ class SystemInput(Schema):
     """Streaming memory of each IPU machine, or host memory of each GPU machine, if not the default. [GB]"""
 
 
+class NamedSystem(Schema):
+    """A request that names its system and count side by side; one object of both says the same."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def one_object(cls, value: object) -> object:
+        """Take a system as estimates have it, `{"id", "count"}`, apart."""
+        if isinstance(value, dict) and isinstance(system := value.get("system"), dict):
+            others = {name: part for name, part in value.items() if name != "system"}
+            return others | {"system" if name == "id" else name: part for name, part in system.items()}
+        return value
+
+
 class PlanInput(Schema):
     """How the model is mapped to devices. Omitted fields are searched."""
 
@@ -309,6 +322,10 @@ class PlanInput(Schema):
     """Context-parallel degree: devices beside tensor, pipeline and data that share the tokens of a sample."""
     offload: bool | None = None
     """Whether the optimizer state is offloaded to host or streaming memory."""
+    offload_parameters: bool | None = None
+    """Whether the weights are offloaded to host memory, from which they come layer by layer; GPU only."""
+    offload_activations: bool | None = None
+    """Whether the activations that wait for the backward pass are offloaded to host memory; GPU only."""
     rts: Degree | None = None
     """IPU: number of replicas over which weights are sharded (replicated tensor sharding)."""
     rts_optimizer: Degree | None = None
@@ -393,6 +410,10 @@ class AssumptionsInput(Schema):
     """Pricing model of a rented system; ignored for owned systems."""
     spot_interruptions_per_month: Number | None = None
     """Rate at which the provider interrupts one spot instance. [1/month]"""
+    home_currency: Currency | None = None
+    """Currency of the customer's own money: what is paid in others has the range of their exchange rates. If
+    omitted, that of the request.
+    """
     price_date: date | None = None
     """Date for which prices, rents, tariffs and rates are taken; if omitted, the newest known."""
     discount_rate: Number | None = None

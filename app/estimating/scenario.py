@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,7 +30,7 @@ from app.engine.ipu.plan_steps import (
 )
 from app.engine.operators.table import OperatorTable
 from app.engine.pipeline import fullest_stage, peak_bound_step_time
-from app.engine.plans import MODULES, MemoryUse, OperatorTimes, Plans, Recompute, Sharding, StepTime
+from app.engine.plans import MODULES, MemoryUse, Offload, OperatorTimes, Plans, Recompute, Sharding, StepTime
 from app.engine.records import (
     FloatLike,
     Floats,
@@ -102,13 +103,13 @@ class Scenario:
         if normals is None and "software" in self._central:
             known: GpuSoftware = self._central["software"]
             return known
-        software = replace(self.software.gpu(normals), **self.overrides)  # type: ignore[arg-type]
+        software = self.software.gpu(normals)._replace(**self.overrides)  # type: ignore[arg-type]
         if normals is None:
             self._central["software"] = software
         return software
 
     def ipu_software(self, normals: Mapping[str, Floats] | None = None) -> IpuSoftware:
-        return replace(self.software.ipu(normals), **self.overrides)  # type: ignore[arg-type]
+        return self.software.ipu(normals)._replace(**self.overrides)  # type: ignore[arg-type]
 
     def gpu_case(self, normals: Mapping[str, Floats] | None = None) -> GpuCase:
         """Return model, system and software as compiled code reads them, central or as samples."""
@@ -290,6 +291,46 @@ def with_recomputed_layers(
     return {**unchanged, "recompute": (Recompute.SELECTIVE + allowed["recompute_layers"][0] / depth,)}
 
 
+OFFLOADS = {
+    "offload": float(Offload.OPTIMIZER),
+    "offload_parameters": float(Offload.PARAMETERS),
+    "offload_activations": float(Offload.ACTIVATIONS),
+}
+"""Fields of a request's plan that say what is offloaded."""
+
+
+def with_offload(allowed: Mapping[str, Sequence[float]]) -> Mapping[str, Sequence[float]]:
+    """Return the allowed values with all that is offloaded as sums of kinds.
+
+    >>> with_offload({"offload_parameters": (1.0,), "tensor": (1.0,)})
+    {'tensor': (1.0,), 'offload': (2.0, 3.0)}
+    """
+    if not allowed.keys() & (OFFLOADS.keys() - {"offload"}):
+        return allowed
+    silent: dict[str, Sequence[float]] = dict.fromkeys(OFFLOADS, (0.0,)) | {"offload": (0.0, 1.0)}
+    kinds = [[kind * value for value in {**silent, **allowed}[name]] for name, kind in OFFLOADS.items()]
+    others = {name: values for name, values in allowed.items() if name not in OFFLOADS}
+    return {**others, "offload": tuple(sorted(map(sum, itertools.product(*kinds))))}
+
+
+def offload_sums(scenario: Scenario) -> tuple[float, ...]:
+    """Return every sum of what the software can offload to a host of known memory, nothing first."""
+    if scenario.is_ipu or not scenario.memory_elsewhere:
+        return (0.0,)
+    kinds = [(0.0, kind) for name, kind in OFFLOADS.items() if name in scenario.software.plans]
+    return tuple(sorted(map(sum, itertools.product(*kinds))))
+
+
+def offloaded(value: float) -> dict[str, bool]:
+    """Return the fields of a plan that say what is offloaded; those of rare kinds where it is.
+
+    >>> offloaded(0.0), offloaded(3.0)
+    ({'offload': False}, {'offload': True, 'offload_parameters': True})
+    """
+    found = {name: int(value) & int(kind) > 0 for name, kind in OFFLOADS.items()}
+    return {name: away for name, away in found.items() if away or name == "offload"}
+
+
 def layer_errors(allowed: Mapping[str, Sequence[float]], depth: int) -> Iterator[AppError]:
     layers, field = int(allowed.get("recompute_layers", (0,))[0]), "plan.recompute_layers"
     if layers and tuple(allowed.get("recompute", (Recompute.FULL,))) != (Recompute.FULL,):
@@ -305,7 +346,7 @@ def sharding_name(value: float) -> str:
 IPU_ONLY = {"rts": 1.0, "rts_optimizer": 1.0, "phases": 1.0}
 GPU_ONLY = {
     **{"interleave": 1.0, "recompute_layers": 0.0, "sequence_parallel": 0.0, "sharding": 0.0},
-    **{"expert": 1.0, "context": 1.0},
+    **{"expert": 1.0, "context": 1.0, "offload_parameters": 0.0, "offload_activations": 0.0},
 }
 """Fields of a plan for one kind of hardware only, with their neutral values."""
 
@@ -376,7 +417,7 @@ def kind_errors(scenario: Scenario, allowed: Mapping[str, Sequence[float]]) -> I
             )
 
 
-PLAIN = {"offload": (0.0,), "sharding": (float(Sharding.NONE), float(Sharding.OPTIMIZER))}
+PLAIN = {**dict.fromkeys(OFFLOADS, (0.0,)), "sharding": (float(Sharding.NONE), float(Sharding.OPTIMIZER))}
 """Values of fields that every software has, where these are others than 1."""
 KIND_NAMES = {
     "tensor": "tensor parallelism",
@@ -386,6 +427,8 @@ KIND_NAMES = {
     "expert": "expert parallelism",
     "sharding": "sharding of gradients or parameters",
     "offload": "offload to the host",
+    "offload_parameters": "offload of parameters to the host",
+    "offload_activations": "offload of activations to the host",
 }
 
 

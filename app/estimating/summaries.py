@@ -28,7 +28,14 @@ from app.estimating.hardware import Hardware, log_deviation
 from app.estimating.plan_search import memory_of
 from app.estimating.ranges import quantity, spread_quantity
 from app.estimating.runtime import Run
-from app.estimating.scenario import Scenario, as_stated, recompute_name, recomputed_layers, sharding_name
+from app.estimating.scenario import (
+    Scenario,
+    as_stated,
+    offloaded,
+    recompute_name,
+    recomputed_layers,
+    sharding_name,
+)
 from app.estimating.schema import Quantity, filled
 
 WHOLE_FIELDS = (
@@ -80,7 +87,7 @@ def plan_summaries(decision: PlanDecision, plans: Plans) -> list[PlanSummary]:
                 recompute_layers=recomputed_layers(float(plans.recompute[index]), depth),
                 sequence_parallel=bool(plans.sequence_parallel[index] > 0),
                 sharding=sharding_name(float(plans.sharding[index])),
-                offload=bool(plans.offload[index] > 0),
+                **offloaded(float(plans.offload[index])),
                 stage_layers=layers[: whole["pipeline"]],
                 idle_machines=int(idle[index]),
                 searched=searched,

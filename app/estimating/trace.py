@@ -307,6 +307,10 @@ FORMULAS = {
     ),
     "pipeline_bubble": ("bubble: (p − 1)/v slots of one micro-batch", NARAYANAN),
     "pipeline_comm": ("stage to stage: activations / bandwidth of one rank", NARAYANAN),
+    "host_comm": (
+        "host: weights for every pass, gradients and activations / bandwidth of its link, not hidden",
+        "Rajbhandari et al. 2021 (ZeRO-Infinity)",
+    ),
     "data_comm": (
         "gradients: max(C − overlap × window, (1 − overlap) C), C of a ring or tree",
         "Thakur et al. 2005; Rajbhandari et al. 2020",

@@ -10,10 +10,10 @@ from typing import Generic, TypeVar
 
 from pydantic import BaseModel
 
-Kept = TypeVar("Kept")
+Item = TypeVar("Item")
 
 
-class LruCache(Generic[Kept]):
+class LruCache(Generic[Item]):
     """So many of what was made last by a key; the same key always stands for the same thing.
 
     What is given out is shared by all who ask and must not be changed. Two who ask for something new at the
@@ -22,10 +22,10 @@ class LruCache(Generic[Kept]):
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._found: OrderedDict[Hashable, Kept] = OrderedDict()
+        self._found: OrderedDict[Hashable, Item] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
+    def get(self, key: Hashable, make: Callable[[], Item]) -> Item:
         with self._lock:
             if key in self._found:
                 self._found.move_to_end(key)

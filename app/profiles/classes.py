@@ -17,7 +17,7 @@ from typing import Any
 from app.errors import Message, Unprocessable
 from app.profiles.documents import as_text
 from app.profiles.presets import beside
-from app.profiles.structures import ConfigScope, Tensor, Undefined, decided, tensors_of
+from app.profiles.structures import ConfigScope, Tensor, UndefinedName, decided, tensors_of
 
 LARGEST_FIELD = 1e9
 MOST_LISTED = 10_000
@@ -176,7 +176,7 @@ def fields_of(
             continue
         try:
             values[prefix + name] = _derived(usual, local)
-        except Undefined:
+        except UndefinedName:
             values[prefix + name] = None
         local = ConfigScope({**local.values, name: values[prefix + name]})
     for name, value in list(values.items()):
@@ -221,7 +221,7 @@ def _derived(rule: Mapping[str, Any], scope: ConfigScope) -> Any:
         return scope.value(rule["is"])
     count = scope.whole(rule["each"])
     if count > MOST_LISTED:
-        raise Undefined(rule["each"])
+        raise UndefinedName(rule["each"])
     made = []
     for number in range(count):
         scope.passes["i0"] = number
@@ -283,7 +283,7 @@ def read_class(
     scope = ConfigScope(values)
     try:
         tensors = Counter(tensors_of(structure, scope))
-    except Undefined as error:
+    except UndefinedName as error:
         field_name = re.split(r"[^\w.]", error.name.strip("("))[0]
         raise Unprocessable.at(
             f"{where}.{field_name}",

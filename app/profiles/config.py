@@ -24,7 +24,7 @@ from app.profiles.classes import (
     read_class,
     type_by_class,
 )
-from app.profiles.config_fields import ALIASES, MOST, Reader
+from app.profiles.config_fields import ALIASES, MOST, ConfigReader
 from app.profiles.diffusion_config import diffusers_profile
 from app.profiles.documents import as_text, flag, printable, whole
 from app.profiles.model import LONGEST_TAKEN, ModelProfile
@@ -63,11 +63,11 @@ def config_profile(document: object, *, name: str = "config.json", where: str = 
         kind = type_by_class(document) or kind
         document = {**document, "model_type": kind}
     if kind == "swin":
-        return _swin(Reader(document, where), title)
+        return _swin(ConfigReader(document, where), title)
     if kind == "nemotron_h":
-        return _hybrid(Reader(document, where), title)
+        return _hybrid(ConfigReader(document, where), title)
     if kind == "megatron":
-        reader = Reader(document, where)
+        reader = ConfigReader(document, where)
         return replace(_profile(reader, _stated_traits(document), title), doubts=tuple(reader.doubts))
     if "_class_name" in document:
         return diffusers_profile(
@@ -84,7 +84,7 @@ def config_profile(document: object, *, name: str = "config.json", where: str = 
         composed = _language_part(document, name, where)
         if composed is not None:
             return composed
-    reader = Reader(document, where)
+    reader = ConfigReader(document, where)
     if (blocks := document.get("block_configs")) is not None:
         raise Unprocessable.at(
             f"{where}.block_configs",
@@ -102,7 +102,7 @@ def config_profile(document: object, *, name: str = "config.json", where: str = 
 def _check_fields(document: Mapping[str, object], form: Traits, title: str, where: str) -> None:
     """Refuse a field of a listed type that is given and wrong; those left out have defaults."""
     try:
-        _profile(Reader(document, where), form, title)
+        _profile(ConfigReader(document, where), form, title)
     except AppError as error:
         if any(wrong.field.rpartition(".")[2] in document for wrong in error.errors):
             raise
@@ -152,7 +152,7 @@ def _ordinary(
     forms = (listed,) if listed is not None else SHAPES
     whole_class: ModelProfile | None = None
     for form in forms:
-        reader = Reader(filled, where)
+        reader = ConfigReader(filled, where)
         try:
             profile = _profile(reader, form, title)
         except AppError:
@@ -212,7 +212,7 @@ READ_BESIDE = frozenset(
 )
 
 
-def _profile(reader: Reader, traits: Traits, title: str) -> ModelProfile:
+def _profile(reader: ConfigReader, traits: Traits, title: str) -> ModelProfile:
     context = None if traits.image else reader.get("context")
     if context is None and not traits.image:
         context = 512 if traits.stack is Stack.ENCODER_DECODER else 2048
@@ -244,7 +244,7 @@ def _profile(reader: Reader, traits: Traits, title: str) -> ModelProfile:
     )
 
 
-def _shape(reader: Reader, traits: Traits, context: int) -> TransformerShape:
+def _shape(reader: ConfigReader, traits: Traits, context: int) -> TransformerShape:
     document, where = reader.document, reader.where
     hidden, layers, heads = reader.need("hidden"), reader.need("layers"), reader.need("heads")
     latent = _latent(reader)
@@ -303,7 +303,7 @@ def _shape(reader: Reader, traits: Traits, context: int) -> TransformerShape:
     )
 
 
-def _experts(reader: Reader, feed_forward: int) -> dict[str, int]:
+def _experts(reader: ConfigReader, feed_forward: int) -> dict[str, int]:
     """Return the fields of a mixture of experts; none where there is one feed-forward block."""
     experts = reader.get("experts") or 1
     if experts == 1:
@@ -338,7 +338,7 @@ def _experts(reader: Reader, feed_forward: int) -> dict[str, int]:
     }
 
 
-def _leading_dense(reader: Reader, frequency: list[object]) -> int:
+def _leading_dense(reader: ConfigReader, frequency: list[object]) -> int:
     """Return how many first layers have no experts; refuse any other order."""
     dense = frequency.index(1) if 1 in frequency else -1
     if dense < 0 or any(entry != 1 for entry in frequency[dense:]) or any(frequency[:dense]):
@@ -350,7 +350,7 @@ def _leading_dense(reader: Reader, frequency: list[object]) -> int:
     return dense
 
 
-def _latent(reader: Reader) -> dict[str, int]:
+def _latent(reader: ConfigReader) -> dict[str, int]:
     """Return the fields of latent attention; none where attention is ordinary."""
     document, where = reader.document, reader.where
     rank = whole(document, "kv_lora_rank", where=where, least=0, most=1e6)
@@ -369,7 +369,7 @@ def _latent(reader: Reader) -> dict[str, int]:
     }
 
 
-def _full_every(reader: Reader, layers: int) -> int:
+def _full_every(reader: ConfigReader, layers: int) -> int:
     """Return the period of layers that attend without the window; 0 where all have it."""
     letters = reader.document.get("sliding_window_pattern")
     if isinstance(letters, str) and 0 < len(letters) <= layers and set(letters) <= {"L", "G"}:
@@ -382,7 +382,7 @@ def _full_every(reader: Reader, layers: int) -> int:
     return pattern or (2 if reader.document.get("model_type") == "gemma2" else 0)
 
 
-def _key_heads(reader: Reader, heads: int) -> int:
+def _key_heads(reader: ConfigReader, heads: int) -> int:
     document, where = reader.document, reader.where
     key_heads = reader.get("key_heads")
     # Falcon writes num_kv_heads beside the older switches, which go before it.
@@ -398,7 +398,7 @@ def _key_heads(reader: Reader, heads: int) -> int:
     return min(key_heads, heads)
 
 
-def _segments(reader: Reader, traits: Traits) -> int:
+def _segments(reader: ConfigReader, traits: Traits) -> int:
     if traits.image:
         return 1
     if not traits.segments:
@@ -407,7 +407,7 @@ def _segments(reader: Reader, traits: Traits) -> int:
     return 2 if value is None else value
 
 
-def _image(reader: Reader, shape: TransformerShape) -> tuple[TransformerBody, int]:
+def _image(reader: ConfigReader, shape: TransformerShape) -> tuple[TransformerBody, int]:
     document, where = reader.document, reader.where
     image_size = whole(document, "image_size", where=where, most=1e5) or 224
     patch = whole(document, "patch_size", where=where, most=image_size) or 16
@@ -419,7 +419,7 @@ def _image(reader: Reader, shape: TransformerShape) -> tuple[TransformerBody, in
     ), image_size
 
 
-def _classes(reader: Reader) -> int:
+def _classes(reader: ConfigReader) -> int:
     labels = reader.document.get("id2label")
     classes = whole(reader.document, "num_labels", where=reader.where, most=1e7)
     if classes is None and isinstance(labels, Mapping) and labels:
@@ -430,7 +430,7 @@ def _classes(reader: Reader) -> int:
     return classes
 
 
-def _swin(reader: Reader, title: str) -> ModelProfile:
+def _swin(reader: ConfigReader, title: str) -> ModelProfile:
     document, where = reader.document, reader.where
     depths, heads = document.get("depths"), document.get("num_heads")
     for name, value in (("depths", depths), ("num_heads", heads)):
@@ -479,7 +479,7 @@ BLOCKS = {
 """Letters of the layers that newer configurations list by name."""
 
 
-def _pattern(reader: Reader, letters: str, names: str, usual: str | None = None) -> str:
+def _pattern(reader: ConfigReader, letters: str, names: str, usual: str | None = None) -> str:
     """Return the layers of a hybrid as letters, from either of the fields that hold them."""
     listed = reader.document.get(names)
     if isinstance(listed, list):
@@ -496,7 +496,7 @@ def _pattern(reader: Reader, letters: str, names: str, usual: str | None = None)
     return pattern
 
 
-def _hybrid(reader: Reader, title: str) -> ModelProfile:
+def _hybrid(reader: ConfigReader, title: str) -> ModelProfile:
     """Return a hybrid of state spaces, attention and feed-forward blocks or experts (Nemotron-H)."""
     document, where = reader.document, reader.where
     hidden, heads = reader.need("hidden"), reader.need("heads")
@@ -547,7 +547,7 @@ def _hybrid(reader: Reader, title: str) -> ModelProfile:
     )
 
 
-def _by_fields(reader: Reader, model_type: str | None) -> Traits:
+def _by_fields(reader: ConfigReader, model_type: str | None) -> Traits:
     """Return the traits of an unlisted model type, inferred from its fields."""
     document = reader.document
     architectures = str(document.get("architectures", ""))

@@ -88,7 +88,7 @@ MAY_BE_NONE = frozenset({"dense_layers", "shared_feed_forward", "prediction_laye
 """Dimensions that may be 0."""
 
 
-class Reader:
+class ConfigReader:
     """Reads the fields of a configuration under any of their names."""
 
     def __init__(self, document: Mapping[str, object], where: str) -> None:

@@ -46,7 +46,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 }
 
 
-class Undefined(AppError):
+class UndefinedName(AppError):
     """An expression that the fields of a configuration do not decide."""
 
     def __init__(self, name: str) -> None:
@@ -77,12 +77,12 @@ class ConfigScope:
         try:
             return self._value(_parsed(expression))
         except (TypeError, ValueError, ZeroDivisionError, LookupError, OverflowError) as error:
-            raise Undefined(expression) from error
+            raise UndefinedName(expression) from error
 
     def whole(self, expression: str) -> int:
         value = self.value(expression)
         if not isinstance(value, int | float) or not 0 <= value <= MOST_SIZE:
-            raise Undefined(expression)
+            raise UndefinedName(expression)
         return int(value)
 
     def _value(self, node: ast.expr) -> Any:
@@ -94,13 +94,13 @@ class ConfigScope:
             case ast.Name() | ast.Attribute():
                 path = _path(node)
                 if path not in self.values:
-                    raise Undefined(path)
+                    raise UndefinedName(path)
                 return self.values[path]
             case ast.BinOp(left=left, op=kind, right=right):
                 a, b = self._value(left), self._value(right)
                 if isinstance(kind, ast.Pow):
                     if abs(b) > 16:
-                        raise Undefined(ast.unparse(node))
+                        raise UndefinedName(ast.unparse(node))
                     return a**b
                 return _ARITHMETIC[type(kind)](a, b)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -113,7 +113,7 @@ class ConfigScope:
                 return self.values.get(_path(argument)) is None
             case ast.Call(func=ast.Name(id=name), args=[argument]) if name in _FUNCTIONS:
                 return _FUNCTIONS[name](self._value(argument))
-        raise Undefined(ast.unparse(node))
+        raise UndefinedName(ast.unparse(node))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def tensors_of(structure: Mapping[str, Any], scope: ConfigScope) -> Iterator[Ten
         nonlocal passed
         passed += 1
         if passed > MOST_PASSES:
-            raise Undefined(loop)
+            raise UndefinedName(loop)
         for path, *more in loops[loop]:
             if path in loops:
                 count, *guard = more

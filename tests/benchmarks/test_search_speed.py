@@ -69,7 +69,7 @@ def space_of(scenario: Scenario, devices: int, batch: int) -> Space:
     return Space(
         devices=devices, devices_per_node=8, global_batch=batch, depth=table.depth,
         heads=int(table.attention_heads), ipu=False, allowed={},
-        fused_attention=scenario.gpu_software().fused_attention,
+        fused_attention=scenario.gpu_software().fused_attention > 0.0,
     )  # fmt: skip
 
 

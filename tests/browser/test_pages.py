@@ -51,7 +51,7 @@ def all_pages(
 
 
 @dataclass
-class Walk:
+class BrowserWalk:
     """What was found on a way through all pages."""
 
     faults: list[str] = field(default_factory=list)
@@ -60,9 +60,9 @@ class Walk:
 
 
 @pytest.fixture(scope="module")
-def walked(server: str, browser: Browser, all_pages: list[str]) -> Walk:
+def walked(server: str, browser: Browser, all_pages: list[str]) -> BrowserWalk:
     """Go once through all pages, draw every chart, and look for faults of access on each."""
-    found, source = Walk(), AXE.read_text(encoding="utf-8")
+    found, source = BrowserWalk(), AXE.read_text(encoding="utf-8")
     with closing(wide_context(browser)) as context:
         window = seat(server, context)
         for path in all_pages:
@@ -78,15 +78,15 @@ def walked(server: str, browser: Browser, all_pages: list[str]) -> Walk:
     return found
 
 
-def test_nothing_leaves_the_host(walked: Walk) -> None:
+def test_nothing_leaves_the_host(walked: BrowserWalk) -> None:
     assert walked.strays == []
 
 
-def test_the_policy_is_kept_and_the_console_is_silent(walked: Walk) -> None:
+def test_the_policy_is_kept_and_the_console_is_silent(walked: BrowserWalk) -> None:
     assert walked.complaints == []
 
 
-def test_pages_are_accessible(walked: Walk) -> None:
+def test_pages_are_accessible(walked: BrowserWalk) -> None:
     assert walked.faults == []
 
 

@@ -38,7 +38,7 @@ EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), 
 def connected(application: FastAPI, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Make every client ask the application; compute its sweeps beside it."""
 
-    class Connected:
+    class Connection:
         """httpx with both kinds of client connected to the application."""
 
         RequestError = httpx.RequestError
@@ -48,7 +48,7 @@ def connected(application: FastAPI, monkeypatch: pytest.MonkeyPatch) -> Iterator
             asgi = httpx.ASGITransport(application)
             self.AsyncClient = lambda **values: httpx.AsyncClient(**{**values, "transport": asgi})
 
-    monkeypatch.setattr(clients, "httpx", Connected())
+    monkeypatch.setattr(clients, "httpx", Connection())
     stop = threading.Event()
 
     def compute() -> None:

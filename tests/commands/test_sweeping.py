@@ -97,7 +97,7 @@ def test_a_run_that_may_replace_a_result_may_do_so_once_it_is_resumed(
         assert ended.value.code == 2 and output.read_text(encoding="utf-8") == "an older result"
 
 
-class Sweeping:
+class SweepServer:
     """A server that computes two more points of a sweep whenever it is looked at."""
 
     def __init__(self, interrupts: bool = False) -> None:
@@ -126,13 +126,13 @@ def test_a_server_computes_a_sweep_that_is_fetched(
     monkeypatch.setattr("app.commands.sweeping.LOOK_SECONDS", 0.0)
     request, output = tmp_path / "request.json", tmp_path / "out.csv"
     request.write_text('{"models": []}', encoding="utf-8")
-    left = Sweeping(interrupts=True)
+    left = SweepServer(interrupts=True)
     with pytest.raises(SweepInterrupt) as interrupted:
         sweep_on_server(request, output, left, voice("en"))  # type: ignore[arg-type]
     assert "swp_a2b3c4d5e6f7g2h3" in str(interrupted_message(output, interrupted.value.sweep))
     assert not output.exists()
     known = Path("swp_a2b3c4d5e6f7g2h3")
-    assert sweep_on_server(known, output, Sweeping(), voice("ko")) == 1  # type: ignore[arg-type]
+    assert sweep_on_server(known, output, SweepServer(), voice("ko")) == 1  # type: ignore[arg-type]
     assert output.read_bytes() == b"position\r\n"
     assert "6개 중 6개, 100%" in capsys.readouterr().err
 

@@ -20,10 +20,10 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from tests.endurance.fuzz_uploads import MEMORY, SECONDS, Served, busy, run
+from tests.endurance.fuzz_uploads import MEMORY, SECONDS, ServerProcess, busy, run
 from tests.endurance.request_mutations import mutated
 from tests.endurance.request_seeds import Seed, seeds
-from tests.support.direct import Answer, Request, send
+from tests.support.direct import DirectAnswer, Request, send
 
 MODULE = "tests.endurance.fuzz_requests"
 
@@ -44,7 +44,7 @@ FIGURE = re.compile(
 """What is no number where a page shows one; names that people have given may be anything."""
 
 
-def complaint(request: Request, answer: Answer) -> str:
+def complaint(request: Request, answer: DirectAnswer) -> str:
     """Return what is wrong with an answer; empty where nothing is."""
     kind = answer.headers.get("content-type", "")
     if answer.status >= 500:
@@ -69,7 +69,7 @@ def refuse(constant: str) -> float:
     raise ValueError(constant)
 
 
-async def told(app: FastAPI, known: list[Seed], number: int) -> tuple[list[Any], Request, Answer]:
+async def told(app: FastAPI, known: list[Seed], number: int) -> tuple[list[Any], Request, DirectAnswer]:
     """Send one case; return what the run is told of it."""
     seed, request = mutated(number, known)
     begun, worked = monotonic(), busy()
@@ -121,5 +121,5 @@ if __name__ == "__main__":
         extra = [word for word in sys.argv[1:] if word.startswith("--")]
         words = [word for word in sys.argv[1:] if not word.startswith("--")]
         many, first = (int(word) for word in (*words, *("20000", "0")[len(words) :]))
-        for line in run(list(range(first, first + many)), Served(MODULE, *extra)).lines():
+        for line in run(list(range(first, first + many)), ServerProcess(MODULE, *extra)).lines():
             print(line)

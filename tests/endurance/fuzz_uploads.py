@@ -39,7 +39,7 @@ MEMORY = 3_000_000_000
 
 
 @dataclass
-class Outcome:
+class UploadOutcome:
     """What came of a run."""
 
     statuses: Counter[int] = field(default_factory=Counter)
@@ -119,7 +119,7 @@ def serve() -> None:
         asyncio.run(answer())
 
 
-class Served:
+class ServerProcess:
     """The process that answers; started again where it was lost."""
 
     def __init__(self, module: str = "tests.endurance.fuzz_uploads", *more: str) -> None:
@@ -170,10 +170,10 @@ class Served:
             self._process = None
 
 
-def run(cases: list[int | str], served: Served | None = None) -> Outcome:
+def run(cases: list[int | str], served: ServerProcess | None = None) -> UploadOutcome:
     """Send cases one after the other, and those that were late once more."""
-    outcome = Outcome()
-    served = served or Served()
+    outcome = UploadOutcome()
+    served = served or ServerProcess()
     late: list[int | str] = []
     try:
         # One after the other: those that were late so far are known when the run is stopped.
@@ -190,7 +190,7 @@ def run(cases: list[int | str], served: Served | None = None) -> Outcome:
     return outcome
 
 
-def send(served: Served, outcome: Outcome, name: int | str, *, again: bool = False) -> float:
+def send(served: ServerProcess, outcome: UploadOutcome, name: int | str, *, again: bool = False) -> float:
     """Send one case and write down what came of it; return its seconds."""
     said = served.ask(name)
     if said is None:
@@ -218,7 +218,7 @@ def send(served: Served, outcome: Outcome, name: int | str, *, again: bool = Fal
     return float(seconds)
 
 
-def fail(outcome: Outcome, failure: str) -> None:
+def fail(outcome: UploadOutcome, failure: str) -> None:
     """Write a failure down, and say it at once."""
     outcome.failures.append(failure)
     print(failure, file=sys.stderr, flush=True)

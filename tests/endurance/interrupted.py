@@ -41,7 +41,7 @@ from app.platform.workspace import LOCAL_WORKSPACE, Installation
 from tests.conftest import sizing_context
 from tests.platform.store.conftest import Row, contents, release
 from tests.support.buckets import Bucket
-from tests.support.postgres import Cluster
+from tests.support.postgres import PostgresCluster
 
 LAYERS = b"name,kind,count,rows,inner,columns\nproject,gemm,12,128,1024,1024\n"
 
@@ -76,7 +76,7 @@ def run_until(work: Callable[[], object], folder: Path, at: int | str | None) ->
     child = os.fork()
     if child == 0:
         try:
-            step = Steps(write, folder, at)
+            step = WorkSteps(write, folder, at)
             step.watch()
             work()
             step(END)
@@ -90,7 +90,7 @@ def run_until(work: Callable[[], object], folder: Path, at: int | str | None) ->
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), steps
 
 
-class Steps:
+class WorkSteps:
     """Tells each step, and kills its process at one of them."""
 
     def __init__(self, told: int, folder: Path, at: int | str | None) -> None:
@@ -163,12 +163,12 @@ class Objects:
 
 
 @dataclass
-class Place:
+class WorkPlace:
     """A folder, a database, perhaps a bucket, and what stands in them."""
 
     folder: Path
     url: str
-    server: Cluster | None = None
+    server: PostgresCluster | None = None
     """Has its database; without one a file has it."""
     bucket: Bucket | None = None
     known: dict[str, Any] = field(default_factory=dict)
@@ -179,7 +179,7 @@ class Place:
             return self.server.make()
         return f"sqlite:///{self.folder / data / 'rackline.sqlite3'}"
 
-    def copy(self, folder: Path) -> Place:
+    def copy(self, folder: Path) -> WorkPlace:
         """Return the same installation once more."""
         shutil.copytree(self.folder, folder)
         if self.bucket is not None:
@@ -188,7 +188,7 @@ class Place:
         url = self.url.replace(str(self.folder), str(folder))
         if self.server is not None:
             url = self.server.make(make_url(self.url).database or "")
-        made = Place(folder, url, self.server, self.bucket, dict(self.known))
+        made = WorkPlace(folder, url, self.server, self.bucket, dict(self.known))
         if "copy" in self.known:
             made.known["copy"] = made.empty("copied")
         return made
@@ -242,33 +242,33 @@ class Place:
         return installation
 
 
-class Work:
+class InterruptedWork:
     """Something that may be killed."""
 
     decisive: str
     """Name of the step that the small test is killed at, when it comes for the first time."""
 
-    def begin(self, place: Place) -> None:
+    def begin(self, place: WorkPlace) -> None:
         """See to what the work needs beside what every installation has."""
 
-    def run(self, place: Place) -> object:
+    def run(self, place: WorkPlace) -> object:
         """Do it, in the process that is killed."""
         raise NotImplementedError
 
-    def check(self, place: Place) -> None:
+    def check(self, place: WorkPlace) -> None:
         """Hold what is there against what may be, and do it to the end."""
         raise NotImplementedError
 
 
-class Freeze(Work):
+class Freeze(InterruptedWork):
     decisive = "INSERT"
 
-    def run(self, place: Place) -> object:
+    def run(self, place: WorkPlace) -> object:
         return proposals.freeze_proposal(
             place.installation().workspace(LOCAL_WORKSPACE), place.known["draft"]
         )
 
-    def check(self, place: Place) -> None:
+    def check(self, place: WorkPlace) -> None:
         installation, draft = place.started_again(), place.known["draft"]
         assert proposals.get_proposal(installation.workspace(LOCAL_WORKSPACE), draft).status in {
             "draft",
@@ -286,21 +286,21 @@ class Freeze(Work):
         installation.store.close()
 
 
-class Copy(Work):
+class Copy(InterruptedWork):
     decisive = "commit"
 
-    def begin(self, place: Place) -> None:
+    def begin(self, place: WorkPlace) -> None:
         place.known["copy"] = place.empty("copied")
 
-    def copy_to(self, place: Place, *, here: bool) -> object:
+    def copy_to(self, place: WorkPlace, *, here: bool) -> object:
         (place.folder / "copied").mkdir(exist_ok=True)
         target = UploadFiles(place.folder / "copied" / "uploads")
         return copy_database(place.url, place.known["copy"], [place.files(here=here)], target)
 
-    def run(self, place: Place) -> object:
+    def run(self, place: WorkPlace) -> object:
         return self.copy_to(place, here=False)
 
-    def check(self, place: Place) -> None:
+    def check(self, place: WorkPlace) -> None:
         try:
             self.copy_to(place, here=True)
         except Conflict as conflict:
@@ -314,12 +314,12 @@ class Copy(Work):
         installation.store.close()
 
 
-class Upload(Work):
+class UploadWork(InterruptedWork):
     decisive = "INSERT"
 
     content = LAYERS.replace(b"128", b"256")
 
-    def run(self, place: Place) -> object:
+    def run(self, place: WorkPlace) -> object:
         return self.upload(place.installation())
 
     def upload(self, installation: Installation) -> str:
@@ -327,7 +327,7 @@ class Upload(Work):
             installation.workspace(LOCAL_WORKSPACE), "wide.csv", self.content, "a key"
         ).id
 
-    def check(self, place: Place) -> None:
+    def check(self, place: WorkPlace) -> None:
         installation = place.started_again()
         assert self.upload(installation) == self.upload(installation)
         models = uploads.list_profiles(installation.workspace(LOCAL_WORKSPACE), 10, None).items
@@ -345,12 +345,12 @@ NEW = "f" * 16
 """Name of the compilation that is made."""
 
 
-class Compile(Work):
+class Compile(InterruptedWork):
     """What compiles is left out: what it makes is copied from what this environment has."""
 
     decisive = "os.rename"
 
-    def begin(self, place: Place) -> None:
+    def begin(self, place: WorkPlace) -> None:
         for number in range(compiled.KEPT + 1):
             old = place.folder / "engine" / f"{number:016x}"
             old.mkdir(parents=True)
@@ -359,7 +359,7 @@ class Compile(Work):
             compiled.seal(old)
             os.utime(old / compiled.SEAL, (number, number))
 
-    def run(self, place: Place) -> object:
+    def run(self, place: WorkPlace) -> object:
         from app.engine import compiling
 
         made = compiled.library().folder
@@ -377,7 +377,7 @@ class Compile(Work):
         compiling.build(place.folder / "engine" / NEW)
         return None
 
-    def check(self, place: Place) -> None:
+    def check(self, place: WorkPlace) -> None:
         engine = place.folder / "engine"
         for folder in engine.iterdir():
             if (folder / compiled.SEAL).exists():
@@ -391,12 +391,12 @@ class Compile(Work):
         assert left.pop(NEW) == 2 and len(left) == compiled.KEPT - 1 and set(left.values()) == {3}
 
 
-class Migrate(Work):
+class Migrate(InterruptedWork):
     """The tables of version 0.1.0, with rows, are brought up."""
 
     decisive = "ALTER"
 
-    def begin(self, place: Place) -> None:
+    def begin(self, place: WorkPlace) -> None:
         place.url = place.empty("released")
         (place.folder / "released").mkdir()
         store = Store(place.url)
@@ -404,10 +404,10 @@ class Migrate(Work):
         store.close()
         place.known["rows"] = place.rows()
 
-    def run(self, place: Place) -> object:
+    def run(self, place: WorkPlace) -> object:
         return Store(place.url).migrate()
 
-    def check(self, place: Place) -> None:
+    def check(self, place: WorkPlace) -> None:
         store = Store(place.url)
         with store.engine.connect() as connection:
             there = revision_of(connection)
@@ -423,18 +423,18 @@ class Migrate(Work):
         store.close()
 
 
-WORKS: dict[str, Work] = {
+WORKS: dict[str, InterruptedWork] = {
     "freeze": Freeze(),
     "copy": Copy(),
-    "upload": Upload(),
+    "upload": UploadWork(),
     "compile": Compile(),
     "migrate": Migrate(),
 }
 
 
-def installed(folder: Path, server: Cluster | None = None, bucket: Bucket | None = None) -> Place:
+def installed(folder: Path, server: PostgresCluster | None = None, bucket: Bucket | None = None) -> WorkPlace:
     """Return an installation with something of everything that is needed."""
-    made = Place(folder, "", server, bucket)
+    made = WorkPlace(folder, "", server, bucket)
     for name in ("data", "backups"):
         (folder / name).mkdir(parents=True)
     made.url = made.empty("data")
@@ -442,7 +442,7 @@ def installed(folder: Path, server: Cluster | None = None, bucket: Bucket | None
     return made
 
 
-def interrupt(work: Work, first: Place, at: int | str | None) -> list[str]:
+def interrupt(work: InterruptedWork, first: WorkPlace, at: int | str | None) -> list[str]:
     """Kill work at a step, or let it end, and hold what is there against what may be; return the steps."""
     place = first.copy(first.folder.with_name(f"{first.folder.name} {at}"))
     try:
@@ -456,7 +456,7 @@ def interrupt(work: Work, first: Place, at: int | str | None) -> list[str]:
     return steps
 
 
-def interrupt_each(work: Work, first: Place, most: int) -> str:
+def interrupt_each(work: InterruptedWork, first: WorkPlace, most: int) -> str:
     """Kill work at each of its steps, or at so many of them, and say at how many."""
     work.begin(first)
     objects = dict(first.bucket.objects) if first.bucket is not None else {}

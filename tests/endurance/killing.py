@@ -70,7 +70,7 @@ AGAIN = (0, 502, 503)
 
 
 @dataclass
-class Acknowledged:
+class Receipts:
     """What was answered with success."""
 
     kind: str
@@ -91,7 +91,7 @@ class Arena:
     port: int = 0
     processes: dict[str, int] = field(default_factory=dict)
     """Descriptor of each process: its number might meanwhile be another's."""
-    kept: list[Acknowledged] = field(default_factory=list)
+    kept: list[Receipts] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     killed: Counter[str] = field(default_factory=Counter)
     gave_up: int = 0
@@ -218,7 +218,7 @@ class Arena:
         if made.status_code != 201:
             self.wrong.append(f"{kind} {name}: {made.status_code} {made.text[:200]}")
             return
-        kept = Acknowledged(kind, name, made.json()["id"])
+        kept = Receipts(kind, name, made.json()["id"])
         self.kept.append(kept)
         if kind == "price_book":
             changed = self.ask(

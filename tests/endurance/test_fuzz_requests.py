@@ -5,7 +5,7 @@ from fastapi import FastAPI
 
 from tests.conftest import run as run_loop
 from tests.endurance.fuzz_requests import MODULE, told
-from tests.endurance.fuzz_uploads import Served, run
+from tests.endurance.fuzz_uploads import ServerProcess, run
 from tests.endurance.request_seeds import seeds
 from tests.support.direct import Request, send
 
@@ -28,5 +28,5 @@ def test_a_request_that_is_not_broken_is_answered_as_by_a_server(application: Fa
 
 @pytest.mark.endurance
 def test_twenty_thousand_broken_requests_are_answered_in_time_and_memory() -> None:
-    outcome = run(list(range(20_000)), Served(MODULE))
+    outcome = run(list(range(20_000)), ServerProcess(MODULE))
     assert not outcome.failures, "\n".join(outcome.lines())

@@ -11,7 +11,7 @@ import pytest
 
 from tests.endurance.interrupted import WORKS, Installation, document, installed, interrupt, interrupt_each
 from tests.support.buckets import bucket_server
-from tests.support.postgres import Cluster
+from tests.support.postgres import PostgresCluster
 
 MOST = 60
 """Steps at which a work is killed; a copy has some hundred."""
@@ -43,7 +43,7 @@ def test_work_that_is_killed_is_whole_and_done_again(name: str, filled: Installa
 @pytest.mark.parametrize("shared", [False, True], ids=["folder", "bucket"])
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
 def test_work_that_is_killed_step_by_step(
-    work: str, shared: bool, database: str, tmp_path: Path, postgres: Cluster
+    work: str, shared: bool, database: str, tmp_path: Path, postgres: PostgresCluster
 ) -> None:
     server = postgres if database == "postgresql" else None
     with bucket_server() as bucket:

@@ -54,7 +54,7 @@ CHARSETS = ("utf-8", "utf-7", "unicode_escape", "utf-16", "latin-1", "idna", "pu
 
 
 @dataclass(frozen=True, slots=True)
-class Seed:
+class UploadSeed:
     """One file as it should be, and where it is sent."""
 
     path: str
@@ -64,7 +64,7 @@ class Seed:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class UploadCase:
     """One request of the fuzz."""
 
     path: str
@@ -74,18 +74,21 @@ class Case:
 
 
 @cache
-def seeds() -> tuple[Seed, ...]:
+def seeds() -> tuple[UploadSeed, ...]:
     """Return the files that are mutated: presets, configurations, graphs, tables and samples."""
     found = [
-        Seed(PROFILES, "config.json", json.dumps(document).encode(), "config") for _, document, _ in CONFIGS
+        UploadSeed(PROFILES, "config.json", json.dumps(document).encode(), "config")
+        for _, document, _ in CONFIGS
     ]
     found += [
-        Seed(PROFILES, path.name, json.dumps(entry).encode(), "preset")
+        UploadSeed(PROFILES, path.name, json.dumps(entry).encode(), "preset")
         for path in sorted(Path("data/models").glob("*.json"))
         for entry in json.loads(path.read_text())["models"][:3]
     ]
     found += [
-        Seed(PROFILES, "model.onnx", graph, "onnx") for graph in (encoder(), resnet50()) for _ in range(12)
+        UploadSeed(PROFILES, "model.onnx", graph, "onnx")
+        for graph in (encoder(), resnet50())
+        for _ in range(12)
     ]
     rows = list(csv.DictReader(io.StringIO(TABLE)))
     layers = {"layers": [{name: cell for name, cell in row.items() if cell} for row in rows]}
@@ -97,7 +100,7 @@ def seeds() -> tuple[Seed, ...]:
         ("summary.txt", TORCHINFO),
         ("flops.txt", FVCORE),
     ):
-        found += [Seed(PROFILES, name, content.encode(), "table")] * 4
+        found += [UploadSeed(PROFILES, name, content.encode(), "table")] * 4
     lengths = [5, 17, 128, 300, 300, 512, 700, 4096] * 5
     texts = ["the quick brown fox", "한국어 문장입니다", "a, b", 'say "yes"', "=1+1"] * 8
     turns = [{"messages": [{"role": "user", "content": text}]} for text in texts]
@@ -111,7 +114,7 @@ def seeds() -> tuple[Seed, ...]:
         ("data.tsv", "id\ttext\n" + "\n".join(f"{length}\tsome words" for length in lengths)),
         ("data.txt", "\n".join(texts)),
     ):
-        found += [Seed(WORKLOADS, name, content.encode(), "sample")] * 4
+        found += [UploadSeed(WORKLOADS, name, content.encode(), "sample")] * 4
     book = io.StringIO()
     writer = csv.writer(book)
     writer.writerow(("item", "parameter", "condition", "value", "unit", "note"))
@@ -119,8 +122,8 @@ def seeds() -> tuple[Seed, ...]:
         writer.writerow(
             [row.get(name, "") for name in ("item", "parameter", "condition", "value", "unit", "note")]
         )
-    found += [Seed(BOOKS, "book.csv", book.getvalue().encode(), "book")] * 6
-    found += [Seed(STUDIES, "study.json", json.dumps(STUDY_FILE).encode(), "study")] * 4
+    found += [UploadSeed(BOOKS, "book.csv", book.getvalue().encode(), "book")] * 6
+    found += [UploadSeed(STUDIES, "study.json", json.dumps(STUDY_FILE).encode(), "study")] * 4
     return tuple(found)
 
 
@@ -259,12 +262,12 @@ def multipart(content: bytes, name: bytes, fields: tuple[tuple[str, bytes], ...]
     )
 
 
-def mutated(number: int) -> Case:
+def mutated(number: int) -> UploadCase:
     """Return one case; the number decides everything about it."""
     chance = random.Random(f"rackline {number}")
     seed = chance.choice(seeds())
     if number % 200 == 0 and (parquet := columns()) is not None:
-        seed = Seed(WORKLOADS, "data.parquet", parquet, "parquet")
+        seed = UploadSeed(WORKLOADS, "data.parquet", parquet, "parquet")
     ways: list[Callable[[bytes, random.Random], bytes]] = [flipped]
     if seed.kind == "onnx":
         ways += [regraphed] * 3
@@ -285,10 +288,10 @@ def mutated(number: int) -> Case:
         body = flipped(body, chance)
     if chance.random() < 0.05:
         kind += f"; charset={chance.choice(CHARSETS)}"
-    return Case(path, seed.kind, kind, body)
+    return UploadCase(path, seed.kind, kind, body)
 
 
-def bombs() -> list[tuple[str, Case]]:
+def bombs() -> list[tuple[str, UploadCase]]:
     """Return small files that stand for much work, by name."""
     chain = onnx.load_model_from_string(encoder())
     first = chain.graph.node[0]
@@ -332,5 +335,6 @@ def bombs() -> list[tuple[str, Case]]:
         ("rows of a table", PROFILES, "a.csv", b"kind,elements\n" + b"norm,5\n" * 9_999),
     ]  # fmt: skip
     return [
-        (name, Case(path, "bomb", *multipart(content, file.encode()))) for name, path, file, content in made
+        (name, UploadCase(path, "bomb", *multipart(content, file.encode())))
+        for name, path, file, content in made
     ]

@@ -41,7 +41,7 @@ RISES = 0.005
 
 
 @dataclass(frozen=True)
-class Row:
+class ChoiceRow:
     """Times of a model on a system over rising counts."""
 
     model: str
@@ -76,14 +76,14 @@ def seconds_of(found: Estimate) -> float | None:
     return found.time_to_train.value if found.time_to_train is not None else None
 
 
-def over_counts(model: str, system: str, context: SizingContext, counts: Sequence[int] = COUNTS) -> Row:
+def over_counts(model: str, system: str, context: SizingContext, counts: Sequence[int] = COUNTS) -> ChoiceRow:
     """Return the times of a model on a system at every count of at most so many IPUs."""
     entry = context.catalog.system(system)
     most = MOST_IPUS // entry.devices if "pod" in system else max(counts)
     found = {
         count: seconds_of(estimate(asked(model, system, count), context)) for count in counts if count <= most
     }
-    return Row(model, system, found)
+    return ChoiceRow(model, system, found)
 
 
 def batches_by_hand(chosen: int, number: int, seed: int) -> Iterator[int]:

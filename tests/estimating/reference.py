@@ -63,7 +63,7 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Goal:
     deadline: float | None = None
     budget: float | None = None
     kind: str | None = None
@@ -80,7 +80,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Row:
+class ReferenceRow:
     meets: bool
     probability: float | None
     outlay: Amount | None
@@ -88,9 +88,9 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Answer:
+class DecisionReference:
     runs: int
-    rows: dict[str, Row]
+    rows: dict[str, ReferenceRow]
     recommended: str | None
     tied: frozenset[str]
 
@@ -116,7 +116,7 @@ def outlay(option: Option, runs: int) -> Amount | None:
     return total(option.fixed[0], option.hourly[0], option.committed[0], option.time[0]), samples
 
 
-def keeps(option: Option, asked: Asked, runs: int) -> dict[str, list[bool]]:
+def keeps(option: Option, asked: Goal, runs: int) -> dict[str, list[bool]]:
     """Which samples of a fitting option keep each limit."""
     assert option.time is not None
     kept: dict[str, list[bool]] = {}
@@ -156,7 +156,7 @@ def capable(option: Option, runs: int) -> bool:
     return option.time is not None and runs * option.time[0] <= option.term
 
 
-def meets(option: Option, asked: Asked, runs: int) -> bool:
+def meets(option: Option, asked: Goal, runs: int) -> bool:
     if not capable(option, runs):
         return False
     return together(keeps(option, asked, runs)) >= asked.probability - 1e-12
@@ -166,7 +166,7 @@ def candidate(option: Option) -> bool:
     return option.priced and not option.published and option.on_sale and option.time is not None
 
 
-def runs_of(options: Sequence[Option], asked: Asked) -> int:
+def runs_of(options: Sequence[Option], asked: Goal) -> int:
     if asked.runs is not None:
         return asked.runs
     if asked.per_year is not None:
@@ -199,7 +199,7 @@ def _spent_first(option: Option) -> float:
     return option.purchase[0] if option.owned and option.purchase is not None else 0.0
 
 
-def leaders(options: Sequence[Option], asked: Asked, runs: int) -> list[Option]:
+def leaders(options: Sequence[Option], asked: Goal, runs: int) -> list[Option]:
     """The recommended option and those that tie, the recommended first."""
     known = [
         (option, spent)
@@ -227,7 +227,7 @@ def leaders(options: Sequence[Option], asked: Asked, runs: int) -> list[Option]:
     return sorted(equal, key=lambda option: (_spent_first(option), _central_time(option), central[option.id]))
 
 
-def why_not(option: Option, asked: Asked, runs: int, leading: Sequence[Option]) -> str | None:
+def why_not(option: Option, asked: Goal, runs: int, leading: Sequence[Option]) -> str | None:
     if option.time is None:
         return "does_not_fit"
     if any(option is other for other in leading):
@@ -251,7 +251,7 @@ def why_not(option: Option, asked: Asked, runs: int, leading: Sequence[Option]) 
     return "costs_more" if option.on_sale else "not_on_sale"
 
 
-def decide(options: Sequence[Option], asked: Asked, runs: int | None = None) -> Answer:
+def decide(options: Sequence[Option], asked: Goal, runs: int | None = None) -> DecisionReference:
     """Answer a question, for a number of runs other than the demanded ones where given."""
     runs = runs_of(options, asked) if runs is None else runs
     leading = leaders(options, asked, runs)
@@ -260,13 +260,13 @@ def decide(options: Sequence[Option], asked: Asked, runs: int | None = None) -> 
         chance = None
         if asked.limited and option.time is not None:
             chance = together(keeps(option, asked, runs))
-        rows[option.id] = Row(
+        rows[option.id] = ReferenceRow(
             meets=meets(option, asked, runs),
             probability=chance,
             outlay=outlay(option, runs),
             why_not=why_not(option, asked, runs, leading),
         )
-    return Answer(
+    return DecisionReference(
         runs=runs,
         rows=rows,
         recommended=leading[0].id if leading else None,

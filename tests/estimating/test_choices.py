@@ -143,3 +143,16 @@ def test_machines_that_the_request_leaves_idle_are_not_said_to_be_of_no_use(
     (said,) = (warning for warning in found.warnings if warning.code in unused)
     assert field in said.fields and "faster" not in said.message
     assert ("idle_not_charged" in codes(found)) == ("workload" in changes)
+
+
+def test_degrees_that_fewer_machines_cannot_hold_are_taken_as_asked() -> None:
+    request = EstimateRequest.model_validate(
+        {
+            "model": {"preset": "megatron-1.7b"},
+            "workload": {"tokens": 1e10, "global_batch": 512},
+            "system": {"id": "dgx-a100-640gb", "count": 4},
+            "plan": {"tensor": 8, "pipeline": 4, "micro_batch": 1, "recompute": "full"},
+        }
+    )
+    found = estimate(request, sizing_context())
+    assert (found.plan.tensor, found.plan.pipeline, found.plan.data) == (8, 4, 1)

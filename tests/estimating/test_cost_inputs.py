@@ -201,6 +201,19 @@ def test_the_exchange_rate_widens_what_is_converted_and_nothing_else() -> None:
     assert stated.capex.low == pytest.approx(stated.capex.high)
 
 
+@pytest.mark.parametrize("price", [None, 4e8])
+def test_an_answer_in_another_currency_than_the_customers_is_converted_at_one_rate(
+    price: float | None,
+) -> None:
+    home = answer(currency="KRW", assumptions={"system_price": price}).cost
+    assert home is not None
+    rate = float(str(home.basis["won_per_dollar"]))
+    told = {"system_price": price and price / rate, "home_currency": "KRW"}
+    abroad = answer(currency="USD", assumptions=told).cost
+    assert abroad is not None and abroad.run_samples is not None and home.run_samples is not None
+    assert [one * rate for one in abroad.run_samples] == pytest.approx(home.run_samples, rel=1e-4)
+
+
 def test_a_bill_names_the_taxes_it_leaves_out(context: SizingContext) -> None:
     korea = make_bill(BillRequest(system="dgx-a100-640gb", count=2, currency="KRW"), context)
     rates = {tax.name: tax.rate for tax in korea.taxes}

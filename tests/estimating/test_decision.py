@@ -22,7 +22,7 @@ from app.estimating.ranges import SAMPLES
 from app.estimating.request import BudgetKind, Demand, Limits
 from app.estimating.schema import Quantity
 from tests.estimating import reference
-from tests.estimating.reference import DAY, YEAR, Amount, Asked, Option, at_price, decide
+from tests.estimating.reference import DAY, YEAR, Amount, Goal, Option, at_price, decide
 
 TERM = 4 * YEAR
 LONG = (150, 170, 400, 900, 2500)
@@ -70,7 +70,7 @@ def alternative(option: Option) -> Alternative:
     )
 
 
-def question(asked: Asked) -> DecisionQuestion:
+def question(asked: Goal) -> DecisionQuestion:
     kind: BudgetKind | None = asked.kind  # type: ignore[assignment]
     return DecisionQuestion.of(
         Limits(
@@ -85,7 +85,7 @@ def question(asked: Asked) -> DecisionQuestion:
     )
 
 
-def answer(options: Sequence[Option], asked: Asked) -> Decision:
+def answer(options: Sequence[Option], asked: Goal) -> Decision:
     return decision_of([alternative(option) for option in options], question(asked), asked.term)
 
 
@@ -156,10 +156,10 @@ def drawn_options(draw: st.DrawFn, days: Sequence[float] = (4, 10, 11, 30, 200, 
 
 
 @st.composite
-def drawn_questions(draw: st.DrawFn) -> Asked:
+def drawn_questions(draw: st.DrawFn) -> Goal:
     demand = draw(st.sampled_from(("once", "runs", "per_year", "busy")))
     kind = draw(st.sampled_from((None, "purchase", "run", "term")))
-    return Asked(
+    return Goal(
         deadline=draw(st.sampled_from((None, None, 3.0, 9.5, 12.0, 40.0)).map(lambda d: d and d * DAY)),
         budget=draw(st.sampled_from((None, None, 1e4, 1.1e5, 3e5, 1e6))),
         kind=kind,
@@ -173,7 +173,7 @@ def drawn_questions(draw: st.DrawFn) -> Asked:
 
 @settings(max_examples=300)
 @given(drawn_options(), drawn_questions())
-def test_every_field_is_that_of_the_reference(options: list[Option], asked: Asked) -> None:
+def test_every_field_is_that_of_the_reference(options: list[Option], asked: Goal) -> None:
     found, expected = answer(options, asked), decide(options, asked)
     assert found.runs == expected.runs
     assert found.recommended == expected.recommended
@@ -199,7 +199,7 @@ def test_every_field_is_that_of_the_reference(options: list[Option], asked: Aske
 
 @settings(max_examples=150)
 @given(drawn_options(), drawn_questions())
-def test_the_margin_is_to_the_eligible_other_of_least_outlay(options: list[Option], asked: Asked) -> None:
+def test_the_margin_is_to_the_eligible_other_of_least_outlay(options: list[Option], asked: Goal) -> None:
     found, expected = answer(options, asked), decide(options, asked)
     others = {
         option.id: spent
@@ -223,7 +223,7 @@ def test_the_margin_is_to_the_eligible_other_of_least_outlay(options: list[Optio
 
 @settings(max_examples=300)
 @given(drawn_options(), drawn_questions())
-def test_what_is_nearest_suffices_alone_and_nothing_less_does(options: list[Option], asked: Asked) -> None:
+def test_what_is_nearest_suffices_alone_and_nothing_less_does(options: list[Option], asked: Goal) -> None:
     found, runs = answer(options, asked), decide(options, asked).runs
     fits = any(option.time is not None for option in options)
     assert (found.nearest is not None) == (found.recommended is None and fits)
@@ -257,7 +257,7 @@ def test_what_is_nearest_suffices_alone_and_nothing_less_does(options: list[Opti
 
 @settings(max_examples=200)
 @given(drawn_options(), drawn_questions())
-def test_past_what_overturns_it_another_option_is_recommended(options: list[Option], asked: Asked) -> None:
+def test_past_what_overturns_it_another_option_is_recommended(options: list[Option], asked: Goal) -> None:
     found = answer(options, asked)
     now, runs = decide(options, asked), found.runs
     by_id = {option.id: option for option in options}
@@ -297,7 +297,7 @@ def test_past_what_overturns_it_another_option_is_recommended(options: list[Opti
 @settings(max_examples=200)
 @given(drawn_options(LONG), drawn_questions())
 def test_the_runs_that_overturn_are_the_nearest_at_which_rent_and_purchase_change_places(
-    options: list[Option], asked: Asked
+    options: list[Option], asked: Goal
 ) -> None:
     found = answer(options, asked)
     if found.recommended is None:
@@ -327,7 +327,7 @@ def test_the_runs_that_overturn_are_the_nearest_at_which_rent_and_purchase_chang
 
 @settings(max_examples=60)
 @given(drawn_options(), drawn_questions())
-def test_the_deadline_that_overturns_is_the_first(options: list[Option], asked: Asked) -> None:
+def test_the_deadline_that_overturns_is_the_first(options: list[Option], asked: Goal) -> None:
     """Between the deadline asked and that, no option's own least deadline changes the answer."""
     found = answer(options, asked)
     if found.recommended is None:
@@ -364,7 +364,7 @@ def test_the_deadline_that_overturns_is_the_first(options: list[Option], asked: 
 @settings(max_examples=60)
 @given(drawn_options(), drawn_questions(), st.sampled_from((1.1, 3.0)))
 def test_more_money_or_time_never_makes_an_option_miss(
-    options: list[Option], asked: Asked, factor: float
+    options: list[Option], asked: Goal, factor: float
 ) -> None:
     asked = replace(asked, runs=7, per_year=None, busy=None)
     more = replace(
@@ -381,7 +381,7 @@ def test_more_money_or_time_never_makes_an_option_miss(
 @settings(max_examples=60)
 @given(drawn_options(), st.integers(1, 50))
 def test_more_work_never_costs_less(options: list[Option], runs: int) -> None:
-    less, more = (answer(options, Asked(runs=number)) for number in (runs, runs + 1))
+    less, more = (answer(options, Goal(runs=number)) for number in (runs, runs + 1))
     for before, after in zip(less.options, more.options, strict=True):
         if before.outlay is not None and after.outlay is not None:
             assert before.outlay.value <= after.outlay.value
@@ -390,7 +390,7 @@ def test_more_work_never_costs_less(options: list[Option], runs: int) -> None:
 
 @settings(max_examples=80)
 @given(drawn_options(), drawn_questions())
-def test_the_recommended_option_alone_is_recommended(options: list[Option], asked: Asked) -> None:
+def test_the_recommended_option_alone_is_recommended(options: list[Option], asked: Goal) -> None:
     found = answer(options, asked)
     if found.recommended is not None:
         alone = [option for option in options if option.id == found.recommended]
@@ -400,7 +400,7 @@ def test_the_recommended_option_alone_is_recommended(options: list[Option], aske
 
 @settings(max_examples=80)
 @given(drawn_options(), drawn_questions())
-def test_what_has_no_price_changes_nothing_for_the_others(options: list[Option], asked: Asked) -> None:
+def test_what_has_no_price_changes_nothing_for_the_others(options: list[Option], asked: Goal) -> None:
     day = (DAY, [DAY] * SAMPLES)
     more = [
         Option(id="figure", owned=False, time=day, priced=False, published=True),
@@ -417,7 +417,7 @@ def test_what_has_no_price_changes_nothing_for_the_others(options: list[Option],
 
 @settings(max_examples=80)
 @given(drawn_options(), drawn_questions(), st.randoms(use_true_random=False))
-def test_order_and_names_do_not_matter(options: list[Option], asked: Asked, dice: random.Random) -> None:
+def test_order_and_names_do_not_matter(options: list[Option], asked: Goal, dice: random.Random) -> None:
     # Of options that are equal in everything, the first is taken.
     fitting = [option for option in options if option.time is not None]
     assume(
@@ -437,7 +437,7 @@ def test_order_and_names_do_not_matter(options: list[Option], asked: Asked, dice
 @settings(max_examples=60)
 @given(drawn_options(), drawn_questions())
 def test_another_currency_scales_all_money_and_changes_nothing_else(
-    options: list[Option], asked: Asked
+    options: list[Option], asked: Goal
 ) -> None:
     rate = 1024.0
 
@@ -540,7 +540,7 @@ def test_a_decision_over_many_options_is_quick() -> None:
             option = replace(option, hourly=amount(50.0 * machines), run=amount(price / 20))
         options.append(replace(option, item=f"i{number % 15}"))
     alternatives = [alternative(option) for option in options]
-    asked = question(Asked(deadline=3e6, budget=8e6, kind="term", runs=40))
+    asked = question(Goal(deadline=3e6, budget=8e6, kind="term", runs=40))
     seconds = []
     for _ in range(5):
         start = time.perf_counter()
@@ -565,16 +565,16 @@ def named(found: Decision) -> list[tuple[str, object]]:
 def test_of_tied_counts_of_one_system_the_slowest_is_named_and_of_others_one_each() -> None:
     options = [rented(f"a-x{count}", 40 / count, 100.0, "a") for count in (4, 3, 2, 1)]
     options += [rented("b-x2", 21, 101.0, "b"), rented("b-x1", 41, 101.0, "b")]
-    found = answer(options, Asked(deadline=60 * DAY))
+    found = answer(options, Goal(deadline=60 * DAY))
     assert (found.recommended, found.tied[0]) == ("a-x4", "a-x3")
     assert [option for _, option in named(found)] == ["a-x1", "b-x2"]
 
 
 def test_a_little_later_is_named_where_it_saves_much() -> None:
     options = [rented("fast", 10, 200.0), rented("slow", 11, 100.0)]
-    later = [text for text in answer(options, Asked(deadline=10 * DAY)).sentences if "less" in text.values]
+    later = [text for text in answer(options, Goal(deadline=10 * DAY)).sentences if "less" in text.values]
     assert [text.values["option"] for text in later] == ["slow"]
     for deadline, money in ((8 * DAY, 100.0), (10 * DAY, 195.0)):
         options = [rented("fast", deadline / DAY, 200.0), rented("slow", 11, money)]
-        found = answer(options, Asked(deadline=deadline))
+        found = answer(options, Goal(deadline=deadline))
         assert not [text for text in found.sentences if "less" in text.values]

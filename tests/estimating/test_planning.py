@@ -20,7 +20,7 @@ from app.estimating.plan_search import (
     search_space,
     space_of,
 )
-from app.estimating.scenario import Scenario
+from app.estimating.scenario import Scenario, offload_sums
 from tests.estimating.conftest import scenario_of
 
 
@@ -138,6 +138,48 @@ def test_the_memory_of_the_hosts_limits_what_is_put_there() -> None:
     shared = alone | {"sharding": (1.0,), "sharding_ranks": (16.0,)}
     assert searched(with_host_memory(scenario, 1.01 * needed / 16), **shared).feasible
     assert not searched(with_host_memory(scenario, 0.99 * needed / 16), **shared).feasible
+
+
+def short_of_memory(scenario: Scenario, **allowed: Sequence[float]) -> Scenario:
+    """Return a scenario whose devices are too small for any plan that offloads at most the optimizer."""
+    least = float(searched(scenario, margin=0.0, **allowed, offload=(0.0, 1.0)).evaluated.memory.min())
+    assert isinstance(scenario.hardware, GpuSystem)
+    chip = replace(scenario.hardware.chip, memory_capacity=0.9 * least)
+    return replace(scenario, hardware=replace(scenario.hardware, chip=chip))
+
+
+def test_weights_and_activations_go_to_the_host_where_nothing_else_fits() -> None:
+    """And of all plans that keep some of them there the best is found, leanly searched or not."""
+    one: dict[str, Sequence[float]] = {"tensor": (1.0,), "pipeline": (1.0,)}
+    tight = short_of_memory(scenario_of("llama-7b"), **one)
+    found = searched(tight, margin=0.0, **one)
+    assert found.feasible and np.all(found.plans.offload[found.evaluated.fits] > 1.0)
+    every = searched(tight, margin=0.0, **one, offload=offload_sums(tight))
+    assert set(np.unique(every.plans.offload)) == set(offload_sums(tight)) == set(map(float, range(8)))
+    assert found.cost[found.best] == every.cost.min()
+    space = space_of(tight, one, devices=16, per_node=8, global_batch=64, lean=True)
+    lean = search_space(tight, space, margin=0.0)
+    assert lean.cost[lean.best] == pytest.approx(every.cost.min(), rel=1e-3)
+
+
+def test_nothing_goes_to_a_host_of_unknown_memory_or_that_the_software_cannot_send() -> None:
+    one: dict[str, Sequence[float]] = {"tensor": (1.0,), "pipeline": (1.0,)}
+    tight = short_of_memory(scenario_of("llama-7b"), **one)
+    assert not searched(with_host_memory(tight, 0.0), margin=0.0, **one).feasible
+    plans = tight.software.plans - {"offload_parameters", "offload_activations"}
+    without = replace(tight, software=replace(tight.software, plans=plans))
+    assert not searched(without, margin=0.0, **one).feasible
+    with pytest.raises(BadInput) as refused:
+        searched(without, margin=0.0, **one, offload_parameters=(1.0,))
+    assert [entry.field for entry in refused.value.errors] == ["plan.offload_parameters"]
+
+
+def test_who_says_what_goes_to_the_host_gets_that() -> None:
+    scenario = scenario_of("llama-7b")
+    both = chosen(scenario, {"offload": 1.0, "offload_activations": 1.0})
+    assert both.plans.offload[0] == 5.0 and both.memory.streaming[0] > 0
+    none = chosen(scenario, {"offload": 0.0, "offload_parameters": 0.0})
+    assert none.plans.offload[0] == 0.0
 
 
 def test_what_is_given_is_kept_and_the_rest_is_said_to_be_searched() -> None:

@@ -68,10 +68,8 @@ def test_other_shares_are_refused_by_name(probability: float) -> None:
 def host_at(scenario: Scenario, times: float) -> Scenario:
     """Return a scenario whose hosts are reached faster."""
     assert isinstance(scenario.hardware, GpuSystem)
-    kernels = scenario.hardware.kernels
-    faster = kernels._replace(host_bandwidth=kernels.host_bandwidth * times)
-    memory = scenario.hardware.host_memory_bandwidth * times
-    hardware = replace(scenario.hardware, kernels=faster, host_memory_bandwidth=memory)
+    link, memory = scenario.hardware.host_bandwidth * times, scenario.hardware.host_memory_bandwidth * times
+    hardware = replace(scenario.hardware, host_bandwidth=link, host_memory_bandwidth=memory)
     return replace(scenario, hardware=hardware)
 
 

@@ -93,7 +93,7 @@ def doors(app: FastAPI) -> list[Door]:
 
 
 @dataclass(frozen=True)
-class Reference:
+class SchemaReference:
     """A field of a body that names something kept."""
 
     door: Door
@@ -132,7 +132,7 @@ def examples(openapi: dict[str, Any], door: Door) -> list[Any]:
 CHOICE = Door("POST", "/api/v1/fabric-choices", True)
 
 
-def references(openapi: dict[str, Any], door: Door) -> Iterator[Reference]:
+def references(openapi: dict[str, Any], door: Door) -> Iterator[SchemaReference]:
     """Return every field of an address's body that may name something kept, with a body for it."""
     operation = openapi["paths"].get(door.path, {}).get(door.method.lower(), {})
     content = operation.get("requestBody", {}).get("content", {}).get("application/json")
@@ -151,7 +151,7 @@ def references(openapi: dict[str, Any], door: Door) -> Iterator[Reference]:
         if path == ("rows", 0, "estimate_id"):
             # A row is a stored estimate or says itself what is estimated.
             fitting["rows"][0] = {}
-        yield Reference(door, ".".join(map(str, path)), fitting, path)
+        yield SchemaReference(door, ".".join(map(str, path)), fitting, path)
 
 
 def named(

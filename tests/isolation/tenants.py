@@ -93,7 +93,7 @@ def tenants(directory: Path, **settings: Any) -> FastAPI:
     return app
 
 
-class ClientKind:
+class BearerKind:
     """Sends requests to an application in this process, as one of the principals or as nobody."""
 
     def __init__(self, app: FastAPI) -> None:
@@ -116,7 +116,7 @@ Ask = Callable[..., Awaitable[httpx.Response]]
 
 
 @dataclass
-class Kept:
+class Tenant:
     """What a workspace keeps."""
 
     mark: str
@@ -139,9 +139,9 @@ class Kept:
         return self.ids[identifier[:3]]
 
 
-async def filled(app: FastAPI, ask: Ask, who: str, workspace: str) -> Kept:
+async def filled(app: FastAPI, ask: Ask, who: str, workspace: str) -> Tenant:
     """Keep one of everything in a workspace."""
-    kept = Kept(f"zq{secrets.token_hex(6)}", f"xq{secrets.token_hex(6)}")
+    kept = Tenant(f"zq{secrets.token_hex(6)}", f"xq{secrets.token_hex(6)}")
     mark, api, apart = kept.mark, "/api/v1", f"{kept.mark} {kept.apart}"
 
     async def made(path: str, **body: Any) -> Any:

@@ -15,7 +15,7 @@ from app.platform.sessions import start
 from app.platform.store.account_tables import Invitation
 from app.platform.store.queries import new_id, now
 from tests.conftest import run
-from tests.isolation.tenants import ONE, TWO, ClientKind, KnownBearers, tenants
+from tests.isolation.tenants import ONE, TWO, BearerKind, KnownBearers, tenants
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_nobody_decides_on_another_workspaces_people(app: FastAPI, place: str, k
     nothing = f"{identifier[:4]}aaaaaaaaaaaaaaa{identifier[-1]}"
 
     async def answers() -> list[tuple[int, str]]:
-        ask, found = ClientKind(app), []
+        ask, found = BearerKind(app), []
         for one in (identifier, nothing):
             answer = await ask("two", "POST", place.format(one), page=True, data={"role": "viewer"})
             found.append((answer.status_code, answer.text.replace(one, "…")))
@@ -79,7 +79,7 @@ def test_nobody_decides_on_another_workspaces_people(app: FastAPI, place: str, k
 @pytest.mark.parametrize("path", ["/people", "/people.json", "/account", "/account.json", "/audit.json"])
 def test_nobody_sees_another_workspaces_people(app: FastAPI, path: str) -> None:
     async def seen(who: str) -> str:
-        ask = ClientKind(app)
+        ask = BearerKind(app)
         answer = await ask(who, "GET", path, page=True)
         await ask.client.aclose()
         assert answer.status_code == 200, answer.text

@@ -14,7 +14,7 @@ from app.platform.web.requirements import Right, right_of
 from app.platform.web.rights import ACCESS_RULES, RANK, allows
 from tests.conftest import run
 from tests.isolation.doors import Door, doors
-from tests.isolation.tenants import ONE, TWO, ClientKind, KnownBearers, never, tenants
+from tests.isolation.tenants import ONE, TWO, BearerKind, KnownBearers, never, tenants
 from tests.isolation.walking import OPEN
 
 
@@ -85,7 +85,7 @@ def test_who_has_no_right_is_refused_everywhere_and_told_what_is_missing(
     app: FastAPI, guarded: list[Door]
 ) -> None:
     async def refused() -> list[str]:
-        ask, wrong = ClientKind(app), []
+        ask, wrong = BearerKind(app), []
         for who in ("viewer", "consultant", "key-read", "key-propose"):
             for door in guarded:
                 right = right_of(door.method, door.endpoint)
@@ -103,7 +103,7 @@ def test_who_has_no_right_is_refused_everywhere_and_told_what_is_missing(
 
 def test_a_refusal_speaks_of_own_things_only(app: FastAPI) -> None:
     async def answers() -> list[tuple[int, str]]:
-        ask = ClientKind(app)
+        ask = BearerKind(app)
         made = await ask("owner", "POST", "/api/v1/boms", json={"system": "ipu-pod64"})
         cost = await ask("owner", "POST", "/api/v1/estimates", json=ESTIMATE)
         assert made.status_code == cost.status_code == 201
@@ -134,7 +134,7 @@ ESTIMATE = {
 @pytest.mark.parametrize("who", ["viewer", "consultant", "owner"])
 def test_pages_offer_what_their_reader_may_do(app: FastAPI, guarded: list[Door], who: str) -> None:
     async def offered() -> list[str]:
-        ask, wrong = ClientKind(app), []
+        ask, wrong = BearerKind(app), []
         study = {"name": "s", "base": BASE, "options": [{"key": "a", **FIGURE}]}
         made = await ask("owner", "POST", "/api/v1/studies", json=study)
         assert made.status_code == 201, made.text
@@ -159,7 +159,7 @@ def test_pages_offer_what_their_reader_may_do(app: FastAPI, guarded: list[Door],
 
 def test_who_may_not_propose_sees_no_form_and_is_refused(app: FastAPI) -> None:
     async def seen() -> dict[str, tuple[bool, int]]:
-        ask, found = ClientKind(app), {}
+        ask, found = BearerKind(app), {}
         study = {"name": "s", "base": BASE, "options": [{"key": "a", **FIGURE}]}
         kept = (await ask("owner", "POST", "/api/v1/studies", json=study)).json()["id"]
         view = f"/studies/{kept}/proposal"

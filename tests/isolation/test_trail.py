@@ -19,9 +19,9 @@ from sqlalchemy.exc import DatabaseError
 from app.platform.store.database import Store
 from app.platform.store.tables import AuditEvent, EstimateRow, WorkloadSample
 from app.platform.store.trail import Actor, ForeignRow, TrailFilter, acting, criteria
-from tests.conftest import run
-from tests.isolation.tenants import ONE, TWO, ClientKind, tenants
-from tests.support.postgres import Cluster
+from tests.conftest import problem_of, run
+from tests.isolation.tenants import ONE, TWO, BearerKind, tenants
+from tests.support.postgres import PostgresCluster
 
 BASE = {"model": {"preset": "bert-large"}, "workload": {"target": "mlperf-bert"}}
 
@@ -33,7 +33,7 @@ STUDY = {"name": "Seoul", "base": BASE, "options": [FIGURE]}
 @pytest.fixture(params=["sqlite", "postgresql"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """A store with two workspaces and an event in the first, on each database."""
-    server: Cluster | None = None
+    server: PostgresCluster | None = None
     if request.param == "postgresql":
         server = request.getfixturevalue("postgres")
     made = Store(f"sqlite:///{tmp_path / 'trail.sqlite3'}" if server is None else server.make())
@@ -120,7 +120,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
     made = tenants(tmp_path_factory.mktemp("trail"))
 
     async def fill() -> None:
-        ask = ClientKind(made)
+        ask = BearerKind(made)
         study = (
             await ask("one", "POST", "/api/v1/studies", json={**STUDY, "name": "=cmd|' /C calc'!A0"})
         ).json()
@@ -137,7 +137,7 @@ def got(app: FastAPI, who: str, path: str, **params: Any) -> httpx.Response:
     """Return an answer."""
 
     async def send() -> httpx.Response:
-        ask = ClientKind(app)
+        ask = BearerKind(app)
         answer = await ask(who, "GET", path, params=params, page=not path.startswith("/api/"))
         await ask.client.aclose()
         return answer
@@ -161,10 +161,13 @@ def test_the_list_is_narrowed_and_goes_on(app: FastAPI) -> None:
     assert [one["action"] for one in only] == ["study.changed"]
     assert got(app, "one", "/api/v1/audit-events", until="2020-01-01T00:00:00Z").json()["items"] == []
     assert len(got(app, "one", "/api/v1/audit-events", since="2020-01-01T00:00:00Z").json()["items"]) == 3
-    assert got(app, "one", "/api/v1/audit-events", since="2020-01-01T00:00:00").status_code == 400
+    refusal = got(app, "one", "/api/v1/audit-events", since="2020-01-01T00:00:00")
+    assert problem_of(refusal) == (400, "bad_input", "since")
     for number in ("1577836800", "-1.2e-99"):
-        assert got(app, "one", "/api/v1/audit-events", since=number).status_code == 422
-    assert got(app, "one", "/api/v1/audit-events", cursor="nonsense").status_code == 400
+        refusal = got(app, "one", "/api/v1/audit-events", since=number)
+        assert problem_of(refusal) == (422, "wrong_type", "since")
+    refusal = got(app, "one", "/api/v1/audit-events", cursor="nonsense")
+    assert problem_of(refusal) == (400, "bad_input", "cursor")
 
 
 @pytest.mark.parametrize("path", ["/audit.csv", "/api/v1/audit-events.csv"])

@@ -15,9 +15,9 @@ from app.platform.store.tables import EstimateRow, ProposalRecord, SweepRecord
 from tests.conftest import run
 from tests.isolation.doors import doors
 from tests.isolation.statements import listening, unbound
-from tests.isolation.tenants import ONE, TABLES, ClientKind, Kept, filled, tenants
+from tests.isolation.tenants import ONE, TABLES, BearerKind, Tenant, filled, tenants
 from tests.isolation.walking import Walker
-from tests.support.postgres import Cluster
+from tests.support.postgres import PostgresCluster
 
 
 async def through(app: FastAPI, *, thorough: bool = False) -> Walker:
@@ -106,7 +106,7 @@ def two_tenants(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
 def test_a_new_route_cannot_be_forgotten(two_tenants: FastAPI) -> None:
     """The walk goes through what the application serves: it finds a hole that nobody has told it of."""
     store, known = two_tenants.state.installation.store, set(doors(two_tenants))
-    kept = Kept("zqmark", ids={"prp": "prp_hole"}, everything={"prp_hole"})
+    kept = Tenant("zqmark", ids={"prp": "prp_hole"}, everything={"prp_hole"})
     with store.transaction(ONE) as repository:
         row = {"title": "t", "customer": kept.mark, "request": {}, "content": {}, "version": 1}
         repository.add(ProposalRecord(id="prp_hole", workspace_id="", valid_until=None, **row))
@@ -152,7 +152,7 @@ def asked(
     """Return status and document of requests, one after the other."""
 
     async def send() -> list[tuple[int, dict[str, object]]]:
-        ask = ClientKind(app)
+        ask = BearerKind(app)
         found = []
         for who, method, path, more in requests:
             answer = await ask(who, method, f"/api/v1{path}", **more)
@@ -203,7 +203,7 @@ def test_a_cursor_of_another_workspace_leads_nowhere_else(two_tenants: FastAPI) 
     assert {one["id"] for one in items} <= {one["id"] for one in own}
 
 
-def test_on_postgresql_too(tmp_path: Path, postgres: Cluster) -> None:
+def test_on_postgresql_too(tmp_path: Path, postgres: PostgresCluster) -> None:
     url = postgres.make()
     app = tenants(tmp_path, database_url=url)
 

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from tests.isolation.doors import FORMS, METHODS, Door, doors, examples, references
 from tests.isolation.statements import listening
-from tests.isolation.tenants import ONE, TWO, ClientKind, Kept, compact, filled, never, rows_by_table
+from tests.isolation.tenants import ONE, TWO, BearerKind, Tenant, compact, filled, never, rows_by_table
 from tests.support.described import resolved
 
 OPEN = (
@@ -104,11 +104,11 @@ class Walker:
         self.app = app
         self.thorough = thorough
         """Whether every address is asked for objects of every kind, or for its own and two others."""
-        self.ask = ClientKind(app)
+        self.ask = BearerKind(app)
         self.openapi = resolved(app.openapi())
         self.doors = [door for door in doors(app) if not door.path.startswith("/static")]
         self.walk = Walk(doors=len(self.doors))
-        self.one = self.two = Kept("")
+        self.one = self.two = Tenant("")
         self.filled: set[str] = set()
         """Tables in which workspace one keeps something."""
 

@@ -26,11 +26,11 @@ from app.platform.store.queries import now
 from app.platform.store.tables import ProposalRecord, ProposalShare
 from app.platform.workspace import Installation
 from app.profiles.presets import data_directory
-from tests.support.objects import Moved, moved_clock
+from tests.support.objects import ShiftedClock, moved_clock
 from tests.support.receiving import Pen, deliver_due
 
 
-def shared(installation: Installation, clock: Moved) -> str:
+def shared(installation: Installation, clock: ShiftedClock) -> str:
     """Share a proposal behind a passphrase for a day and return the token."""
     token = "t" * 43
     with installation.workspace("ws_one").transaction() as repository:

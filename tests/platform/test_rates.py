@@ -13,7 +13,7 @@ from app.platform.rates import WINDOW, ClientKind, CostClass, Rates
 from app.platform.store.database import Store
 from app.platform.store.queries import now
 from tests.support.objects import only_read
-from tests.support.postgres import Cluster
+from tests.support.postgres import PostgresCluster
 
 QUOTAS = {CostClass.READ: 10, CostClass.ESTIMATE: 4, CostClass.SEARCH: 2}
 
@@ -28,7 +28,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store | No
     if request.param == "sqlite":
         made = Store(f"sqlite:///{tmp_path / 'rates.sqlite3'}")
     else:
-        server: Cluster = request.getfixturevalue("postgres")
+        server: PostgresCluster = request.getfixturevalue("postgres")
         made = Store(server.make())
     made.migrate()
     for workspace in ("ws_one", "ws_two"):

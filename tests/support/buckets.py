@@ -58,7 +58,7 @@ class Bucket:
         return FileBucket(BucketAddress(self.name, prefix, self.endpoint, "us-east-1", *key))
 
 
-class Handler(BaseHTTPRequestHandler):
+class BucketHandler(BaseHTTPRequestHandler):
     """Answers one request."""
 
     protocol_version = "HTTP/1.1"
@@ -156,9 +156,9 @@ def bucket_server() -> Iterator[Bucket]:
         endpoint = f"{parts.scheme}://{parts.hostname}:{parts.port}"
         yield Bucket(parts.path.strip("/"), endpoint, parts.username or "", parts.password or "")
         return
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), BucketHandler) as server:
         bucket = Bucket(f"rackline-{secrets.token_hex(4)}", f"http://127.0.0.1:{server.server_port}")
-        server.RequestHandlerClass = type("Answering", (Handler,), {"bucket": bucket})
+        server.RequestHandlerClass = type("Answering", (BucketHandler,), {"bucket": bucket})
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         yield bucket
         server.shutdown()

@@ -26,7 +26,7 @@ class Request:
 
 
 @dataclass(slots=True)
-class Answer:
+class DirectAnswer:
     """What came back."""
 
     status: int = 0
@@ -34,12 +34,12 @@ class Answer:
     body: bytes = b""
 
 
-async def send(app: ASGIApp, request: Request) -> Answer:
+async def send(app: ASGIApp, request: Request) -> DirectAnswer:
     """Ask an application; a fault it passes on after its answer is let go, as a server does.
 
     Of a stream of events the beginning is enough: who asks leaves then.
     """
-    answer = Answer()
+    answer = DirectAnswer()
     given = False
     left = asyncio.Event()
 

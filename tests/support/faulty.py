@@ -137,7 +137,7 @@ def faults(description: Description, schema: dict[str, Any], example: Any) -> It
 
 
 @dataclass
-class Kind:
+class FaultKind:
     """What was asked with faults of one code, and what was answered."""
 
     asked: int = 0
@@ -148,8 +148,8 @@ class Kind:
 
 
 @dataclass
-class Drawn:
-    kinds: dict[str, Kind]
+class Draw:
+    kinds: dict[str, FaultKind]
     wrong: list[tuple[Any, ...]]
     """Requests whose fault was not named, or not in the language that was asked for."""
 
@@ -168,7 +168,7 @@ class Drawn:
         )
 
 
-def draw(ask: Callable[..., httpx.Response], description: Description, count: int) -> Drawn:
+def draw(ask: Callable[..., httpx.Response], description: Description, count: int) -> Draw:
     """Send requests with a fault each, as many of each code, in English and in Korean."""
     drawn = random.Random(17)
     found: dict[str, list[tuple[str, str, Fault]]] = {}
@@ -180,7 +180,7 @@ def draw(ask: Callable[..., httpx.Response], description: Description, count: in
             named = ("", "no_such", "unknown_parameter")
             more = [(method.upper(), f"{address}?no_such=1", named) for method in operations]
             found.setdefault("unknown_parameter", []).extend(more)
-    told = Drawn({code: Kind() for code in found}, [])
+    told = Draw({code: FaultKind() for code in found}, [])
     left = count
     # The rarest first: what they lack, the others make up for.
     for place, (code, choices) in enumerate(sorted(found.items(), key=lambda one: len(one[1]))):

@@ -40,7 +40,7 @@ def damage(file: Path, table: str) -> None:
         content.write(b"\xff" * size)
 
 
-class Moved:
+class ShiftedClock:
     """The machine's clock with something added."""
 
     def __init__(self) -> None:
@@ -51,9 +51,9 @@ class Moved:
 
 
 @contextlib.contextmanager
-def moved_clock() -> Iterator[Moved]:
+def moved_clock() -> Iterator[ShiftedClock]:
     """Give a clock whose ``by`` can be set; the machine's own stands again afterwards."""
-    clock, own = Moved(), CLOCK.read
+    clock, own = ShiftedClock(), CLOCK.read
     CLOCK.read = clock.read
     try:
         yield clock

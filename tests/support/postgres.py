@@ -33,7 +33,7 @@ DURABLE = "-c fsync=on -c synchronous_commit=on"
 
 
 @dataclass(frozen=True)
-class Cluster:
+class PostgresCluster:
     """A server on which databases can be made."""
 
     url: URL
@@ -59,7 +59,7 @@ class Cluster:
 
 
 @dataclass(frozen=True)
-class OwnCluster(Cluster):
+class OwnCluster(PostgresCluster):
     """A server of our own, which can be stopped and started."""
 
     programs: Path
@@ -104,18 +104,18 @@ def own_cluster(settings: str = QUICK) -> Iterator[OwnCluster]:
 
 
 @contextlib.contextmanager
-def cluster() -> Iterator[Cluster]:
+def cluster() -> Iterator[PostgresCluster]:
     """Give the server of the environment, or start one and stop it at the end."""
     given = os.environ.get(GIVEN)
     if given:
-        yield Cluster(make_url(given))
+        yield PostgresCluster(make_url(given))
         return
     with own_cluster() as found:
         yield found
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[Cluster]:
+def postgres() -> Iterator[PostgresCluster]:
     """The server of a test run."""
     with cluster() as found:
         yield found

@@ -70,7 +70,7 @@ def receiving(tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
     """Start a receiver and stop it at the end."""
     told = Receiver()
 
-    class Handler(BaseHTTPRequestHandler):
+    class ReceiverHandler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
@@ -96,13 +96,13 @@ def receiving(tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
         def log_message(self, *_: object) -> None:
             pass
 
-    class Server(ThreadingHTTPServer):
+    class ReceiverServer(ThreadingHTTPServer):
         daemon_threads = True
 
         def handle_error(self, *_: object) -> None:
             pass
 
-    server = Server(("127.0.0.1", 0), Handler)
+    server = ReceiverServer(("127.0.0.1", 0), ReceiverHandler)
     if tls is not None:
         server.socket = tls.wrap_socket(server.socket, server_side=True)
     told.port = server.server_address[1]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import sizing_context
-from tests.support.postgres import Cluster
+from tests.support.postgres import PostgresCluster
 
 if TYPE_CHECKING:
     from app.platform.store.database import Store
@@ -27,7 +27,7 @@ def store_at(url: str) -> Store:
 
 
 @pytest.fixture(scope="session")
-def migrated(postgres: Cluster) -> str:
+def migrated(postgres: PostgresCluster) -> str:
     """Name of a database with every table, to be copied."""
     url = postgres.make()
     made = store_at(url)
@@ -55,7 +55,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
         file = shutil.copy(request.getfixturevalue("migrated_file"), tmp_path / "store.sqlite3")
         made = store_at(f"sqlite:///{file}")
     else:
-        server: Cluster = request.getfixturevalue("postgres")
+        server: PostgresCluster = request.getfixturevalue("postgres")
         made = store_at(server.make(request.getfixturevalue("migrated")))
     for workspace in ("ws_one", "ws_two"):
         with made.transaction(workspace) as repository:

@@ -15,7 +15,7 @@ Post = Callable[[str, dict[str, Any]], httpx.Response]
 
 
 @dataclass(frozen=True)
-class View:
+class ViewQuestion:
     """What a study asks, on how many of a system, and the fields of one of its views."""
 
     base: Mapping[str, Any]
@@ -134,15 +134,15 @@ RUNS = {
 }
 
 VIEWS = {
-    "plan": View({**GPT3, "workload": {"tokens": 3e11, "global_batch": 1536}}, "dgx-a100-640gb", 128),
-    "mapping": View(GPT3, "ipu-pod256", 1, MAPPED),
-    "network": View(BERT_BY_SAMPLES, "dgx-a100-640gb", 4),
-    "switches": View(BERT_BY_SAMPLES, "dgx-a100-640gb", 20, SWITCHES),
-    "bill": View(BERT, "dgx-a100-640gb"),
-    "rent": View({**GPT3, "currency": "KRW"}, "dgx-a100-320gb", 20, ARTICLE),
-    "partitions": View(BERT, "bow-pod64", 1, FIVE_TEAMS),
-    "queues": View(BERT, "dgx-a100-640gb", 4, JOBS),
-    "runs": View(BERT_BY_SAMPLES, "dgx-a100-640gb", 8, RUNS),
+    "plan": ViewQuestion({**GPT3, "workload": {"tokens": 3e11, "global_batch": 1536}}, "dgx-a100-640gb", 128),
+    "mapping": ViewQuestion(GPT3, "ipu-pod256", 1, MAPPED),
+    "network": ViewQuestion(BERT_BY_SAMPLES, "dgx-a100-640gb", 4),
+    "switches": ViewQuestion(BERT_BY_SAMPLES, "dgx-a100-640gb", 20, SWITCHES),
+    "bill": ViewQuestion(BERT, "dgx-a100-640gb"),
+    "rent": ViewQuestion({**GPT3, "currency": "KRW"}, "dgx-a100-320gb", 20, ARTICLE),
+    "partitions": ViewQuestion(BERT, "bow-pod64", 1, FIVE_TEAMS),
+    "queues": ViewQuestion(BERT, "dgx-a100-640gb", 4, JOBS),
+    "runs": ViewQuestion(BERT_BY_SAMPLES, "dgx-a100-640gb", 8, RUNS),
 }
 """Last part of an address → what is seen there."""
 

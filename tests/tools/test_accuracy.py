@@ -28,6 +28,7 @@ from app.features.accuracy.agreement import (
     scaled,
     worst,
 )
+from app.features.accuracy.memory import peak_agreements, read_peaks
 from app.features.accuracy.predictions import (
     load_patterns,
     read_predictions,
@@ -485,3 +486,9 @@ def test_numbers_and_cells() -> None:
         "123,000",
     ]
     assert table(("a", "b:"), [("x|y", " 1\n")]) == "| a | b |\n| --- | ---: |\n| x\\|y | 1 |"
+
+
+def test_peaks_of_memory_are_computed_as_runs_log_them(evidence: AccuracyEvidence) -> None:
+    everything, *_ = peak_agreements(evidence.peaks)
+    assert everything.median <= 0.04 and everything.ninetieth <= 0.10
+    assert read_peaks(DATA) == evidence.peaks

@@ -18,7 +18,6 @@ from app.engine.operators.adapters import FIRST_OF_ADAPTER
 from app.engine.operators.table import Kind, OperatorTable, Pointwise, Section, Split
 from app.engine.plans import Plan
 from app.engine.records import (
-    FloatLike,
     Floats,
     GpuChip,
     GpuKernels,
@@ -108,28 +107,10 @@ def micro_batch_of(plan: Plan) -> MicroBatch:
     )
 
 
-class SoftwareFigures(NamedTuple):
-    """Figures of ``GpuSoftware`` on a network, central or one sample."""
+class SoftwareStack(NamedTuple):
+    """A software stack and the network as it reaches it, central or one sample."""
 
-    matrix_efficiency: float
-    attention_efficiency: float
-    elementwise_factor: float
-    overlap: float
-    layer_overlap: float
-    step_overhead: float
-    dispatch_interval: float
-    micro_batch_overhead: float
-    expert_overhead: float
-    multi_device_overhead: float
-    broadcast_latency: float
-    host_time_per_sample: float
-    input_time_per_sample: float
-    kernels_per_layer: float
-    kernels_per_convolution: float
-    optimizer_kernels: float
-    row_exchange: float
-    layout_passes: float
-    """Those of the number format. [-]"""
+    software: GpuSoftware
     network: Network
 
 
@@ -215,6 +196,8 @@ class Case(NamedTuple):
     launch: float
     """Launch and drain of one kernel. [s]"""
     kernels: GpuKernels
+    host_bandwidth: float
+    """Of the link to the host, one direction, as achieved. [B/s]"""
     host_memory_bandwidth: float
     host_devices: float
     """Devices that one host feeds. [-]"""
@@ -442,7 +425,7 @@ class GpuCase:
 
     case: Case
     stacks: Matrix
-    """:class:`SoftwareFigures` in a row for every sample of software and network, (S, 21)."""
+    """:class:`SoftwareStack` in a row for every sample of software and network."""
     shape: tuple[int, ...]
     """Shape of the samples; empty for a single one."""
     host_memory: float
@@ -472,9 +455,9 @@ class GpuCase:
         return replace(self, stacks=stacks, shape=shape)
 
     @property
-    def software(self) -> SoftwareFigures:
-        """The software; the first of several samples."""
-        return record(SoftwareFigures, self.stacks, 0)
+    def stack(self) -> SoftwareStack:
+        """Software and network; the first of several samples."""
+        return record(SoftwareStack, self.stacks, 0)
 
 
 def _case(
@@ -492,7 +475,7 @@ def _case(
         # Mixed precision sums in single precision, which the vector units do at their plain rate.
         peak = min(peak, chip.matrix_peak[Precision.FP32])
     size = element_bytes(precision)
-    traffic = OPTIMIZER_TRAFFIC[optimizer] if software.optimizer_bytes is None else software.optimizer_bytes
+    traffic = software.optimizer_bytes or OPTIMIZER_TRAFFIC[optimizer]
     state, gradient = trained_bytes(optimizer, size, table.master_weights, software.kept_gradient_bytes)
     if not table.master_weights and np.all(table.trained > 0):
         # Without single-precision weights the state has the format of the weights.
@@ -503,6 +486,10 @@ def _case(
     if narrow and np.any(table.trained == 0):
         # Frozen weights need no wider format than that of the products.
         stored = narrowed["narrow_size"]
+    elif narrow and software.narrow_weights:
+        # Before Blackwell the products of the backward pass read a transposed copy (Transformer Engine).
+        copies = 1.0 if Precision.NVFP4 in chip.matrix_peak else 2.0
+        stored = min(size, copies * narrowed["narrow_size"])
     # A new record: the figures of a table are kept for the next case.
     figures = model_figures(table)
     kept = _as_kept(table, figures["operators"], software, size, narrowed["narrow_size"])
@@ -517,6 +504,7 @@ def _case(
         * (1.0 if software.native_attention else chip.older_kernels_share),
         multiprocessors=float(chip.multiprocessors),
         launch=chip.kernel_overhead,
+        host_bandwidth=system.host_bandwidth,
         host_memory_bandwidth=system.host_memory_bandwidth,
         host_devices=system.host_devices,
         size=size,
@@ -544,10 +532,15 @@ def _as_kept(
 ) -> Matrix:
     """Return operators with what a stack keeps for the backward pass beside, or in place of, the usual.
 
-    Copies of logits; of the inputs of adapters, in their own format; and the inputs of products in 8 or 4 bit
-    in that format, but for those that attention keeps as its output (NVIDIA, Transformer Engine).
+    Copies of logits; of the inputs of adapters, in their own format; the inputs of products in 8 or 4 bit in
+    that format, but for those that attention keeps as its output (NVIDIA, Transformer Engine); inputs of
+    activation functions in 8 bit; and none of those that follow a norm in one kernel, which keeps its own.
     """
     operators = operators.copy()
+    if software.fused_norms:
+        operators[table.pointwise == Pointwise.SWISH, SAVED] = 0.0
+    if software.activation_input_bytes:
+        operators[table.pointwise == Pointwise.GATED, SAVED] *= software.activation_input_bytes / size
     logits = table.pointwise == Pointwise.CROSS_ENTROPY
     operators[logits, MASKS] += (software.logit_bytes - LOSS_BYTES) * table.elements[logits]
     adapters = np.array([name.endswith(FIRST_OF_ADAPTER) for name in table.names])
@@ -578,26 +571,20 @@ def software_rows(
     software: GpuSoftware, fabric: ScaleOutFabric, precision: Precision
 ) -> tuple[Matrix, tuple[int, ...]]:
     """Return software and network as numbers, a row for every sample, and the shape of the samples."""
-    passes: FloatLike = software.layout_passes
     if precision is Precision.TF32:
-        passes = software.layout_passes_tf32
+        software = software._replace(layout_passes=software.layout_passes_tf32)
     elif precision is Precision.FP32:
-        passes = 0.0
+        software = software._replace(layout_passes=0.0)
+    bandwidth = node_bandwidth(fabric, software.network_efficiency)
     columns = [
-        *(
-            getattr(software, name)
-            for name in SoftwareFigures._fields
-            if name not in ("layout_passes", "network")
-        ),
-        passes,
-        node_bandwidth(fabric, software.network_efficiency),
-        *(getattr(fabric, name) for name in Network._fields if name != "bandwidth"),
+        *software,
+        *(bandwidth if name == "bandwidth" else getattr(fabric, name) for name in Network._fields),
     ]
     # Most are one number: to broadcast each of them takes longer than all else.
     shape = np.broadcast_shapes(*(column.shape for column in columns if isinstance(column, np.ndarray)))
     rows = np.empty((math.prod(shape), len(columns)))
+    rows[:] = [0.0 if isinstance(column, np.ndarray) else column for column in columns]
     for index, column in enumerate(columns):
-        rows[:, index] = (
-            np.broadcast_to(column, shape).ravel() if isinstance(column, np.ndarray) else float(column)
-        )
+        if isinstance(column, np.ndarray):
+            rows[:, index] = np.broadcast_to(column, shape).ravel()
     return rows, shape

@@ -9,13 +9,22 @@ from app.engine.gpu.case import GRADIENT_BYTES, Case, GpuOperator, MicroBatch, d
 from app.engine.gpu.collectives import Weights
 from app.engine.gpu.operators import ATTENTION, BATCH, COLUMNS, INNER, busiest_share
 from app.engine.gpu.work import FULL, HEAD, LAYER, SELECTIVE, SEQUENCE, full_share
-from app.engine.plans import MODULES, Plan, Sharding
+from app.engine.plans import MODULES, Offload, Plan, Sharding
 
 OPTIMIZER, GRADIENTS, PARAMETERS = (
     float(Sharding.OPTIMIZER),
     float(Sharding.GRADIENTS),
     float(Sharding.PARAMETERS),
 )
+OFFLOADED_OPTIMIZER, OFFLOADED_PARAMETERS, OFFLOADED_ACTIVATIONS = map(int, Offload)
+LAYERS_ON_DEVICE = 2.0
+"""Layers on a device of what lies on its host or is gathered: one that is used, and the next that comes."""
+
+
+@inner
+def offloads(plan: Plan, kind: int) -> bool:
+    """Return whether a plan keeps something in host memory."""
+    return (int(plan.offload) & kind) > 0
 
 
 class Activations(NamedTuple):
@@ -113,30 +122,38 @@ def device_memory(case: Case, plan: Plan, weights: Weights, activations: Activat
     """Return the memory of the fullest GPU (Rajbhandari et al. 2020, section 3; Micikevicius et al. 2018)."""
     size = case.size
     in_flight, transient = activation_bytes(case, plan, weights.share, activations)
-    stream = plan.sharding >= PARAMETERS
+    stream, away = plan.sharding >= PARAMETERS, offloads(plan, OFFLOADED_PARAMETERS)
     packed = weights.quantised_sharded if stream else weights.quantised
     on_device = weights.sharded if stream else weights.layers + weights.outside
     stored = (on_device - packed) * case.stored_size + packed * case.quantised_size
     stored *= case.frozen_models + case.trained_models
     buffers = transient + case.unpacked * size / plan.tensor
-    if stream:
-        # Two layers at a time are gathered whole, each with what lies outside the layers.
+    if stream or away:
+        # Some layers at a time are there whole, with what lies outside the layers.
         layers = (weights.layers - weights.quantised) * size + weights.quantised * case.quantised_size
-        buffers += 2.0 * (layers / (max(case.depth, 1.0) * weights.share) + weights.outside * size)
+        layer = layers / (max(case.depth, 1.0) * weights.share)
+        buffers += LAYERS_ON_DEVICE * (layer + weights.outside * size)
     elif plan.sharding >= GRADIENTS:
         buffers += weights.trained * case.flat_copy_bytes
     trained = weights.trained * case.trained_models
     sharded = weights.trained_sharded * case.trained_models
+    elsewhere = 0.0
+    if away:
+        elsewhere, stored = stored, 0.0
     stored += case.spread / devices_of(plan) * size
     updated = sharded if plan.sharding >= OPTIMIZER else trained
     gradients = (sharded if plan.sharding >= GRADIENTS else trained) * case.kept_gradient_bytes
-    optimizer, elsewhere = updated * case.state_bytes, updated * case.paged_bytes
-    if plan.offload > 0.0:
+    optimizer = updated * case.state_bytes
+    elsewhere += updated * case.paged_bytes
+    if offloads(plan, OFFLOADED_OPTIMIZER):
         # The host keeps the gradients it updates with beside the state (Ren et al. 2021, section 4).
         elsewhere += optimizer + updated * GRADIENT_BYTES
         optimizer = 0.0
-        if plan.sharding >= GRADIENTS:
+        if plan.sharding >= GRADIENTS or away:
             gradients = 0.0
+    if offloads(plan, OFFLOADED_ACTIVATIONS):
+        elsewhere += in_flight
+        in_flight = min(in_flight, LAYERS_ON_DEVICE * activations.layers / max(case.depth, 1.0))
     live = stored + gradients + optimizer + in_flight + buffers
     return DeviceMemory(
         weights=stored,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from app.engine.arrays import store
 from app.engine.compiled import Matrix, inner, record
-from app.engine.gpu.case import LOSS, UNPACKING, Case, GpuOperator, MicroBatch, SoftwareFigures
+from app.engine.gpu.case import LOSS, UNPACKING, Case, GpuOperator, MicroBatch, SoftwareStack
 from app.engine.gpu.gemm import misalignment, narrowing_time, roofline_time, tiled_gemm_time
 from app.engine.gpu.passes import SOFTMAX_BACKWARD, SOFTMAX_FORWARD
 from app.engine.operators.table import Kind, Section, Split
@@ -258,15 +258,15 @@ def _pointwise_cost(case: Case, row: GpuOperator, micro: MicroBatch) -> Operator
 
 @inner
 def operator_time(
-    case: Case, software: SoftwareFigures, row: GpuOperator, cost: OperatorCost
+    case: Case, stack: SoftwareStack, row: GpuOperator, cost: OperatorCost
 ) -> tuple[float, float]:
     """Return the time of an operator forward and backward, one repeat, without launches. [s]"""
-    factor = software.elementwise_factor
+    factor = stack.software.elementwise_factor
     if row.kind == ATTENTION:
         if case.fused_attention > 0.0:
-            forward = cost.forward / software.attention_efficiency
+            forward = cost.forward / stack.software.attention_efficiency
             return forward, FUSED_BACKWARD * forward
-        reached = case.kernels.batched_efficiency * software.matrix_efficiency
+        reached = case.kernels.batched_efficiency * stack.software.matrix_efficiency
         product = roofline_time(cost.forward, reached, cost.forward_memory, 1.0)
         one_pass = cost.image * factor
         forward = 2.0 * product + SOFTMAX_FORWARD * one_pass
@@ -281,18 +281,20 @@ def operator_time(
         return cost.forward_memory, 2.0 * cost.forward_memory
     # A framework that keeps channels first has the library transpose input and output of every convolution
     # (NVIDIA, "Convolutional layers user's guide," 2023, section on tensor layouts).
-    moved = software.layout_passes * cost.image
-    forward = roofline_time(cost.forward, software.matrix_efficiency, cost.forward_memory, 1.0) + moved
+    moved = stack.software.layout_passes * cost.image
+    forward = roofline_time(cost.forward, stack.software.matrix_efficiency, cost.forward_memory, 1.0) + moved
     forward += cost.narrowed_input * factor
     if _is_grouped(row):
         return forward, (1.0 + row.trained) * forward
     by_input = (
-        roofline_time(cost.input_gradient, software.matrix_efficiency, cost.input_gradient_memory, 1.0)
+        roofline_time(cost.input_gradient, stack.software.matrix_efficiency, cost.input_gradient_memory, 1.0)
         + moved
     )
     by_input += cost.narrowed_gradient * factor
     by_weights = (
-        roofline_time(cost.weight_gradient, software.matrix_efficiency, cost.weight_gradient_memory, 1.0)
+        roofline_time(
+            cost.weight_gradient, stack.software.matrix_efficiency, cost.weight_gradient_memory, 1.0
+        )
         + moved
     )
     if row.kind == RECURRENT:
@@ -304,10 +306,10 @@ def operator_time(
 
 @inner
 def operator_loads(
-    case: Case, software: SoftwareFigures, row: GpuOperator, micro: MicroBatch, cost: OperatorCost
+    case: Case, stack: SoftwareStack, row: GpuOperator, micro: MicroBatch, cost: OperatorCost
 ) -> tuple[float, float, float]:
     """Return FLOP and traffic of an operator in both directions, one repeat, and its bound."""
-    moved = software.layout_passes * cost.image * case.bandwidth
+    moved = stack.software.layout_passes * cost.image * case.bandwidth
     if row.kind == ATTENTION:
         return _attention_loads(case, row, micro)
     if row.kind in (POINTWISE, EMBEDDING):
@@ -316,14 +318,14 @@ def operator_loads(
     if row.kind == DEPTHWISE:
         flop = 6.0 * rows * row.inner * row.columns * row.batch
         return flop, 3.0 * case.size * micro.samples * row.image, MEMORY
-    reached, limited = software.matrix_efficiency, 0
+    reached, limited = stack.software.matrix_efficiency, 0
     limited += 1 if cost.forward / reached >= cost.forward_memory else 0
     limited += 1 if cost.input_gradient / reached >= cost.input_gradient_memory else 0
     limited += 1 if cost.weight_gradient / reached >= cost.weight_gradient_memory else 0
     if _is_grouped(row):
         times = 2.0 + row.trained
         flop = 2.0 * rows * row.inner * row.columns * row.batch
-        compute = cost.forward / software.matrix_efficiency >= cost.forward_memory
+        compute = cost.forward / stack.software.matrix_efficiency >= cost.forward_memory
         traffic = times * (cost.forward_memory * case.bandwidth + moved)
         return times * flop, traffic, COMPUTE if compute else MEMORY
     looped = row.steps if row.kind == RECURRENT else 1.0

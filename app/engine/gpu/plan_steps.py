@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +10,16 @@ from numpy.typing import NDArray
 
 from app.engine.arrays import store
 from app.engine.compiled import Matrix, Places, Vector, called, inner, kernel, record
-from app.engine.gpu.case import Case, GpuCase, GpuOperator, MicroBatch, SoftwareFigures, micro_batch_of
+from app.engine.gpu.case import Case, GpuCase, GpuOperator, MicroBatch, SoftwareStack, micro_batch_of
 from app.engine.gpu.collectives import GradientCollectives, Weights, device_weights, gradient_collectives
-from app.engine.gpu.memory import Activations, DeviceMemory, device_memory, micro_batch_activations
+from app.engine.gpu.memory import (
+    OFFLOADED_ACTIVATIONS,
+    Activations,
+    DeviceMemory,
+    device_memory,
+    micro_batch_activations,
+    offloads,
+)
 from app.engine.gpu.operators import COSTS, OperatorCost, operator_costs, operator_loads, operator_time
 from app.engine.gpu.step import GpuStep, step_time, step_total
 from app.engine.gpu.work import Work, forward_share, micro_batch_work
@@ -146,7 +152,7 @@ class PlanFigures(NamedTuple):
 
 @inner
 def put_work(
-    case: Case, software: SoftwareFigures, micro: MicroBatch, works: Matrix, row: int, costs: Matrix
+    case: Case, stack: SoftwareStack, micro: MicroBatch, works: Matrix, row: int, costs: Matrix
 ) -> None:
     """Write the work of a micro-batch into a row.
 
@@ -159,7 +165,7 @@ def put_work(
         store(costs, last, 0, key)
         operator_costs(case, micro, costs)
     store(works, row, 0, micro)
-    store(works, row, WORK, micro_batch_work(case, software, micro, costs))
+    store(works, row, WORK, micro_batch_work(case, stack, micro, costs))
 
 
 def room_for_costs(case: Case) -> Matrix:
@@ -169,7 +175,7 @@ def room_for_costs(case: Case) -> Matrix:
 @called
 def evaluate_rows(
     case: Case,
-    software: SoftwareFigures,
+    stack: SoftwareStack,
     plans: Matrix,
     count: int,
     cache: PlanCache,
@@ -188,7 +194,7 @@ def evaluate_rows(
         if not _holds(works, work_row, micro):
             work_row = _row_of(works.shape[0], micro)
             if not _holds(works, work_row, micro):
-                put_work(case, software, micro, works, work_row, costs)
+                put_work(case, stack, micro, works, work_row, costs)
                 store(works, work_row, ACTIVATIONS, micro_batch_activations(case, micro))
         gradients = GradientKey(
             data=plan.data,
@@ -203,22 +209,24 @@ def evaluate_rows(
                 device = device_weights(case, plan)
                 store(collectives, gradient_row, 0, gradients)
                 store(collectives, gradient_row, WEIGHTS, device)
-                sent = gradient_collectives(case, plan, device, software.network)
+                sent = gradient_collectives(case, plan, device, stack.network)
                 store(collectives, gradient_row, COLLECTIVES, sent)
         weights = record(Weights, collectives, gradient_row, WEIGHTS)
-        use = device_memory(case, plan, weights, record(Activations, works, work_row, ACTIVATIONS))
+        activations = record(Activations, works, work_row, ACTIVATIONS)
+        use = device_memory(case, plan, weights, activations)
         total = use.weights + use.gradients + use.optimizer + use.activations + use.buffers + use.framework
         memory[index], elsewhere[index], seconds[index] = total, use.elsewhere, np.inf
         if total <= limit and (host_memory == 0.0 or use.elsewhere <= host_memory):
             work = record(Work, works, work_row, WORK)
             sent = record(GradientCollectives, collectives, gradient_row, COLLECTIVES)
-            seconds[index] = step_total(step_time(case, plan, software, weights, work, sent))
+            step = step_time(case, plan, stack, weights, work, sent, activations.layers)
+            seconds[index] = step_total(step)
 
 
 @kernel
 def write_steps(
     case: Case,
-    software: SoftwareFigures,
+    stack: SoftwareStack,
     plans: Matrix,
     cache: PlanCache,
     limit: float,
@@ -226,7 +234,7 @@ def write_steps(
     evaluated: PlanFigures,
 ) -> None:
     """Write memory and step time of every plan; infinite where it does not fit."""
-    evaluate_rows(case, software, plans, plans.shape[0], cache, limit, host_memory, evaluated)
+    evaluate_rows(case, stack, plans, plans.shape[0], cache, limit, host_memory, evaluated)
 
 
 @kernel
@@ -240,19 +248,22 @@ def sampled_steps(
     costs: Matrix,
     parts: Matrix,
 ) -> None:
-    """Write the parts of a step for pairs of a plan and a sample of the software, plan by plan.
+    """Write the parts of a step for pairs of a plan and a sample of the stack, plan by plan.
 
     ``works`` caches the last micro-batch of each sample, which neighbouring plans often share.
     """
     for pair in range(of_plan.size):
         plan, sample = record(Plan, plans, of_plan[pair]), of_sample[pair]
-        software = record(SoftwareFigures, stacks, sample)
+        stack = record(SoftwareStack, stacks, sample)
         micro = micro_batch_of(plan)
         if not _holds(works, sample, micro):
-            put_work(case, software, micro, works, sample, costs)
+            put_work(case, stack, micro, works, sample, costs)
         weights, work = device_weights(case, plan), record(Work, works, sample, WORK)
-        sent = gradient_collectives(case, plan, weights, software.network)
-        store(parts, pair, 0, step_time(case, plan, software, weights, work, sent))
+        sent = gradient_collectives(case, plan, weights, stack.network)
+        kept = 0.0
+        if offloads(plan, OFFLOADED_ACTIVATIONS):
+            kept = micro_batch_activations(case, micro).layers
+        store(parts, pair, 0, step_time(case, plan, stack, weights, work, sent, kept))
 
 
 @kernel
@@ -290,13 +301,13 @@ def times_of_operators(
     """Write :class:`OperatorRow` of every operator, and the share of the forward pass."""
     for pair in range(of_plan.size):
         micro = micro_batch_of(record(Plan, plans, of_plan[pair]))
-        software = record(SoftwareFigures, stacks, of_sample[pair])
+        stack = record(SoftwareStack, stacks, of_sample[pair])
         operator_costs(case, micro, costs)
         for index in range(case.operators.shape[0]):
             row = record(GpuOperator, case.operators, index)
             cost = record(OperatorCost, costs, index)
-            forward, backward = operator_time(case, software, row, cost)
-            flop, traffic, bound = operator_loads(case, software, row, micro, cost)
+            forward, backward = operator_time(case, stack, row, cost)
+            flop, traffic, bound = operator_loads(case, stack, row, micro, cost)
             values = OperatorRow(
                 forward=forward * row.repeats,
                 backward=backward * row.repeats,
@@ -305,11 +316,11 @@ def times_of_operators(
                 bound=bound,
             )
             store(rows, pair, OPERATOR_ROW * index, values)
-        shares[pair] = forward_share(case, software, micro, costs)
+        shares[pair] = forward_share(case, stack, micro, costs)
 
 
 class Pairs:
-    """Pairs of plans and samples of software, which broadcast against each other; plan by plan."""
+    """Pairs of plans and samples of stack, which broadcast against each other; plan by plan."""
 
     def __init__(self, plans: Plans, case: GpuCase) -> None:
         self.plans, shape = plans.rows, plans.shape
@@ -330,18 +341,6 @@ class Pairs:
         return ordered.T.reshape(-1, *self.shape)
 
 
-def gpu_step(
-    table: OperatorTable,
-    plans: Plans,
-    system: GpuSystem,
-    software: GpuSoftware,
-    precision: Precision,
-    optimizer: str,
-) -> StepTime:
-    """Return the time of one training step by part, of each plan or of each sample. [s]"""
-    return step_times(GpuCase.of(table, system, software, precision, optimizer), plans)
-
-
 def step_times(case: GpuCase, plans: Plans) -> StepTime:
     """Return the time of one training step by part, of each plan or of each sample. [s]"""
     pairs = Pairs(plans, case)
@@ -360,22 +359,10 @@ def perfect_gpu_step(
     kernels and no fixed time. What the plan costs stays: the pipeline bubble, recomputation, tiles,
     collectives that cannot be hidden.
     """
-    return step_times(case.running(replace(software, **PERFECT), fabric, precision), plans).total
+    return step_times(case.running(software._replace(**PERFECT), fabric, precision), plans).total
 
 
 MEMORY_PARTS = tuple(name for name in DeviceMemory._fields if name != "elsewhere")
-
-
-def gpu_memory(
-    table: OperatorTable,
-    plans: Plans,
-    system: GpuSystem,
-    software: GpuSoftware,
-    precision: Precision,
-    optimizer: str,
-) -> MemoryUse:
-    """Return the memory of the fullest GPU of each plan, by part. [B]"""
-    return memory_use(GpuCase.of(table, system, software, precision, optimizer), plans)
 
 
 def memory_use(case: GpuCase, plans: Plans) -> MemoryUse:

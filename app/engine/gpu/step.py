@@ -6,11 +6,19 @@ from typing import NamedTuple
 
 from app.engine.collectives import exposed_time
 from app.engine.compiled import formula, inner
-from app.engine.gpu.case import GRADIENT_BYTES, Case, SoftwareFigures, devices_of
+from app.engine.gpu.case import GRADIENT_BYTES, Case, SoftwareStack, devices_of
 from app.engine.gpu.collectives import GradientCollectives, Weights
 from app.engine.gpu.gemm import narrowing_time
-from app.engine.gpu.memory import GRADIENTS, OPTIMIZER, PARAMETERS
-from app.engine.gpu.work import Work
+from app.engine.gpu.memory import (
+    GRADIENTS,
+    OFFLOADED_ACTIVATIONS,
+    OFFLOADED_OPTIMIZER,
+    OFFLOADED_PARAMETERS,
+    OPTIMIZER,
+    PARAMETERS,
+    offloads,
+)
+from app.engine.gpu.work import Work, passes_of
 from app.engine.host import host_wait_time, input_sharers
 from app.engine.pipeline import bubble_slots, even_chunks, stage_transfer_time
 from app.engine.plans import Plan
@@ -28,6 +36,8 @@ class GpuStep(NamedTuple):
     pipeline_comm: float
     pipeline_bubble: float
     data_comm: float
+    host_comm: float
+    """What travels between a device and its host for every micro-batch, and computation does not hide."""
     optimizer: float
     input: float
 
@@ -36,10 +46,11 @@ class GpuStep(NamedTuple):
 def step_time(
     case: Case,
     plan: Plan,
-    software: SoftwareFigures,
+    stack: SoftwareStack,
     weights: Weights,
     work: Work,
     collectives: GradientCollectives,
+    kept: float,
 ) -> GpuStep:
     r"""Time of one training step, by part.
 
@@ -52,14 +63,16 @@ def step_time(
         The model on its system. [-]
     plan : Plan
         Stages :math:`p`, chunks :math:`v`, micro-batches of a step :math:`M`. [-]
-    software : Software
-        Efficiencies of the software stack. [-]
+    stack : SoftwareStack
+        Software, and the network as it reaches it. [-]
     weights : Weights
         Of the fullest device. [-]
     work : Work
         Of one micro-batch. [s]
     collectives : GradientCollectives
         Collectives of gradients. [s]
+    kept : float
+        Activations that all layers keep of a micro-batch, where these are offloaded. [B]
 
     Returns
     -------
@@ -90,20 +103,25 @@ def step_time(
     launched = work.kernels * share
     launches = launched * case.launch
     busy = gemm + attention + memory + launches
-    fixed = launches + exposed_dispatch_time(launched, software.dispatch_interval, busy)
-    fixed += case.expert_layers * share * software.expert_overhead
+    fixed = launches + exposed_dispatch_time(launched, stack.software.dispatch_interval, busy)
+    fixed += case.expert_layers * share * stack.software.expert_overhead
     between = 0.0
     if deep:
-        fixed += software.micro_batch_overhead
-        between = between_stages_time(case, plan, software)
+        fixed += stack.software.micro_batch_overhead
+        between = between_stages_time(case, plan, stack)
     computed = (work.layers_gemm + work.layers_attention + work.layers_memory) * share
     exchanged = (work.tensor_comm + work.expert_comm) * share
     exposed = share
-    if exchanged > 0.0 and software.layer_overlap > 0.0:
-        exposed *= exposed_time(exchanged, software.layer_overlap, computed) / exchanged
+    if exchanged > 0.0 and stack.software.layer_overlap > 0.0:
+        exposed *= exposed_time(exchanged, stack.software.layer_overlap, computed) / exchanged
     tensor = work.tensor_comm * exposed + work.context_comm * share + work.sample_comm
     experts = work.expert_comm * exposed
     stage_time = gemm + attention + memory + fixed + tensor + experts + between
+    moved = 0.0
+    if plan.offload > OFFLOADED_OPTIMIZER:
+        moved = host_transfer_time(case, plan, weights, kept)
+        moved = exposed_time(moved, stack.software.overlap, stage_time)
+        stage_time += moved
     alone, head = 0.0, work.head_gemm + work.head_attention + work.head_memory
     if deep and case.balanced_head == 0.0:
         alone = 1.0
@@ -112,28 +130,29 @@ def step_time(
             fewer = weights.relieved * stage_time / weights.stage_layers
             alone = max(head - fewer, 0.0) / head
     after = alone * head
-    data = exposed_collective_time(case, plan, software, collectives, stage_time, after)
-    update = update_time(case, plan, software, weights)
+    data = exposed_collective_time(case, plan, stack, collectives, stage_time, after)
+    update = update_time(case, plan, stack, weights)
     if case.narrow_peak > 0.0:
         update += narrowing_time(weights.layers, case.narrowing, case.bandwidth)
-    updates = update_kernels(case, plan, software)
-    waiting = exposed_dispatch_time(updates, software.dispatch_interval, update)
+    updates = update_kernels(case, plan, stack)
+    waiting = exposed_dispatch_time(updates, stack.software.dispatch_interval, update)
     chunks = plan.interleave
     if chunks > 1.0:
         chunks = even_chunks(weights.stage_layers, chunks)
-    several = software.multi_device_overhead if devices_of(plan) > 1.0 else 0.0
+    several = stack.software.multi_device_overhead if devices_of(plan) > 1.0 else 0.0
     sharers = input_sharers(plan.tensor, plan.pipeline, plan.data, case.host_devices)
-    per_sample = max(software.host_time_per_sample, software.input_time_per_sample * sharers)
+    per_sample = max(stack.software.host_time_per_sample, stack.software.input_time_per_sample * sharers)
     return GpuStep(
         gemm=(gemm + alone * work.head_gemm) * accumulation,
         attention=(attention + alone * work.head_attention) * accumulation,
         memory_bound=(memory + alone * work.head_memory) * accumulation,
-        fixed=fixed * accumulation + waiting + software.step_overhead + several,
+        fixed=fixed * accumulation + waiting + stack.software.step_overhead + several,
         tensor_comm=tensor * accumulation,
         expert_comm=experts * accumulation,
         pipeline_comm=between * accumulation,
         pipeline_bubble=bubble_slots(plan.pipeline, chunks) * stage_time,
-        data_comm=data + row_exchange_time(case, plan, software),
+        data_comm=data + row_exchange_time(case, plan, stack),
+        host_comm=moved * accumulation,
         optimizer=update,
         input=accumulation * host_wait_time(plan.micro_batch, per_sample, stage_time),
     )
@@ -143,19 +162,71 @@ def step_time(
 def step_total(step: GpuStep) -> float:
     """Time of one step. [s]"""
     device = step.gemm + step.attention + step.memory_bound + step.fixed + step.tensor_comm
-    device += step.expert_comm
+    device += step.expert_comm + step.host_comm
     return device + step.pipeline_comm + step.pipeline_bubble + step.data_comm + step.optimizer + step.input
 
 
 @inner
-def update_time(case: Case, plan: Plan, software: SoftwareFigures, weights: Weights) -> float:
+def update_time(case: Case, plan: Plan, stack: SoftwareStack, weights: Weights) -> float:
     """Time of the optimizer, on the device or on its host. [s]"""
     updated = weights.trained_sharded if plan.sharding >= OPTIMIZER else weights.trained
-    if plan.offload == 0.0:
-        return updated * (case.update_traffic / case.bandwidth)
-    # An optimizer on the host takes gradients down, updates there, and brings new weights back over PCIe.
-    moved = (case.sent_gradient_bytes + case.size) / case.kernels.host_bandwidth
+    away = offloads(plan, OFFLOADED_PARAMETERS)
+    if not offloads(plan, OFFLOADED_OPTIMIZER):
+        # Weights on the host take their new values down.
+        down = case.size / case.host_bandwidth if away else 0.0
+        return updated * (case.update_traffic / case.bandwidth + down)
+    # An optimizer on the host takes gradients down, updates there, and brings new weights back over PCIe;
+    # where the weights stay there too, both travel with the micro-batches.
+    moved = 0.0 if away else (case.sent_gradient_bytes + case.size) / case.host_bandwidth
     return updated * (moved + case.update_traffic / case.host_memory_bandwidth)
+
+
+@inner
+def host_transfer_time(case: Case, plan: Plan, weights: Weights, kept: float) -> float:
+    r"""Time in which parameters and activations on the host travel for one micro-batch.
+
+    .. math:: t = \frac{(f + r) e W + g W_t + 2 A}{B}
+
+    Parameters
+    ----------
+    case : Case
+        Bytes of a weight, :math:`e`, and of a gradient, :math:`g`; bandwidth of the link, :math:`B`. [-]
+    plan : Plan
+        What lies on the host; passes through a layer, :math:`r`: two, or three where it is recomputed. [-]
+    weights : Weights
+        That a device holds, :math:`W`, and trains, :math:`W_t`: its share where these are sharded. [-]
+    kept : float
+        Activations that all layers keep of a micro-batch, whose share :math:`A` a stage has. [B]
+
+    Returns
+    -------
+    seconds : float
+        Weights come for every pass, and for the forward pass of each frozen copy, :math:`f`; gradients leave
+        for an optimizer on the host; activations leave and come back. [s]
+
+    References
+    ----------
+    .. [1] S. Rajbhandari et al., "ZeRO-Infinity," SC, 2021, section 4.1: with recomputation three times the
+       weights and once the gradients, and twice the activations.
+
+    Examples
+    --------
+    ``tests/engine/gpu/test_offload.py`` holds worked values: 6.7 billion weights over eight links of 24 GB/s,
+    with recomputation and the optimizer on the host, take 0.28 s.
+    """
+    travelling = 0.0
+    if offloads(plan, OFFLOADED_PARAMETERS):
+        stream = plan.sharding >= PARAMETERS
+        held = weights.sharded if stream else weights.layers + weights.outside
+        packed = weights.quantised_sharded if stream else weights.quantised
+        stored = (held - packed) * case.stored_size + packed * case.quantised_size
+        travelling += stored * (passes_of(plan.recompute) * case.trained_models + case.frozen_models)
+        if offloads(plan, OFFLOADED_OPTIMIZER):
+            trained = weights.trained_sharded if plan.sharding >= GRADIENTS else weights.trained
+            travelling += trained * case.trained_models * case.sent_gradient_bytes
+    if offloads(plan, OFFLOADED_ACTIVATIONS):
+        travelling += 2.0 * kept * weights.share
+    return travelling / case.host_bandwidth
 
 
 @formula
@@ -206,10 +277,10 @@ def stage_message_size(case: Case, plan: Plan) -> float:
 
 
 @inner
-def between_stages_time(case: Case, plan: Plan, software: SoftwareFigures) -> float:
+def between_stages_time(case: Case, plan: Plan, stack: SoftwareStack) -> float:
     """Time that a stage waits for transfers between stages. [s]"""
     directions = 2.0 if case.blocking_pipeline > 0.0 else 1.0
-    links, network = case.links, software.network
+    links, network = case.links, stack.network
     size = stage_message_size(case, plan)
     if devices_of(plan) <= links.devices:
         return stage_transfer_time(size, links.bus_bandwidth, links.latency, plan.interleave, directions)
@@ -218,7 +289,7 @@ def between_stages_time(case: Case, plan: Plan, software: SoftwareFigures) -> fl
 
 
 @inner
-def row_exchange_time(case: Case, plan: Plan, software: SoftwareFigures) -> float:
+def row_exchange_time(case: Case, plan: Plan, stack: SoftwareStack) -> float:
     r"""Time of the all-to-all of looked-up rows forward and of their gradients backward, none of it hidden.
 
     .. math:: t = \frac{n-1}{n} \frac{2 e R x M b}{B} + 2 M \alpha
@@ -229,8 +300,8 @@ def row_exchange_time(case: Case, plan: Plan, software: SoftwareFigures) -> floa
         Rows that are looked up, :math:`R` elements a sample of :math:`e` bytes, and links. [-]
     plan : Plan
         Devices :math:`n`, micro-batch :math:`b` and accumulation :math:`M`. [-]
-    software : Software
-        Share of the rows that come from another device, :math:`x`, and the network. [-]
+    stack : SoftwareStack
+        Software, and the network as it reaches it. [-]
 
     Returns
     -------
@@ -246,11 +317,11 @@ def row_exchange_time(case: Case, plan: Plan, software: SoftwareFigures) -> floa
     --------
     ``tests/engine/gpu/test_step.py`` holds worked values.
     """
-    devices, links, network = devices_of(plan), case.links, software.network
+    devices, links, network = devices_of(plan), case.links, stack.network
     if case.looked_up == 0.0 or devices == 1.0:
         return 0.0
     elsewhere = (devices - 1.0) / devices
-    rows = case.looked_up * software.row_exchange * plan.micro_batch * plan.accumulation
+    rows = case.looked_up * stack.software.row_exchange * plan.micro_batch * plan.accumulation
     message = 2.0 * case.size * rows * elsewhere
     if devices <= links.devices:
         return message / links.bus_bandwidth + 2.0 * plan.accumulation * links.latency
@@ -262,19 +333,19 @@ def row_exchange_time(case: Case, plan: Plan, software: SoftwareFigures) -> floa
 def exposed_collective_time(
     case: Case,
     plan: Plan,
-    software: SoftwareFigures,
+    stack: SoftwareStack,
     collectives: GradientCollectives,
     stage_time: float,
     after: float,
 ) -> float:
     """Time of gradient reduction and parameter gathering not hidden by computation. [s]"""
-    overlap, accumulation = software.overlap, plan.accumulation
+    overlap, accumulation = stack.software.overlap, plan.accumulation
     window = case.kernels.overlap_window * (stage_time + after)
     if plan.sharding < OPTIMIZER:
         return exposed_time(collectives.reduced, overlap, window)
     gathered = collectives.gathered * (1.0 - overlap)
     if plan.sharding < GRADIENTS:
-        per_broadcast = plan.sharding_ranks * software.broadcast_latency if plan.data > 1.0 else 0.0
+        per_broadcast = plan.sharding_ranks * stack.software.broadcast_latency if plan.data > 1.0 else 0.0
         return exposed_time(collectives.scattered, overlap, window) + gathered + per_broadcast
     # Groups that each hold a copy sum their shares of the gradients once a step.
     between = 0.0
@@ -331,9 +402,9 @@ BUCKET_COPIES = 2.0
 
 
 @inner
-def update_kernels(case: Case, plan: Plan, software: SoftwareFigures) -> float:
+def update_kernels(case: Case, plan: Plan, stack: SoftwareStack) -> float:
     """Kernels of one weight update of an optimizer that takes the tensors of a stage one by one."""
-    if plan.offload > 0.0 or software.optimizer_kernels == 0.0:
+    if offloads(plan, OFFLOADED_OPTIMIZER) or stack.software.optimizer_kernels == 0.0:
         return 0.0
     copies = BUCKET_COPIES if plan.data > 1.0 else 0.0
-    return case.tensors / plan.pipeline * (software.optimizer_kernels + copies)
+    return case.tensors / plan.pipeline * (stack.software.optimizer_kernels + copies)

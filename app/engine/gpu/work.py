@@ -17,7 +17,7 @@ from app.engine.collectives import (
     ring_pass_time,
 )
 from app.engine.compiled import Matrix, inner, record
-from app.engine.gpu.case import COUNTS, ELEMENTS, STATISTICS, Case, GpuOperator, MicroBatch, SoftwareFigures
+from app.engine.gpu.case import COUNTS, ELEMENTS, STATISTICS, Case, GpuOperator, MicroBatch, SoftwareStack
 from app.engine.gpu.operators import ATTENTION, EMBEDDING, POINTWISE, OperatorCost, operator_time
 from app.engine.operators.table import Section, Split
 from app.engine.plans import MODULES, Recompute
@@ -84,14 +84,14 @@ def passes_of(recompute: float) -> float:
 
 
 @inner
-def micro_batch_work(case: Case, software: SoftwareFigures, micro: MicroBatch, costs: Matrix) -> Work:
+def micro_batch_work(case: Case, stack: SoftwareStack, micro: MicroBatch, costs: Matrix) -> Work:
     """Return the work of one micro-batch over the whole model, from the costs of its operators."""
     layers_gemm, layers_attention, layers_memory = 0.0, 0.0, 0.0
     embedding_gemm, embedding_attention, embedding_memory = 0.0, 0.0, 0.0
     head_gemm, head_attention, head_memory = 0.0, 0.0, 0.0
     for index in range(case.operators.shape[0]):
         row = record(GpuOperator, case.operators, index)
-        forward, backward = operator_time(case, software, row, record(OperatorCost, costs, index))
+        forward, backward = operator_time(case, stack, row, record(OperatorCost, costs, index))
         seconds = forward + backward
         seconds += forward * (repeated(case, row, micro.recompute) + case.frozen_models)
         seconds *= row.repeats
@@ -118,7 +118,7 @@ def micro_batch_work(case: Case, software: SoftwareFigures, micro: MicroBatch, c
             embedding_attention += seconds
         else:
             embedding_gemm += seconds
-    context_comm = max(context_exchange_time(case, software, micro) - layers_attention, 0.0)
+    context_comm = max(context_exchange_time(case, stack, micro) - layers_attention, 0.0)
     return Work(
         layers_gemm=layers_gemm,
         layers_attention=layers_attention,
@@ -129,27 +129,27 @@ def micro_batch_work(case: Case, software: SoftwareFigures, micro: MicroBatch, c
         head_gemm=head_gemm,
         head_attention=head_attention,
         head_memory=head_memory,
-        kernels=kernel_count(case, micro.recompute, software),
-        tensor_comm=tensor_parallel_time(case, software, micro),
-        expert_comm=expert_exchange_time(case, software, micro),
+        kernels=kernel_count(case, micro.recompute, stack),
+        tensor_comm=tensor_parallel_time(case, stack, micro),
+        expert_comm=expert_exchange_time(case, stack, micro),
         context_comm=context_comm,
         sample_comm=split_sample_time(case, micro.samples),
     )
 
 
 @inner
-def kernel_count(case: Case, recompute: float, software: SoftwareFigures) -> float:
+def kernel_count(case: Case, recompute: float, stack: SoftwareStack) -> float:
     """Kernels that one micro-batch launches on all its layers, forward and backward (Ivanov et al. 2021).
 
     An operator of a loop in time counts those of every step.
     """
     extra = case.kernels.recompute_kernels * full_share(recompute)
-    layers = case.layers_launched * (software.kernels_per_layer + extra)
-    return layers + case.convolutions_launched * software.kernels_per_convolution + case.own_kernels
+    layers = case.layers_launched * (stack.software.kernels_per_layer + extra)
+    return layers + case.convolutions_launched * stack.software.kernels_per_convolution + case.own_kernels
 
 
 @inner
-def tensor_parallel_time(case: Case, software: SoftwareFigures, micro: MicroBatch) -> float:
+def tensor_parallel_time(case: Case, stack: SoftwareStack, micro: MicroBatch) -> float:
     """Time of two all-reduces a layer forward and two backward, none of it hidden. [s]
 
     Forward passes that are repeated repeat theirs (Narayanan et al. 2021, section 3.2).
@@ -160,7 +160,7 @@ def tensor_parallel_time(case: Case, software: SoftwareFigures, micro: MicroBatc
     for index in range(case.messages.shape[1]):
         size = micro.samples * case.size * case.messages[ELEMENTS, index]
         if micro.tensor > case.links.devices:
-            once = collective_time(size, micro.tensor, case.links.devices, case.links, software.network, 2.0)
+            once = collective_time(size, micro.tensor, case.links.devices, case.links, stack.network, 2.0)
         else:
             once = intra_node_allreduce_time(size, micro.tensor, case.links)
         total += once * case.messages[COUNTS, index] * (passes_of(micro.recompute) + case.frozen_models)
@@ -168,7 +168,7 @@ def tensor_parallel_time(case: Case, software: SoftwareFigures, micro: MicroBatc
 
 
 @inner
-def expert_exchange_time(case: Case, software: SoftwareFigures, micro: MicroBatch) -> float:
+def expert_exchange_time(case: Case, stack: SoftwareStack, micro: MicroBatch) -> float:
     """Time of the all-to-all of tokens to their experts and back, none of it hidden. [s]
 
     The busiest rank decides.
@@ -181,7 +181,7 @@ def expert_exchange_time(case: Case, software: SoftwareFigures, micro: MicroBatc
     local = max(case.links.devices // micro.tensor, 1.0)
     machines = max(micro.expert / local, 1.0)
     distinct = distinct_share(case.experts_visited, machines)
-    once = all_to_all_time(message, micro.expert, local, case.links, software.network, distinct)
+    once = all_to_all_time(message, micro.expert, local, case.links, stack.network, distinct)
     passes = passes_of(micro.recompute) + case.frozen_models
     return case.expert_layers * EXCHANGES_OF_EXPERTS * passes * once
 
@@ -191,14 +191,14 @@ GRADIENT_EXCHANGES = 1.0
 
 
 @inner
-def context_exchange_time(case: Case, software: SoftwareFigures, micro: MicroBatch) -> float:
+def context_exchange_time(case: Case, stack: SoftwareStack, micro: MicroBatch) -> float:
     """Time of passing keys and values between the ranks of a context in one micro-batch. [s]
 
     Attention to one part hides the transfer of the next. Ranks of a context lie next to those of a tensor.
     """
     if micro.context == 1.0 or case.attentions == 0.0:
         return 0.0
-    links, network = case.links, software.network
+    links, network = case.links, stack.network
     size = case.size * micro.samples * case.keys_values / case.attentions / micro.tensor
     if micro.tensor * micro.context <= links.devices:
         once = ring_pass_time(size, micro.context, links.bus_bandwidth, links.latency)
@@ -261,7 +261,7 @@ def split_sample_time(case: Case, micro_batch: float) -> float:
 
 
 @inner
-def forward_share(case: Case, software: SoftwareFigures, micro: MicroBatch, costs: Matrix) -> float:
+def forward_share(case: Case, stack: SoftwareStack, micro: MicroBatch, costs: Matrix) -> float:
     r"""Share of a micro-batch's time in the layers that its forward pass takes.
 
     .. math:: s = \frac{\sum_i f_i + c / k}{\sum_i \left( (1 + a_i) f_i + b_i \right) + c}
@@ -270,8 +270,8 @@ def forward_share(case: Case, software: SoftwareFigures, micro: MicroBatch, cost
     ----------
     case : Case
         The model on its system; operators of its layers count, :math:`i`. [-]
-    software : Software
-        Efficiencies of the software stack. [-]
+    stack : SoftwareStack
+        Software, and the network as it reaches it. [-]
     micro : MicroBatch
         Says what is computed again, :math:`a_i`. [-]
     costs : array
@@ -305,12 +305,12 @@ def forward_share(case: Case, software: SoftwareFigures, micro: MicroBatch, cost
         row = record(GpuOperator, case.operators, index)
         if row.section != LAYER:
             continue
-        forward, backward = operator_time(case, software, row, record(OperatorCost, costs, index))
+        forward, backward = operator_time(case, stack, row, record(OperatorCost, costs, index))
         share = row.repeats
         if micro.sequence_parallel > 0.0 and row.split == SEQUENCE:
             share /= micro.tensor
         ahead += forward * share
         behind += (forward * repeated(case, row, micro.recompute) + backward) * share
-    exchanged = tensor_parallel_time(case, software, micro) + expert_exchange_time(case, software, micro)
+    exchanged = tensor_parallel_time(case, stack, micro) + expert_exchange_time(case, stack, micro)
     whole = ahead + behind + exchanged
     return (ahead + exchanged / passes_of(micro.recompute)) / (whole if whole > 0.0 else 1.0)

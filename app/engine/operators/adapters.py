@@ -215,6 +215,8 @@ def _adapter(operator: Operator, target: _Target, rank: float) -> list[Operator]
         split=Split.INNER if divided == Split.INNER else Split.REPLICATED,
         weights=products * inner * rank,
         saved=0.0,
+        # What a stack keeps of its input lies where the tokens or the columns of it do.
+        saved_split=Split.INNER if divided == Split.INNER else Split.SEQUENCE,
     )
     second = replace(
         product,

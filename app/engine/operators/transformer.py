@@ -178,11 +178,19 @@ def input_embedding(shape: TransformerShape, *, tokens: float) -> list[Operator]
             split=Split.SEQUENCE,
             weights=(shape.vocabulary + extra) * shape.hidden,
             input_gradient=False,
-            masks=tokens * shape.hidden,
+            masks=_masks(shape, tokens),
             saved_split=Split.SEQUENCE,
         )
     norm = [_norm(shape, "embedding_norm", tokens, Section.EMBEDDING)] if shape.embedding_norm else []
     return [first, *norm]
+
+
+def _masks(shape: TransformerShape, tokens: float) -> float:
+    """Return the bytes of a dropout's mask over hidden states.
+
+    Models with RMS norms are trained without dropout (Shazeer 2020; Touvron et al. 2023).
+    """
+    return 0.0 if shape.rms_norm else tokens * shape.hidden
 
 
 def transformer_layer(
@@ -257,7 +265,7 @@ def transformer_layer(
             elements,
             count=count,
             split=Split.SEQUENCE,
-            masks=elements,
+            masks=_masks(shape, tokens),
             saved_split=Split.SEQUENCE,
         )
         return [norm, *operators, residual]

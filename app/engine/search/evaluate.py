@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.engine.compiled import Matrix, Places, Vector, called, kernel
-from app.engine.gpu.case import Case, GpuCase, SoftwareFigures
+from app.engine.gpu.case import Case, GpuCase, SoftwareStack
 from app.engine.gpu.plan_steps import PlanCache, PlanFigures, evaluate_rows, write_steps
 from app.engine.plans import PLAN_FIELDS, Plans
 from app.engine.records import Floats
@@ -52,13 +52,13 @@ class GpuEvaluator:
     """Evaluates plans of one case, and caches what many plans share."""
 
     def __init__(self, case: GpuCase) -> None:
-        self._case, self._software, self._host_memory = case.case, case.software, case.host_memory
+        self._case, self._stack, self._host_memory = case.case, case.stack, case.host_memory
         self._cache = PlanCache.empty(case.case)
 
     def __call__(self, plans: Plans, limit: float) -> PlanFigures:
         """Return the memory of plans, and the step time of those within ``limit`` bytes of a device."""
         evaluated = PlanFigures.room(len(plans.rows))
-        write_steps(self._case, self._software, plans.rows, self._cache, limit, self._host_memory, evaluated)
+        write_steps(self._case, self._stack, plans.rows, self._cache, limit, self._host_memory, evaluated)
         return evaluated
 
     def fitting(self, spread: Options, limit: float) -> Candidates:
@@ -69,7 +69,7 @@ class GpuEvaluator:
         ends, counts = _empty_cache()
         search_layouts(
             self._case,
-            self._software,
+            self._stack,
             spread,
             self._cache,
             limit,
@@ -158,7 +158,7 @@ def keep_fitting(
 @kernel
 def search_layouts(
     case: Case,
-    software: SoftwareFigures,
+    stack: SoftwareStack,
     spread: Options,
     cache: PlanCache,
     limit: float,
@@ -177,7 +177,7 @@ def search_layouts(
         if index < layouts:
             more = plans_of_layout(spread, index, block, count)
         if more > block.shape[0] or index == layouts:
-            evaluate_rows(case, software, block, count, cache, limit, host_memory, of_block)
+            evaluate_rows(case, stack, block, count, cache, limit, host_memory, of_block)
             keep_rows(block, count, of_block, limit, host_memory, plans, evaluated, ends, counts)
             more = 0
             if index < layouts:

@@ -368,12 +368,15 @@ class MeasurementCase:
         return max(1, -(-self.devices // max(self.nodes, 1)))
 
 
-def for_stages(completed: Mapping[str, str], stages: int) -> dict[str, str]:
-    """Return the fields that rules fill in for a number of stages; ``field/8`` applies to eight only."""
+def for_ranks(completed: Mapping[str, str], stages: int, context: int) -> dict[str, str]:
+    """Return the fields that rules fill in for ranks of a copy.
+
+    ``field/8`` applies to eight stages only, ``field/c1`` to one context rank only.
+    """
     fields = {name: value for name, value in completed.items() if "/" not in name}
     for name, value in completed.items():
         field, _, length = name.partition("/")
-        if length == str(stages):
+        if length in (str(stages), f"c{context}"):
             fields[field] = value
     return fields
 
@@ -411,7 +414,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
     completed = rules.completed(facts)
     cores = int(completed.get("cores", 1))
     stages = whole(row, "pp") or int(completed.get("pipeline", 1))
-    completed = for_stages(completed, stages)
+    completed = for_ranks(completed, stages, _degrees(row.get("notes", ""))["context"])
     if unit := first_unit(row.get("samples_or_tokens_total", "")):
         completed["total_unit"] = unit
     if not ipu and OFFLOAD.search(" | ".join(row.get(name, "") for name in OFFLOAD_COLUMNS)):

@@ -36,6 +36,7 @@ STATED = {
     "available_memory": "available_memory",
     "input_time": "input_time_per_sample",
     "input_bytes": "input_bytes",
+    "activation_input_bytes": "activation_input_bytes",
 }
 """Figures of the software that rules may override, by the name of the field."""
 

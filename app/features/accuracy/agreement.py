@@ -14,6 +14,7 @@ from app.engine.uncertainty import shape_error, wilson_interval
 from app.estimating.context import SizingContext
 from app.estimating.nearest import UNVALIDATED
 from app.estimating.regimes import CORE_FAMILIES, REGIMES
+from app.estimating.schema import Document, filled
 from app.estimating.validation.run import chain_correlations, summary
 from app.features.accuracy.predictions import COUNTED, KINDS, Pattern, Prediction, first
 from app.profiles.presets import presets
@@ -73,36 +74,40 @@ def in_set(family: str, chosen: str) -> bool:
     return family == chosen
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """Errors of some runs, every group counted once."""
+class ErrorSummary(Document):
+    """Errors of some measured runs; each group of equal machines counts once."""
 
     runs: int
+    """Number of runs."""
     groups: int
+    """Number of groups of equal machines."""
     median: float | None
-    """Of the absolute log-error."""
+    """Median of |ln(predicted/measured)|; null without runs."""
     ninetieth: float | None
-    """90th percentile of the absolute log-error."""
+    """90th percentile of |ln(predicted/measured)|."""
     bias: float | None
-    """Mean log-error of the time; above zero predictions are too slow, those of rates as well."""
+    """Mean of ln(predicted/measured); above zero the prediction is too large."""
     coverage: float | None
-    """Share of measured values inside the 80 % band."""
+    """Share of measured values inside the 80 % interval."""
     coverage_low: float | None
-    """Low end of its 95 % binomial interval, groups as trials."""
+    """Low end of the 95 % binomial interval of the coverage."""
     coverage_high: float | None
-    """High end."""
+    """High end of the 95 % binomial interval of the coverage."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgreementCell:
-    """One family on one chip at one class of size."""
+class ErrorCell(Document):
+    """Errors of one family on one chip at one size."""
 
     family: str
+    """Model family."""
     chip: str
+    """Chip."""
     scale: str
-    in_sample: Agreement
-    left_out: Agreement
-    """The same with each run's group left out of the fit."""
+    """Class of size: least and most accelerators, such as 9-64."""
+    in_sample: ErrorSummary
+    """With the runs in the fit."""
+    left_out: ErrorSummary
+    """With each run's group left out of the fit."""
 
 
 def counted(predictions: Iterable[Prediction]) -> list[Prediction]:
@@ -110,33 +115,31 @@ def counted(predictions: Iterable[Prediction]) -> list[Prediction]:
     return [run for run in predictions if run.scope == COUNTED and run.is_throughput]
 
 
-def agreement(predictions: Iterable[Prediction], kind: str) -> Agreement:
+def agreement(predictions: Iterable[Prediction], kind: str) -> ErrorSummary:
     part = summary(kind, [run.result(kind) for run in predictions])
     low, high = None, None
     if part.coverage is not None:
         low, high = (float(end) for end in wilson_interval(part.coverage, float(part.groups)))
-    return Agreement(
-        part.supported, part.groups, part.median, part.ninetieth, part.bias, part.coverage, low, high
-    )
+    return filled(ErrorSummary, part, runs=part.supported, coverage_low=low, coverage_high=high)
 
 
-def by_kind(predictions: Sequence[Prediction]) -> dict[str, Agreement]:
+def by_kind(predictions: Sequence[Prediction]) -> dict[str, ErrorSummary]:
     return {kind: agreement(predictions, kind) for kind in KINDS}
 
 
-def cells(predictions: Iterable[Prediction]) -> list[AgreementCell]:
+def cells(predictions: Iterable[Prediction]) -> list[ErrorCell]:
     parts: dict[tuple[str, str, int], list[Prediction]] = {}
     for run in predictions:
         if run.log_error is not None:
             index = SCALE_CODES.index(scale_of(run.devices))
             parts.setdefault((run.family, run.chip, index), []).append(run)
     return [
-        AgreementCell(
-            family,
-            chip,
-            SCALE_CODES[index],
-            agreement(members, "in_sample"),
-            agreement(members, "group_left_out"),
+        ErrorCell(
+            family=family,
+            chip=chip,
+            scale=SCALE_CODES[index],
+            in_sample=agreement(members, "in_sample"),
+            left_out=agreement(members, "group_left_out"),
         )
         for (family, chip, index), members in sorted(parts.items())
     ]

@@ -9,52 +9,12 @@ from typing import Annotated
 from fastapi import Query
 
 from app.estimating.schema import Document, filled
-from app.features.accuracy.agreement import Agreement, RunChoice, agreement, counted
+from app.features.accuracy.agreement import ErrorCell, ErrorSummary, RunChoice, agreement, counted
 from app.features.accuracy.predictions import Prediction
 from app.features.accuracy.service import choice_of, errors_of, predictions
 from app.platform.web.api import LIST, api_router
 
 router = api_router("catalogue", "/accuracy")
-
-
-class ErrorSummary(Document):
-    """Errors of some measured runs; each group of equal machines counts once."""
-
-    runs: int
-    """Number of runs."""
-    groups: int
-    """Number of groups of equal machines."""
-    median: float | None
-    """Median of |ln(predicted/measured)|; null without runs."""
-    ninetieth: float | None
-    """90th percentile of |ln(predicted/measured)|."""
-    bias: float | None
-    """Mean of ln(predicted/measured); above zero the prediction is too large."""
-    coverage: float | None
-    """Share of measured values inside the 80 % interval."""
-    coverage_low: float | None
-    """Low end of the 95 % binomial interval of the coverage."""
-    coverage_high: float | None
-    """High end of the 95 % binomial interval of the coverage."""
-
-    @classmethod
-    def of(cls, errors: Agreement) -> ErrorSummary:
-        return filled(cls, errors)
-
-
-class ErrorCell(Document):
-    """Errors of one family on one chip at one size."""
-
-    family: str
-    """Model family."""
-    chip: str
-    """Chip."""
-    scale: str
-    """Class of size: least and most accelerators, such as 9-64."""
-    in_sample: ErrorSummary
-    """With the runs in the fit."""
-    left_out: ErrorSummary
-    """With each run's group left out of the fit."""
 
 
 class Accuracy(Document):
@@ -108,7 +68,7 @@ def accuracy_of(choice: RunChoice) -> Accuracy:
 
     def by(key: Callable[[Prediction], str]) -> dict[str, ErrorSummary]:
         return {
-            name: ErrorSummary.of(agreement([run for run in runs if key(run) == name], choice.errors))
+            name: agreement([run for run in runs if key(run) == name], choice.errors)
             for name in sorted({key(run) for run in runs})
         }
 
@@ -116,17 +76,9 @@ def accuracy_of(choice: RunChoice) -> Accuracy:
         Accuracy,
         choice,
         measured=len(predictions()),
-        headline=ErrorSummary.of(errors["headline"]),
-        kinds={name: ErrorSummary.of(kind_errors) for name, kind_errors in errors["kinds"].items()},
+        headline=errors["headline"],
+        kinds=errors["kinds"],
         families=by(lambda run: run.family),
         chips=by(lambda run: run.chip),
-        cells=[
-            filled(
-                ErrorCell,
-                cell,
-                in_sample=ErrorSummary.of(cell.in_sample),
-                left_out=ErrorSummary.of(cell.left_out),
-            )
-            for cell in errors["cells"]
-        ],
+        cells=errors["cells"],
     )

@@ -107,6 +107,7 @@ NAMES = {
     "bert": "BERT",
     "conformer": "Conformer",
     "deepvoice3": "Deep Voice 3",
+    "diffusion": "Stable Diffusion",
     "dlrm": "DLRM",
     "efficientnet": "EfficientNet",
     "gnmt": "GNMT",

@@ -14,9 +14,9 @@ from app.features.accuracy.agreement import (
     ALL,
     SCALE_CODES,
     SETS,
-    Agreement,
-    AgreementCell,
     Chain,
+    ErrorCell,
+    ErrorSummary,
     Gaps,
     Ranking,
     RunChoice,
@@ -30,6 +30,7 @@ from app.features.accuracy.agreement import (
     worst,
 )
 from app.features.accuracy.fitted import FittedFigure, fitted_figures
+from app.features.accuracy.memory import PeakAgreement, peak_agreements, read_peaks
 from app.features.accuracy.predictions import (
     APART,
     COUNTED,
@@ -58,18 +59,20 @@ class AccuracyFindings(Document):
     choice: RunChoice
     measured: int
     """Measured runs in all, whatever is chosen."""
-    headline: Agreement
+    headline: ErrorSummary
     """Errors of the chosen runs with what was chosen left out of the fit."""
-    kinds: dict[str, Agreement]
+    kinds: dict[str, ErrorSummary]
     """The chosen runs by what the fit knew of them."""
-    sets: dict[str, Agreement]
+    sets: dict[str, ErrorSummary]
     """The same by set of families, where all are chosen."""
-    cells: list[AgreementCell]
+    cells: list[ErrorCell]
     """The chosen runs by family, chip and class of size."""
     chains: list[Chain]
     ranking: Ranking
     """Pairs inside of the chains that are predicted in the right order."""
     worst: list[MissedRun]
+    memory: list[PeakAgreement]
+    """Peaks of memory that runs logged, whatever is chosen: of all, then by kind."""
     gaps: Gaps
     """What no run tests."""
     fitted: list[FittedFigure]
@@ -81,6 +84,11 @@ class AccuracyFindings(Document):
 @functools.cache
 def predictions() -> tuple[Prediction, ...]:
     return read_predictions(data_directory())
+
+
+@functools.cache
+def memory() -> tuple[PeakAgreement, ...]:
+    return tuple(peak_agreements(read_peaks(data_directory())))
 
 
 @functools.cache
@@ -151,6 +159,7 @@ def findings_of(choice: RunChoice, context: SizingContext) -> AccuracyFindings:
             MissedRun(id=run.id, reason=reasons().get(run.reason, ""))
             for run in worst(whole, choice.errors, WORST_SHOWN)
         ],
+        memory=list(memory()),
         gaps=gaps(everything, context),
         fitted=list(fitted_figures(context, data_directory())),
         runs=sorted(

@@ -88,7 +88,11 @@ def make_bill(
         totals=totals,
         network=plan,
         racks=bill_racks(purchase.racks, purchase.limits),
-        warnings=[*_warnings(system, request, purchase, plan), *_network_step(catalog, order, network)],
+        warnings=[
+            *_warnings(system, request, purchase, plan),
+            *_network_step(catalog, order, network),
+            *_network_share(purchase, order, plan),
+        ],
     )
 
 
@@ -293,6 +297,31 @@ def _network_step(catalog: Catalog, order: Order, network: NetworkBill | None) -
         },
     )
     yield CheckWarning.of("network_level_added", "info", message, "count")
+
+
+MOST_SHARE = 0.3
+"""Share of the network in a bill above which it has a reason."""
+
+
+def _network_share(purchase: Purchase, order: Order, plan: FabricPlan | None) -> Iterable[CheckWarning]:
+    """Say why a network takes a large part of the money: many or fast ports on machines that cost little."""
+    share = purchase.network_share
+    if plan is None or share is None or share <= MOST_SHARE:
+        return
+    message = Message(
+        "the network is {share} % of the price: {each} ports of {rate} Gb/s on each machine need {switches} "
+        "switches of {radix} ports in {levels} levels; fewer ports, oversubscription or another network "
+        "cost less",
+        {
+            "share": round(100 * share),
+            "each": order.ports_per_node,
+            "rate": round(plan.port_gbps),
+            "switches": plan.switches,
+            "radix": plan.switch_ports,
+            "levels": plan.levels,
+        },
+    )
+    yield CheckWarning.of("network_dear", "caution", message, "ports_per_node")
 
 
 def _warnings(

@@ -13,7 +13,7 @@ from app.estimating.money import Currency
 from app.estimating.names import Name
 from app.estimating.naming import FabricName, SystemName
 from app.estimating.network_parts import Group
-from app.estimating.request import CostItem, Number, Region, Schema, Whole
+from app.estimating.request import CostItem, NamedSystem, Number, Region, Schema, Whole
 from app.estimating.schema import Document, Quantity, SourceRef
 
 MOST_NODES = 100_000
@@ -59,7 +59,7 @@ class BillInputs(Schema):
     """Power limit of one rack; if omitted, the catalogue's. [kW]"""
 
 
-class BillRequest(BillInputs):
+class BillRequest(NamedSystem, BillInputs):
     """A system and a count, or an estimate whose system is used."""
 
     system: SystemName | None = Field(None, examples=["dgx-a100-640gb"])

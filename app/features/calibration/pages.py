@@ -255,21 +255,18 @@ def calibrate(request: Request, workspace: WorkspaceDep, identifier: str, form: 
     return RedirectResponse(view.frame.here(fit=calibration.id), 303)
 
 
-@router.get("/calibrations/{identifier}.json")
-def show_calibration_data(workspace: WorkspaceDep, identifier: str) -> CalibrationAnswer | GainAnswer:
-    """Return a stored calibration."""
-    return get_calibration(workspace, identifier)
-
-
-@router.get("/calibrations/{identifier}", response_class=HTMLResponse)
-@requires(cost=CostClass.SEARCH)
-def show_calibration(request: Request, workspace: WorkspaceDep, identifier: str) -> Response:
+def in_study(request: Request, calibration: CalibrationAnswer | GainAnswer) -> Response:
     """Go to the study of a stored calibration, or to one that asks what it asked."""
-    calibration = get_calibration(workspace, identifier)
     study, estimate = None, {**CALIBRATION["estimate"]}
     if isinstance(calibration, GainAnswer):
         estimate["system"] = {"id": calibration.system}
     else:
         study, estimate = calibration.study_id, calibration.estimate
-    placed = study_of(EstimateRequest.model_validate(estimate), calibration.name), {"fit": identifier}
-    return led(request, workspace, VIEW, "", placed, study)
+    placed = study_of(EstimateRequest.model_validate(estimate), calibration.name), {"fit": calibration.id}
+    return led(request, workspace_of(request), VIEW, "", placed, study)
+
+
+@resource(router, "/calibrations/{identifier}", "", in_study, cost=CostClass.SEARCH)
+def show_calibration(workspace: WorkspaceDep, identifier: str) -> CalibrationAnswer | GainAnswer:
+    """Return a stored calibration."""
+    return get_calibration(workspace, identifier)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import Discriminator, Field, Tag
 
+from app.engine.units import HOUR
 from app.estimating.decision import Decision
 from app.estimating.documents import CheckWarning, Estimate
 from app.estimating.money import Cost, Currency
@@ -42,6 +43,15 @@ class ComparisonRow(Document):
     """
     estimate: Estimate | None
     """Estimate behind the row; null if the row is a published figure."""
+
+    @property
+    def time(self) -> Quantity | None:
+        """Time to train; None if it does not fit. [s]"""
+        if self.hours is None:
+            return None
+        ends = (self.hours if end is None else end for end in (self.low, self.high))
+        low, high = (end * HOUR for end in ends)
+        return Quantity(value=self.hours * HOUR, low=low, high=high, unit="s")
 
     @property
     def own_cost(self) -> BasisCost | Cost | None:

@@ -8,7 +8,7 @@ from app.estimating.ranges import chance, money, significant
 from app.features.networks.evaluation import Evaluation, NetworkVerdict
 from app.features.networks.explaining import counterfactual, exposed_of, messages_of, terms_between
 from app.features.networks.measuring import NetworkGain
-from app.features.networks.model import DecidedBy, NetworkAdvice, Term
+from app.features.networks.model import DecidingFactor, NetworkAdvice, Term
 
 SENTENCES: dict[Term, str] = {
     "data_volume": (
@@ -154,13 +154,13 @@ def _more_sentences(evaluation: Evaluation, verdict: NetworkVerdict) -> list[Mes
     return sentences
 
 
-def _undecided(term: Term, explanation: Text) -> DecidedBy:
-    return DecidedBy(
+def _undecided(term: Term, explanation: Text) -> DecidingFactor:
+    return DecidingFactor(
         term=term, explanation=explanation, gain_without_overlap=None, gain_without_accumulation=None
     )
 
 
-def _decided_by(evaluation: Evaluation, verdict: NetworkVerdict) -> DecidedBy:
+def _decided_by(evaluation: Evaluation, verdict: NetworkVerdict) -> DecidingFactor:
     """Return the term that decides between the two networks of the advice."""
     pair, gain, threshold = verdict.pair, evaluation.pair_gain, evaluation.threshold
     if pair is None or gain is None:
@@ -168,7 +168,7 @@ def _decided_by(evaluation: Evaluation, verdict: NetworkVerdict) -> DecidedBy:
     base, slower = evaluation.own.timing, pair[0].timing
     fabrics = (slower.fabric, pair[1].timing.fabric)
     terms = terms_between(base, *fabrics)
-    otherwise = counterfactual(evaluation.cluster, base, *fabrics)
+    otherwise = counterfactual(evaluation.answer, base, *fabrics)
     volume = sum(message.bytes * message.count for message in messages_of(slower) if message.kind == "data")
     values: dict[str, object] = {
         "without": percent(otherwise.without_overlap),
@@ -193,7 +193,7 @@ def _decided_by(evaluation: Evaluation, verdict: NetworkVerdict) -> DecidedBy:
         term, text = "overlap", Message(OVERLAPPED, values)
     else:
         term, text = "data_volume", Message(LITTLE, values)
-    return DecidedBy(
+    return DecidingFactor(
         term=term,
         explanation=Text.of(text),
         gain_without_overlap=otherwise.without_overlap,

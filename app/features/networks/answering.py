@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,13 @@ from app.engine.records import GpuSystem
 from app.errors import AppError, BadInput, Conflict, fields_at
 from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning
-from app.estimating.estimate import estimate
-from app.estimating.hardware import reliability
-from app.estimating.ranges import common_normals, quantity
+from app.estimating.estimate import Answer
+from app.estimating.ranges import quantity
 from app.estimating.regimes import regimes
 from app.estimating.request import EstimateRequest
 from app.estimating.summaries import plan_summary, system_summary
 from app.estimating.version import engine_version
-from app.estimating.workload import resolve_model, summarise
+from app.estimating.workload import summarise
 from app.features.calibration.gain import gain_option
 from app.features.networks.advice import advice_of
 from app.features.networks.checks import fabric_checks, validation_of_fabric
@@ -43,7 +41,7 @@ from app.features.networks.options import (
     shared_variance,
     usual_networks,
 )
-from app.features.networks.timing import Cluster, same_plans, timed
+from app.features.networks.timing import decided, same_plans, timed
 from app.platform.workspace import Workspace
 
 
@@ -51,29 +49,29 @@ def choose_fabric(request: FabricChoiceRequest, context: SizingContext) -> Fabri
     """Return gain and cost of every network, and a recommendation."""
     estimate_request = _at_book(request, context)
     with fields_at("estimate.{}".format):
-        cluster = _cluster(estimate_request, context.at_prices(estimate_request.assumptions))
-    options = network_options(request, cluster.hardware, cluster.context.catalog)
+        answer = asked(estimate_request, context)
+    options = network_options(request, answer.hardware, answer.context.catalog)
     runs = by_network(request.measured, options, "measured")
     reference = None if request.reference is None else named_network(request.reference, options, "reference")
-    own_network = (cluster.hardware.fabric, cluster.hardware.ports_per_node)
+    own_network = (answer.hardware.fabric, answer.hardware.ports_per_node)
     own = next((option for option in options if (option.fabric, option.ports) == own_network), options[0])
     with fields_at("estimate.{}".format):
-        base = cluster.decided(own)
+        base = decided(answer, own)
     if not base.choice.fits:
-        return _too_large(request, cluster)
+        return _too_large(request, answer)
     if runs:
         # Measured runs are of one batch.
         workload = estimate_request.workload.model_copy(update={"global_batch": base.batch})
-        cluster = replace(cluster, request=estimate_request.model_copy(update={"workload": workload}))
-    predicted = timings = timed(cluster, options, own)
-    fitted = fitted_to_runs(cluster, predicted, runs)
+        answer = Answer(estimate_request.model_copy(update={"workload": workload}), context)
+    predicted = timings = timed(answer, options, own)
+    fitted = fitted_to_runs(answer, predicted, runs)
     if fitted is not None:
-        cluster = fitted[1]
-        timings = timed(cluster, options, own)
+        answer = fitted[1]
+        timings = timed(answer, options, own)
     warnings: list[CheckWarning] = []
     candidates = {
         name: candidate(
-            cluster,
+            answer,
             timing,
             predicted[name],
             gain_option(name, runs[name], 1.0) if name in runs else None,
@@ -84,7 +82,7 @@ def choose_fabric(request: FabricChoiceRequest, context: SizingContext) -> Fabri
     return _answer(
         Evaluation(
             request=request,
-            cluster=cluster,
+            answer=answer,
             candidates=candidates,
             own=candidates[own.id],
             requested=None if reference is None else candidates[reference.id],
@@ -106,13 +104,14 @@ def _at_book(request: FabricChoiceRequest, context: SizingContext) -> EstimateRe
     )
 
 
-def _cluster(request: EstimateRequest, context: SizingContext) -> Cluster:
-    """Return machines and assumptions; refuse systems without a network to choose."""
+def asked(request: EstimateRequest, context: SizingContext) -> Answer:
+    """Return the question of the estimate; refuse systems without a network to choose."""
     if request.model.total_flop is not None:
         raise BadInput.at(
             "model.total_flop", "a model given only as total FLOP has no messages to send over a network"
         )
-    hardware = context.hardware.asked(request.system)
+    answer = Answer(request, context)
+    hardware = answer.hardware
     if not isinstance(hardware.engine, GpuSystem):
         raise Conflict.at(
             "system.id",
@@ -125,38 +124,30 @@ def _cluster(request: EstimateRequest, context: SizingContext) -> Cluster:
             "{system} is rented with its cloud's network; choose machines that are purchased",
             system=hardware.entry.name,
         )
-    defaults = context.catalog.reliability_defaults(hardware.entry.machine.chip.kind)
-    return Cluster(
-        request=request,
-        profile=resolve_model(request.model, context),
-        hardware=hardware,
-        context=context,
-        assumed=reliability(defaults, request.assumptions),
-        normals=common_normals(),
-    )
+    return answer
 
 
-def _shared_fields(request: FabricChoiceRequest, cluster: Cluster) -> dict[str, Any]:
+def _shared_fields(request: FabricChoiceRequest, answer: Answer) -> dict[str, Any]:
     """Return the fields that an answer has whether the model fits or not."""
-    catalog = cluster.context.catalog
+    catalog = answer.context.catalog
     return {
         "engine_version": engine_version(catalog.version),
         "catalog_version": catalog.version,
         "request": request,
-        "currency": cluster.request.currency,
+        "currency": answer.request.currency,
         "threshold": request.threshold,
         "shared_network_variance": shared_variance(catalog),
     }
 
 
-def _too_large(request: FabricChoiceRequest, cluster: Cluster) -> FabricChoice:
-    answer = estimate(cluster.request, cluster.context)
+def _too_large(request: FabricChoiceRequest, answer: Answer) -> FabricChoice:
+    estimate = answer.document
     return FabricChoice(
-        **_shared_fields(request, cluster),
-        label=answer.name,
-        model=answer.model,
-        system=answer.system,
-        software=answer.software or "",
+        **_shared_fields(request, answer),
+        label=estimate.name,
+        model=estimate.model,
+        system=estimate.system,
+        software=estimate.software or "",
         fits=False,
         reference=None,
         options=[],
@@ -164,19 +155,19 @@ def _too_large(request: FabricChoiceRequest, cluster: Cluster) -> FabricChoice:
         advice=None,
         turning=None,
         fitted=None,
-        warnings=answer.warnings,
+        warnings=estimate.warnings,
     )
 
 
 def _answer(evaluation: Evaluation) -> FabricChoice:
-    request, cluster, fit = evaluation.request, evaluation.cluster, evaluation.fit
-    decision, hardware, name = evaluation.own.timing.decision, cluster.hardware, cluster.profile.name
+    request, answer, fit = evaluation.request, evaluation.answer, evaluation.fit
+    decision, hardware, name = evaluation.own.timing.decision, answer.hardware, answer.profile.name
     ordered, reference = evaluation.cheapest_first, evaluation.reference
     return FabricChoice(
-        **_shared_fields(request, cluster),
+        **_shared_fields(request, answer),
         label=request.estimate.label or f"{name} · {hardware.count} × {hardware.entry.name}",
         model=summarise(decision.training, decision.scenario.table),
-        system=system_summary(hardware, cluster.context.catalog, cluster.profile.family),
+        system=system_summary(hardware, answer.context.catalog, answer.profile.family),
         software=decision.scenario.software.id if fit is None else fit.prior_software,
         fits=True,
         reference=reference.network.id,
@@ -195,8 +186,8 @@ def _answer(evaluation: Evaluation) -> FabricChoice:
 
 
 def _option(evaluation: Evaluation, network: NetworkCandidate) -> FabricOption:
-    cluster, option, timing, price = evaluation.cluster, network.network, network.timing, network.price
-    decision, plans, family = timing.decision, timing.plans, cluster.profile.family
+    answer, option, timing, price = evaluation.answer, network.network, network.timing, network.price
+    decision, plans, family = timing.decision, timing.plans, answer.profile.family
     prices = [other.price.price for other in evaluation.candidates.values() if other.price is not None]
     dearest = max(prices, key=lambda known: known.value, default=None)
     sampled = decision.scenario.sampled
@@ -205,7 +196,7 @@ def _option(evaluation: Evaluation, network: NetworkCandidate) -> FabricOption:
         id=option.id,
         label=option.label,
         fabric=option.fabric,
-        name=cluster.context.catalog.items[option.fabric].name,
+        name=answer.context.catalog.items[option.fabric].name,
         ports_per_node=option.ports,
         oversubscription=option.oversubscription,
         installed=option.installed,
@@ -224,10 +215,10 @@ def _option(evaluation: Evaluation, network: NetworkCandidate) -> FabricOption:
         messages=messages_of(timing),
         network=price,
         saved=None if price is None or dearest is None else price_difference(dearest, price.price),
-        run_cost=None if network.cost is None else quantity(*network.cost, cluster.request.currency),
+        run_cost=None if network.cost is None else quantity(*network.cost, answer.request.currency),
         measured=_measured(network, fitted=evaluation.fit is not None),
         validation=validation_of_fabric(
-            cluster, network, regimes(decision.scenario, plans, family, cluster.context.measured)
+            answer, network, regimes(decision.scenario, plans, family, answer.context.measured)
         ),
     )
 
@@ -268,11 +259,11 @@ def _gain(evaluation: Evaluation, network: NetworkCandidate) -> FabricGain:
 
 
 def _turning(evaluation: Evaluation) -> TurningPoint:
-    cluster, verdict = evaluation.cluster, evaluation.verdict
+    answer, verdict = evaluation.answer, evaluation.verdict
     pair = None if verdict is None else verdict.pair
-    rungs = ladder(cluster.hardware, cluster.context.catalog, evaluation.request.oversubscription)
+    rungs = ladder(answer.hardware, answer.context.catalog, evaluation.request.oversubscription)
     fabrics = [] if pair is None else [network.timing.fabric for network in pair]
-    return turning_of(cluster, evaluation.own.timing, rungs, evaluation.threshold, fabrics)
+    return turning_of(answer, evaluation.own.timing, rungs, evaluation.threshold, fabrics)
 
 
 def weigh_fabrics(workspace: Workspace, request: FabricChoiceRequest) -> FabricChoice:

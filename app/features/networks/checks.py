@@ -10,6 +10,7 @@ import numpy as np
 from app.errors import Message
 from app.estimating.chips import chip_series
 from app.estimating.documents import CheckWarning
+from app.estimating.estimate import Answer
 from app.estimating.nearest import status_of
 from app.estimating.ranges import chance, money
 from app.features.calibration.gain import gain_deviation, gain_warnings
@@ -18,21 +19,20 @@ from app.features.networks.evaluation import Evaluation, NetworkCandidate
 from app.features.networks.measuring import modelled_gain
 from app.features.networks.model import FabricValidation
 from app.features.networks.options import built_oversubscription
-from app.features.networks.timing import Cluster
 
 UNSURE = (0.2, 0.8)
 """Probabilities between which a gain is neither above the threshold nor below it."""
 
 
 def validation_of_fabric(
-    cluster: Cluster, candidate: NetworkCandidate, regimes: Collection[str] = ()
+    answer: Answer, candidate: NetworkCandidate, regimes: Collection[str] = ()
 ) -> FabricValidation:
     """Return how far the answer for a network is supported by runs over such a network.
 
     Only runs that name the fabric count, not those for which the catalogue's is a substitute.
     """
-    family, series = cluster.profile.family, chip_series(cluster.hardware.entry.machine.chip.id)
-    over = [run for run in cluster.context.runs if run.fabric == candidate.network.fabric]
+    family, series = answer.profile.family, chip_series(answer.hardware.entry.machine.chip.id)
+    over = [run for run in answer.context.runs if run.fabric == candidate.network.fabric]
     counted = sum(run.family == family and chip_series(run.chip) == series for run in over)
     status: Literal["measured", "validated", "extrapolated", "unvalidated"] = "unvalidated"
     if candidate.runs is not None:
@@ -59,21 +59,21 @@ def fabric_checks(evaluation: Evaluation) -> list[CheckWarning]:
 
 def _of_networks(evaluation: Evaluation) -> Iterator[CheckWarning]:
     """Yield warnings about single networks."""
-    cluster, networks = evaluation.cluster, list(evaluation.candidates.values())
-    catalog, several = cluster.context.catalog, evaluation.several
+    answer, networks = evaluation.answer, list(evaluation.candidates.values())
+    catalog, several = answer.context.catalog, evaluation.several
     unvalidated = [
         catalog.items[network.network.fabric].name
         for network in networks
-        if validation_of_fabric(cluster, network).status == "unvalidated"
+        if validation_of_fabric(answer, network).status == "unvalidated"
     ]
     if unvalidated and several:
         unseen = Message(
             "{networks}: modelled only; no measured run of the family {family} over such a network between "
             "machines of this chip is known. Measure before relying on it",
-            {"networks": _listed(unvalidated), "family": cluster.profile.family},
+            {"networks": _listed(unvalidated), "family": answer.profile.family},
         )
         yield CheckWarning.of("fabric_unvalidated", "caution", unseen, "options")
-    slow = [network.label for network in networks if _outruns_slot(cluster, network)]
+    slow = [network.label for network in networks if _outruns_slot(answer, network)]
     if slow:
         outrun = Message(
             "{networks}: the port is faster than its adapter slot in this machine, so the slot speed is used",
@@ -84,7 +84,7 @@ def _of_networks(evaluation: Evaluation) -> Iterator[CheckWarning]:
         network.label
         for network in networks
         if network.network.oversubscription > 1.0
-        and built_oversubscription(catalog, cluster.hardware, network.network) == 1.0
+        and built_oversubscription(catalog, answer.hardware, network.network) == 1.0
     ]
     if flat and several:
         everywhere = len(flat) == len(networks)
@@ -123,10 +123,10 @@ def _listed(labels: Iterable[str]) -> str:
     return " · ".join(dict.fromkeys(labels))
 
 
-def _outruns_slot(cluster: Cluster, candidate: NetworkCandidate) -> bool:
+def _outruns_slot(answer: Answer, candidate: NetworkCandidate) -> bool:
     network = candidate.network
-    port = cluster.context.catalog.fabric(network.fabric, network.ports).port_bandwidth
-    slot = cluster.context.hardware.slot(cluster.hardware.entry, network.fabric)
+    port = answer.context.catalog.fabric(network.fabric, network.ports).port_bandwidth
+    slot = answer.context.hardware.slot(answer.hardware.entry, network.fabric)
     return float(np.ravel(port)[0]) > slot
 
 

@@ -16,12 +16,13 @@ from app.estimating.costing import Charges
 from app.estimating.decision import Alternative, Decision, DecisionQuestion
 from app.estimating.deliberation import decision_of
 from app.estimating.documents import CheckWarning, Text
+from app.estimating.estimate import Answer
 from app.estimating.money import ExchangeRate
 from app.estimating.network_parts import DOLLAR, NetworkBill
 from app.estimating.options import alternative_of, usual_term
 from app.estimating.outlay import Uncertain
 from app.estimating.prices import at_network_price, prices
-from app.estimating.ranges import quantity, spread_quantity
+from app.estimating.ranges import common_normals, quantity, spread_quantity
 from app.estimating.schema import Quantity
 from app.estimating.trace import source_ref
 from app.features.calibration.model import CalibrationAnswer, GainOption
@@ -35,7 +36,7 @@ from app.features.networks.measuring import (
 )
 from app.features.networks.model import FabricChoiceRequest, NetworkLine, NetworkPrice
 from app.features.networks.options import NetworkOption, bill_of, own_normals
-from app.features.networks.timing import Cluster, NetworkTiming
+from app.features.networks.timing import NetworkTiming
 
 CABLES = ("node_cable", "leaf_cable", "spine_cable")
 
@@ -82,7 +83,7 @@ class NetworkCandidate:
 
 
 def candidate(
-    cluster: Cluster,
+    answer: Answer,
     timing: NetworkTiming,
     predicted: NetworkTiming,
     runs: GainOption | None,
@@ -91,50 +92,50 @@ def candidate(
     """Return a network with its prices; measured runs replace the model."""
     network, run, batch = timing.network, timing.run, timing.batch
     # One system needs no network beyond its own: the run costs what Compare says of the option.
-    several = cluster.hardware.count > 1
-    bill = bill_of(cluster.context.catalog, cluster.hardware, network) if several else None
+    several = answer.hardware.count > 1
+    bill = bill_of(answer.context.catalog, answer.hardware, network) if several else None
     unknown = math.inf if bill is None else bill.price.value
     dollars = 0.0 if network.installed else unknown
     throughput, step = timing.throughput, quantity(run.step_seconds, run.step_samples, "s")
     seconds, samples = run.time.total, run.total_samples
     if runs is not None:
-        noise = noise_of(cluster.context)
+        noise = noise_of(answer.context)
         throughput = measured_throughput(runs, noise)
         step = Quantity(
             value=batch / throughput.value, low=batch / throughput.high, high=batch / throughput.low, unit="s"
         )
         seconds = run.time.total * step.value / run.step_seconds
-        column = own_normals(cluster.context.catalog, network.fabric, "bandwidth", cluster.normals)
+        column = own_normals(answer.context.catalog, network.fabric, "bandwidth", common_normals())
         samples = np.asarray(seconds * np.exp(mean_error(runs, noise) * column))
     return NetworkCandidate(
         timing=timing,
         predicted=predicted,
         runs=runs,
-        price=None if bill is None else _network_price(cluster, bill, network.installed),
+        price=None if bill is None else _network_price(answer, bill, network.installed),
         dollars=dollars,
         step=step,
         throughput=throughput,
         time=(seconds, samples),
-        charges=_charges(cluster, timing, None if bill is None else dollars, warnings),
+        charges=_charges(answer, timing, None if bill is None else dollars, warnings),
     )
 
 
 def _charges(
-    cluster: Cluster, timing: NetworkTiming, dollars: float | None, warnings: list[CheckWarning]
+    answer: Answer, timing: NetworkTiming, dollars: float | None, warnings: list[CheckWarning]
 ) -> Charges | None:
     """Return the hourly cost with the network at its own price; None without a price."""
-    request, hardware = cluster.request, timing.hardware
-    catalog, family = cluster.context.catalog, cluster.profile.family
+    request, hardware = answer.request, timing.hardware
+    catalog, family = answer.context.catalog, answer.profile.family
     dollar_prices = prices(hardware, request.assumptions, request.currency, catalog, warnings, family)
     if dollar_prices is None:
         return None
     if dollar_prices.terms.owned and dollars is not None and "fabric" in dollar_prices.terms.include:
         dollar_prices = at_network_price(dollar_prices, dollars)
-    return Charges(hardware, dollar_prices, normals=cluster.normals, currency=request.currency)
+    return Charges(hardware, dollar_prices, normals=common_normals(), currency=request.currency)
 
 
-def _network_price(cluster: Cluster, bill: NetworkBill, installed: bool) -> NetworkPrice:
-    rate = ExchangeRate.of(cluster.context.catalog, cluster.request.currency)
+def _network_price(answer: Answer, bill: NetworkBill, installed: bool) -> NetworkPrice:
+    rate = ExchangeRate.of(answer.context.catalog, answer.request.currency)
     # Networks are compared at one exchange rate: its range must not widen theirs.
     rate = replace(rate, low=rate.value, high=rate.value)
     lines = [
@@ -194,7 +195,7 @@ class Evaluation:
     """Gains and costs of all networks, and the verdict."""
 
     request: FabricChoiceRequest
-    cluster: Cluster
+    answer: Answer
     candidates: Mapping[str, NetworkCandidate]
     """By identifier, in the order of the request."""
     own: NetworkCandidate
@@ -211,7 +212,7 @@ class Evaluation:
     @property
     def several(self) -> bool:
         """Whether there is more than one machine, and so a network."""
-        return self.cluster.hardware.count > 1
+        return self.answer.hardware.count > 1
 
     @cached_property
     def cheapest_first(self) -> list[NetworkCandidate]:
@@ -229,29 +230,29 @@ class Evaluation:
     def gain(self, network: NetworkCandidate, reference: NetworkCandidate) -> NetworkGain:
         """Return the gain of one network over another, measured if both are."""
         if network.runs is not None and reference.runs is not None:
-            return measured_gain(network.runs, reference.runs, noise_of(self.cluster.context), self.threshold)
+            return measured_gain(network.runs, reference.runs, noise_of(self.answer.context), self.threshold)
         return modelled_gain(network.timing.run, reference.timing.run, self.threshold)
 
     @cached_property
     def decision(self) -> Decision:
         """The decision between the contenders; those over which another gains the threshold are too slow."""
-        request, catalog = self.cluster.request, self.cluster.context.catalog
+        request, catalog = self.answer.request, self.answer.context.catalog
         assumptions = request.assumptions
         question = DecisionQuestion.of(self.request.limits, assumptions.demand, request.currency)
         term = usual_term(assumptions, catalog)
         return decision_of([self._alternative(network) for network in self.contenders], question, term)
 
     def _alternative(self, network: NetworkCandidate) -> Alternative:
-        cluster, hardware = self.cluster, network.timing.hardware
+        answer, hardware = self.answer, network.timing.hardware
         alternative = alternative_of(
             network.network.id,
             f"{hardware.count} × {hardware.entry.name}, {network.label}",
             hardware,
             network.charges,
             network.time,
-            assumptions=cluster.request.assumptions,
-            catalog=cluster.context.catalog,
-            family=cluster.profile.family,
+            assumptions=answer.request.assumptions,
+            catalog=answer.context.catalog,
+            family=answer.profile.family,
             named=True,
         )
         gain = float(relative_gain(self._seconds(network), self._fastest))
@@ -318,4 +319,4 @@ class Evaluation:
         if mine is None or theirs is None:
             return None
         central, samples = mine[0] - theirs[0], np.asarray(mine[1]) - np.asarray(theirs[1])
-        return quantity(central, samples, self.cluster.request.currency)
+        return quantity(central, samples, self.answer.request.currency)

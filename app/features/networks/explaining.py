@@ -10,11 +10,12 @@ import numpy as np
 from app.engine.collectives import all_to_all_time, allreduce_algorithm, collective_time, node_bandwidth
 from app.engine.comparison import relative_gain, sufficient_rung
 from app.engine.compiled import record
-from app.engine.gpu.case import Case, SoftwareFigures
+from app.engine.gpu.case import Case, SoftwareStack
 from app.engine.gpu.collectives import MessageGroup, device_weights, message_group
 from app.engine.gpu.step import row_exchange_time, stage_message_size
 from app.engine.plans import Plan, Plans, Recompute, Sharding, StepTime
 from app.engine.records import Floats, GpuSystem, ScaleOutFabric
+from app.estimating.estimate import Answer
 from app.estimating.scenario import Scenario
 from app.features.networks.model import (
     EXPOSED,
@@ -30,7 +31,7 @@ from app.features.networks.model import (
     TurningPoint,
 )
 from app.features.networks.options import NetworkOption
-from app.features.networks.timing import Cluster, NetworkTiming, gpu_system
+from app.features.networks.timing import NetworkTiming, gpu_system, hardware_on
 
 ALGORITHMS: tuple[Algorithm, ...] = ("ring", "tree", "in_network")
 
@@ -57,14 +58,14 @@ class CollectiveTimer:
     """Times collectives on one machine and network."""
 
     case: Case
-    software: SoftwareFigures
+    stack: SoftwareStack
 
     def message(
         self, kind: Kind, collective: Collective, size: float, count: float, ranks: float, inside: float
     ) -> NetworkMessage:
         """Return a collective over ranks of which ``inside`` share a machine, without overlap."""
         inside = min(inside, ranks)
-        links, network = self.case.links, self.software.network
+        links, network = self.case.links, self.stack.network
         algorithm: Algorithm
         if collective == "all_to_all":
             seconds = all_to_all_time(size, ranks, inside, links, network)
@@ -90,7 +91,7 @@ def messages_of(timing: NetworkTiming) -> list[NetworkMessage]:
     """Return the messages of one step of a plan on the fullest device, the largest kinds first."""
     scenario, plans = timing.decision.scenario, timing.plans
     gpu = scenario.gpu_case()
-    timer = CollectiveTimer(gpu.case, gpu.software)
+    timer = CollectiveTimer(gpu.case, gpu.stack)
     plan = record(Plan, plans.rows, 0)
     parts = {name: float(np.ravel(part)[0]) for name, part in scenario.step(plans).parts.items()}
     factor = float(np.ravel(scenario.time_factor())[0])
@@ -113,13 +114,13 @@ def _gradient_messages(plan: Plan, timer: CollectiveTimer, exposed: float) -> li
         groups.append(message_group(timer.case, plan, weights, True))
     messages = [message for group in groups for message in _group_messages(group, plan, layers, timer)]
     sharding = Sharding(int(plan.sharding))
-    exposed -= row_exchange_time(timer.case, plan, timer.software)
+    exposed -= row_exchange_time(timer.case, plan, timer.stack)
     if sharding is Sharding.OPTIMIZER and plan.data > 1:
-        exposed -= timer.software.broadcast_latency * plan.sharding_ranks
+        exposed -= timer.stack.software.broadcast_latency * plan.sharding_ranks
     if sharding not in (Sharding.OPTIMIZER, Sharding.GRADIENTS):
         return _hiding(messages, _hidden_share(messages, exposed))
     # The software overlaps a fixed share of gathered weights; the rest of what is hidden is the reduction.
-    overlap = timer.software.overlap
+    overlap = timer.stack.software.overlap
     gathered = [message for message in messages if message.collective == "all_gather"]
     reduced = [message for message in messages if message.collective != "all_gather"]
     exposed -= _busy_seconds(gathered) * (1.0 - overlap)
@@ -219,11 +220,11 @@ def along(plans: Plans, accumulation: Sequence[float] | None = None) -> Plans:
     return Plans(**row)
 
 
-def step_seconds(cluster: Cluster, step: StepTime, plans: Plans) -> Floats:
+def step_seconds(answer: Answer, step: StepTime, plans: Plans) -> Floats:
     """Return step times of plans along a second axis on networks along the first, waits included. [s]"""
     total = np.asarray(step.total)
-    rate = cluster.request.assumptions.input_samples_per_second
-    return np.maximum(total, plans.global_batch / (rate * cluster.hardware.machines)) if rate else total
+    rate = answer.request.assumptions.input_samples_per_second
+    return np.maximum(total, plans.global_batch / (rate * answer.hardware.machines)) if rate else total
 
 
 def terms_between(base: NetworkTiming, before: ScaleOutFabric, after: ScaleOutFabric) -> list[TermShare]:
@@ -264,13 +265,13 @@ class Counterfactual:
 
 
 def counterfactual(
-    cluster: Cluster, base: NetworkTiming, slower: ScaleOutFabric, faster: ScaleOutFabric
+    answer: Answer, base: NetworkTiming, slower: ScaleOutFabric, faster: ScaleOutFabric
 ) -> Counterfactual:
     """Return the gain of the faster network, also without overlap and without accumulation."""
     pair = on_fabrics(base.decision.scenario, [slower, faster])
 
     def gains(scenario: Scenario, plans: Plans) -> list[float]:
-        seconds = step_seconds(cluster, scenario.step(plans), plans)
+        seconds = step_seconds(answer, scenario.step(plans), plans)
         return [float(gain) for gain in np.ravel(relative_gain(seconds[0], seconds[1]))]
 
     once, usual = gains(pair, along(base.plans, [1.0, float(base.plans.accumulation[0])]))
@@ -285,7 +286,7 @@ def counterfactual(
 
 
 def turning_of(
-    cluster: Cluster,
+    answer: Answer,
     base: NetworkTiming,
     rungs: Sequence[NetworkOption],
     threshold: float,
@@ -295,15 +296,15 @@ def turning_of(
 
     ``pair`` is the cheaper and the dearer network of the advice; empty if there is only one.
     """
-    built = [(rung, gpu_system(cluster.on(rung)).fabric) for rung in rungs]
+    built = [(rung, gpu_system(hardware_on(answer, rung)).fabric) for rung in rungs]
     built.sort(key=lambda rung: (float(node_bandwidth(rung[1])), -rung[0].ports))
     fabrics = [fabric for _, fabric in built]
     plans = along(base.plans)
     step = on_fabrics(base.decision.scenario, fabrics).step(plans)
-    seconds = step_seconds(cluster, step, plans)[:, 0]
+    seconds = step_seconds(answer, step, plans)[:, 0]
     enough = int(sufficient_rung(seconds, threshold))
     left = relative_gain(seconds, np.min(seconds))
-    points = _along_accumulation(cluster, base, fabrics, threshold, pair)
+    points = _along_accumulation(answer, base, fabrics, threshold, pair)
     return TurningPoint(
         rungs=[
             Rung(
@@ -325,7 +326,7 @@ def turning_of(
 
 
 def _along_accumulation(
-    cluster: Cluster,
+    answer: Answer,
     base: NetworkTiming,
     ladder: Sequence[ScaleOutFabric],
     threshold: float,
@@ -334,7 +335,7 @@ def _along_accumulation(
     accumulations = sorted({*ACCUMULATIONS, int(base.plans.accumulation[0])})
     plans = along(base.plans, [float(count) for count in accumulations])
     step = on_fabrics(base.decision.scenario, [*ladder, *pair]).step(plans)
-    seconds = step_seconds(cluster, step, plans)
+    seconds = step_seconds(answer, step, plans)
     gains = relative_gain(seconds[0], np.min(seconds[: len(ladder)], axis=0))
     paired = relative_gain(*seconds[len(ladder) :]) if pair else None
     return [

@@ -14,6 +14,7 @@ from app.errors import AppError, FieldError
 from app.estimating.calibrated import NOISE
 from app.estimating.context import SizingContext
 from app.estimating.documents import PlanSummary
+from app.estimating.estimate import Answer
 from app.estimating.ranges import quantity
 from app.estimating.request import PlanInput
 from app.estimating.runtime import Run
@@ -30,7 +31,7 @@ from app.features.calibration.model import (
     RunSystem,
 )
 from app.features.networks.options import ONE_SIDED
-from app.features.networks.timing import Cluster, NetworkTiming
+from app.features.networks.timing import NetworkTiming
 
 CALIBRATED = "measured-on-networks"
 """Identifier of the fitted profile, which exists for one answer only."""
@@ -116,9 +117,9 @@ def measured_throughput(runs: GainOption, noise: float) -> Quantity:
 
 
 def fitted_to_runs(
-    cluster: Cluster, timings: Mapping[str, NetworkTiming], runs: Mapping[str, Sequence[float]]
-) -> tuple[CalibrationAnswer, Cluster] | None:
-    """Return the calibration by runs on all networks and the cluster with the fitted profile.
+    answer: Answer, timings: Mapping[str, NetworkTiming], runs: Mapping[str, Sequence[float]]
+) -> tuple[CalibrationAnswer, Answer] | None:
+    """Return the calibration by runs on all networks and the answer with the fitted profile.
 
     None if nothing can be fitted.
     """
@@ -136,7 +137,7 @@ def fitted_to_runs(
     measured_runs = [
         CalibrationRun(samples_per_s=rate, system=systems[name], plan=plans[name]) for name, rate in listed
     ]
-    request, context = cluster.request, cluster.context
+    request, context = answer.request, answer.context
     try:
         fit = calibrate(CalibrationRequest(estimate=request, runs=measured_runs), context, CALIBRATED)
     except AppError as error:
@@ -150,9 +151,8 @@ def fitted_to_runs(
         context,
         find_calibration=lambda name: fit.profile if name == CALIBRATED else context.find_calibration(name),
     )
-    return fit.answer, replace(
-        cluster, request=request.model_copy(update={"software": CALIBRATED}), context=wider
-    )
+    changed = request.model_copy(update={"software": CALIBRATED})
+    return fit.answer, Answer(changed, wider, remembered=False)
 
 
 def _at_network(error: FieldError, names: Sequence[str]) -> FieldError:

@@ -296,7 +296,7 @@ class FabricGain(Document):
     """Components of the predicted difference, with the reference's plan on both networks."""
 
 
-class DecidedBy(Document):
+class DecidingFactor(Document):
     """Why the gain of the dearer network is as large as it is, and not larger."""
 
     term: Term
@@ -340,7 +340,7 @@ class NetworkAdvice(Document):
     """Parts of the network that is not recommended."""
     instead: list[NetworkLine]
     """Parts of the recommended network."""
-    decided_by: DecidedBy
+    decided_by: DecidingFactor
     """Deciding factor."""
 
 

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, TypeAdapter, WithJsonSchema, create
 from app.estimating.documents import CheckWarning, Default, ModelSummary, Part, PlanSummary, SystemSummary
 from app.estimating.naming import SystemName
 from app.estimating.request import (
+    NamedSystem,
     Number,
     PlanInput,
     Schema,
@@ -224,7 +225,7 @@ class Search(Document):
     """Warnings."""
 
 
-class MappingRequest(Schema):
+class MappingRequest(NamedSystem):
     """Mapping of a model to the IPUs of a pod."""
 
     system: SystemName = Field(description="Identifier of an IPU system.", examples=["ipu-pod256"])

@@ -30,10 +30,12 @@ from app.estimating.scenario import (
     plan_number,
     recompute_name,
     sharding_name,
+    with_offload,
     with_recomputed_layers,
 )
 from app.estimating.schema import Quantity
 from app.estimating.summaries import plan_summaries, plan_summary, system_summary
+from app.estimating.together import run_together
 from app.estimating.version import engine_version
 from app.estimating.workload import resolve_model, summarise
 from app.features.plans.model import (
@@ -144,7 +146,9 @@ def _search(request: SearchRequest, context: SizingContext) -> Search:
         feasible=searched.feasible,
         seconds=0.0,
         dimensions=_dimensions(searched.plans, scenario),
-        plans=_best(sizing, request.keep, request.beside, context),
+        plans=_best(
+            sizing, request.keep, request.beside, context, None if chosen is None else chosen.choice.plans
+        ),
         pareto=_front(sizing),
         map=_map(sizing),
         what_if=_what_if(sizing, risk, context) if request.what_if and searched.feasible else [],
@@ -172,8 +176,8 @@ def _dimensions(plans: Plans, scenario: Scenario) -> list[Dimension]:
         values = getattr(stated, name)
         if np.all(values == values[:1]):
             continue
-        written: list[float | str | bool] = [plan_value(name, float(value)) for value in np.unique(values)]
-        dimensions.append(Dimension(field=name, values=written))
+        written = [plan_value(name, float(value)) for value in np.unique(values)]
+        dimensions.append(Dimension(field=name, values=list(dict.fromkeys(written))))
     return dimensions
 
 
@@ -189,13 +193,15 @@ def plan_value(name: str, value: float) -> float | str | bool:
 
 
 def _best(
-    sizing: PlanDecision, keep: int, beside: PlanInput | None, context: SizingContext
+    sizing: PlanDecision, keep: int, beside: PlanInput | None, context: SizingContext, known: Plans | None
 ) -> list[SearchedPlan]:
     """Return the best materially different plans, with ranges and their differences from the first."""
     searched, scenario = sizing.choice.found, sizing.scenario
     # However many layers are recomputed, it is one kind of plan.
     kinds = replace(searched.plans, recompute=np.ceil(searched.plans.recompute))
-    chosen = best_that_differ(kinds, searched.cost, MATERIAL, keep)
+    # Of plans that are equally fast the one that an estimate takes.
+    others = None if known is None else np.any(searched.plans.rows != known.rows, axis=1).astype(float)
+    chosen = best_that_differ(kinds, searched.cost, MATERIAL, keep, others)
     if not chosen.size:
         return []
     if beside is not None:
@@ -210,6 +216,8 @@ def _best(
     for rank in range(chosen.size):
         choice = replace(sizing.choice, plans=several.take(np.array([rank])))
         timings.append(TimedPlan(replace(sizing, choice=choice), assumed, context))
+    if searched.feasible:
+        run_together(timings)
     first, cost, totals = timings[0], searched.cost[chosen], searched.totals[chosen]
     return [
         SearchedPlan(
@@ -243,15 +251,15 @@ def _fastest_of(searched: SearchRanking, wanted: PlanInput) -> Indices:
     try:
         stated = {name: (value,) for name, value in given_fields(wanted).items()}
         refuse(layer_errors(stated, space.depth))
-        numbers = dict(with_recomputed_layers(stated, space.depth))
+        numbers = dict(with_recomputed_layers(with_offload(stated), space.depth))
     except AppError as error:
         error.errors = tuple(
             replace(entry, field=f"beside{entry.field.removeprefix('plan')}") for entry in error.errors
         )
         raise
     plans = as_stated(searched.plans)
-    for name, (value,) in numbers.items():
-        like &= getattr(plans, name) == value
+    for name, values in numbers.items():
+        like &= np.isin(getattr(plans, name), values)
     several = np.flatnonzero(like)
     return several[np.argmin(searched.cost[several], keepdims=True)] if several.size else several
 

@@ -60,6 +60,10 @@ def options_in_words(plan: PlanSummary) -> list[Message]:
     choices += _shared(plan)
     if plan.offload:
         choices.append(Message("optimizer offload"))
+    if plan.offload_parameters:
+        choices.append(Message("parameter offload"))
+    if plan.offload_activations:
+        choices.append(Message("activation offload"))
     return choices
 
 

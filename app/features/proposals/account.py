@@ -135,7 +135,7 @@ class BreakEvenRuns(Document):
     """Most runs that the bought option does within the term."""
 
 
-class Account(Document):
+class ProposalAccount(Document):
     """The money of a proposal."""
 
     years: float
@@ -162,7 +162,7 @@ def account_of(
     totals: Mapping[str, tuple[float, bool]],
     vat_rate: float | None,
     today: date,
-) -> Account | None:
+) -> ProposalAccount | None:
     """Return the money of a proposal; None where no option has a price.
 
     ``totals`` are those of the bills of materials with whether every line has a price, by label.
@@ -177,7 +177,7 @@ def account_of(
     ]
     if not outlays:
         return None
-    account = Account(
+    account = ProposalAccount(
         years=years,
         runs=decision.runs,
         price=None,

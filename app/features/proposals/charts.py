@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 
 from app.estimating.schema import Quantity
 from app.features.bills.drawings import power_feeds, rack_elevation, topology
-from app.features.comparisons.charts import hours_of, time_to_train
-from app.features.comparisons.model import ComparisonRow
+from app.features.comparisons.model import Comparison, ComparisonRow
 from app.features.estimates.charts import breakdown, roofline, sensitivity
-from app.features.proposals.account import Account
+from app.features.proposals.account import ProposalAccount
 from app.features.proposals.model import ProposalContent, Term
 from app.features.proposals.writing.deal import gantt
 from app.features.proposals.writing.options import (
@@ -22,7 +21,7 @@ from app.features.proposals.writing.options import (
 )
 from app.features.studies.charts import MapStar, decision_map
 from app.platform.charts import figures, svg
-from app.platform.charts.figures import Figure, axis, time_scale
+from app.platform.charts.figures import LOGARITHMIC_FROM, Figure, axis, reach, time_scale, whiskers
 from app.platform.charts.svg import Drawing
 from app.platform.fonts import printable
 from app.platform.wording.scales import Scale
@@ -51,7 +50,32 @@ MOST_RUNS_DRAWN = 2.5
 CURVE_POINTS = 60
 
 
-def outlay_by_runs(account: Account | None, currency: str, voice: Voice) -> Figure | None:
+def time_to_train(comparison: Comparison, voice: Voice) -> Figure:
+    """Draw a horizontal bar per option, coloured by its kind; points if values span decades."""
+    quantities = [row.time for row in comparison.rows]
+    scale = time_scale(quantities)
+    values = [quantity.value for quantity in quantities if quantity is not None]
+    log = bool(values) and min(values) > 0 and max(values) / min(values) > LOGARITHMIC_FROM
+    traces = []
+    for kind, style in figures.KINDS.items():
+        if not any(row.kind == kind for row in comparison.rows):
+            continue
+        rows = enumerate(zip(comparison.rows, quantities, strict=True))
+        bars = [(index, quantity) for index, (row, quantity) in rows if row.kind == kind and quantity]
+        x, y = [quantity.value / scale.size for _, quantity in bars], [index for index, _ in bars]
+        texts = [voice.quantity(quantity, scale) for _, quantity in bars]
+        name, ranges = voice.label(kind), whiskers([quantity for _, quantity in bars], scale.size)
+        if log:
+            marker = {"color": style[0], "size": 12}
+            traces.append(figures.points(x, y, marker, texts, name=name, error_x=ranges))
+        else:
+            traces.append(figures.bar(name, x, y, style, texts, error_x=ranges))
+    title, unit = voice.gettext("Training time"), voice.gettext(scale.unit)
+    across = axis(title, reach(quantities, scale.size), voice.number, unit=unit, log=log, zero=not log)
+    return figures.lying(traces, [row.label for row in comparison.rows], across)
+
+
+def outlay_by_runs(account: ProposalAccount | None, currency: str, voice: Voice) -> Figure | None:
     """Draw the outlay of the best bought and the best rented option over the number of runs."""
     if account is None or account.break_even is None:
         return None
@@ -82,7 +106,7 @@ def map_of(content: ProposalContent, voice: Voice) -> Figure | None:
     if decision is None:
         return None
     stars = [
-        MapStar(row.label, row.kind, hours_of(row))
+        MapStar(row.label, row.kind, row.time)
         for row in content.comparison.rows
         if row.estimate is None and row.hours is not None
     ]
@@ -132,7 +156,7 @@ def printed_charts(content: ProposalContent, voice: Voice) -> dict[str, str]:
 
     charts = proposal_figures(content, voice)
     rows = content.comparison.rows
-    times = [hours_of(row) for row in rows]
+    times = [row.time for row in rows]
     if "time" in charts:
         _write_values(charts["time"], rows, times, time_scale(times), voice)
     estimate = recommended_estimate(content)

@@ -26,7 +26,7 @@ from app.features.bills.model import Bill, BillInputs, BillRequest
 from app.features.bills.service import StatedPrices, at_prices_of, stated_inputs
 from app.features.comparisons.compare import comparison_of, question_of, row_labels, side_by_side
 from app.features.comparisons.model import Comparison, ComparisonRow
-from app.features.proposals.account import CUSTOMER_REGIONS, Account, account_of
+from app.features.proposals.account import CUSTOMER_REGIONS, ProposalAccount, account_of
 from app.features.proposals.advice import advise
 from app.features.proposals.branding import branding_of
 from app.features.proposals.conditions import SiteLayout
@@ -164,7 +164,7 @@ def build_content(
     return with_sections(content, sections)
 
 
-def check_offer(request: ProposalRequest, account: Account | None) -> None:
+def check_offer(request: ProposalRequest, account: ProposalAccount | None) -> None:
     """Refuse an offer that nobody could sign: without its last day, its sender or a whole price."""
     if request.valid_until is None:
         raise BadInput.at("valid_until", "an offer needs its last day of validity")

@@ -22,6 +22,7 @@ def in_currency(request: EstimateRequest, currency: str, context: SizingContext)
         return request
     rate = rate_between(request.currency, currency, request.assumptions, context)
     stated = {name: getattr(request.assumptions, name) for name in PRICES}
-    converted = {name: price * rate for name, price in stated.items() if price is not None}
-    assumptions = request.assumptions.model_copy(update=converted)
+    converted: dict[str, object] = {name: price * rate for name, price in stated.items() if price is not None}
+    home = request.assumptions.home_currency or request.currency
+    assumptions = request.assumptions.model_copy(update={**converted, "home_currency": home})
     return request.model_copy(update={"currency": currency, "assumptions": assumptions})

@@ -27,7 +27,7 @@ class WeighedOption(Document):
     cables: int | None = Field(description="Number of cables in the network.")
 
 
-class PartLeftOut(Document):
+class OmittedPart(Document):
     """A part of the network that is not bought."""
 
     item: str = Field(description="Identifier of the item in the catalogue.")
@@ -61,7 +61,7 @@ class GainFound(Document):
     """Price of the network not recommended less that of the recommended one."""
     switches_saved: int | None = Field(description="Number of switches not bought.")
     cables_saved: int | None = Field(description="Number of cables not bought.")
-    left_out: list[PartLeftOut] = Field(description="Parts of the network that is not recommended.")
+    left_out: list[OmittedPart] = Field(description="Parts of the network that is not recommended.")
 
 
 class FittedRun(Document):

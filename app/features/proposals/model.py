@@ -28,7 +28,7 @@ from app.estimating.schema import Document, Quantity, SourceRef
 from app.features.bills.model import BillInputs
 from app.features.comparisons.model import Comparison
 from app.features.networks.model import FabricChoiceRequest
-from app.features.proposals.account import Account
+from app.features.proposals.account import ProposalAccount
 from app.features.proposals.conditions import Conditions, DocumentKind, SiteLayout
 from app.features.proposals.measurements import Evidence
 from app.features.proposals.outlays import OutlayFormula
@@ -469,7 +469,7 @@ class ProposalContent(Document):
     """Whether it is an offer or an estimate; omitted in proposals of before they were told apart."""
     conditions: Conditions | None = Field(None, exclude_if=is_empty)
     """Conditions that its author states; those left out are to be agreed."""
-    account: Account | None = Field(None, exclude_if=is_empty)
+    account: ProposalAccount | None = Field(None, exclude_if=is_empty)
     """Price with tax, outlay by line and by year, break-even; omitted if nothing has a price."""
     layout: SiteLayout | None = Field(None, exclude_if=is_empty)
     """Racks and network of the option that is offered; omitted if it is rented."""

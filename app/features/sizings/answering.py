@@ -19,7 +19,7 @@ from app.estimating.version import engine_version
 from app.estimating.workload import resolve_model, summarise
 from app.features.sizings.model import (
     LARGEST_ACCELERATORS,
-    LeftOut,
+    Omission,
     ScalingCurve,
     ScalingPoint,
     Sizing,
@@ -163,7 +163,7 @@ def _defaults(request: SizingRequest, *, batch_searched: bool) -> list[Default]:
 
 
 def _curve(
-    sampled: Sequence[SampledOption], left_out: Sequence[LeftOut], system: str, batch: int | None
+    sampled: Sequence[SampledOption], left_out: Sequence[Omission], system: str, batch: int | None
 ) -> ScalingCurve | None:
     """Return the scaling curve of one system with a stated batch; None if the model fits at no count."""
     options = by_count(sampled, system)

@@ -16,6 +16,7 @@ from app.estimating.deciding import ResolvedRequest, run_totals
 from app.estimating.decision import Alternative
 from app.estimating.hardware import Hardware
 from app.estimating.plan_search import contexts_of, memory_of
+from app.estimating.scenario import offload_sums
 from app.estimating.workload import largest_batch
 
 SIZES = tuple(sorted(float(base << power) for base in (1, 3) for power in range(11)))
@@ -79,17 +80,15 @@ def least_times(
 def least_memory(question: ResolvedRequest, devices: Sequence[int]) -> Floats:
     """Return the share of the memory of a device that plans on numbers of GPUs fill at least. [-]
 
-    Everything is sharded as far as it goes, the update done on the host, and the activations of one sample
-    computed again.
+    Everything is sharded as far as it goes, what the host has room for is there, and the activations of one
+    sample computed again.
     """
     scenario = question.scenario
     table, contexts = scenario.table, contexts_of(scenario, {})
     powers = [float(1 << power) for power in range(max(devices).bit_length())]
     heads = [degree for degree in powers if degree <= max(table.attention_heads, 1.0)]
     layers = [degree for degree in powers if degree <= table.depth] if table.attention_heads else [1.0]
-    axes = np.meshgrid(
-        devices, heads, layers, [0.0, 1.0][: 2 if scenario.memory_elsewhere else 1], indexing="ij"
-    )
+    axes = np.meshgrid(devices, heads, layers, offload_sums(scenario), indexing="ij")
     count, tensor, pipeline, offload = (np.asarray(axis, dtype=float).ravel() for axis in axes)
     legal = tensor * pipeline <= count
     count, tensor, pipeline, offload = (each[legal] for each in (count, tensor, pipeline, offload))
@@ -101,7 +100,9 @@ def least_memory(question: ResolvedRequest, devices: Sequence[int]) -> Floats:
         sharding=np.where(pipeline > 1.0, float(Sharding.OPTIMIZER), float(max(Sharding))),
         expert=np.minimum(data, float(table.experts)),
     )  # fmt: skip
-    memory = GpuEvaluator(scenario.gpu_case())(plans, 0.0).memory / memory_of(scenario.chip)
+    evaluated = GpuEvaluator(scenario.gpu_case())(plans, 0.0)
+    fits = evaluated.elsewhere <= (scenario.memory_elsewhere or np.inf)
+    memory = np.where(fits, evaluated.memory / memory_of(scenario.chip), np.inf)
     return np.array([memory[count == number].min() for number in devices])
 
 

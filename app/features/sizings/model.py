@@ -15,7 +15,6 @@ from app.estimating.decision import (
     DecisionQuestion,
     DecisivePrice,
     Reason,
-    check_demand,
     check_limits,
 )
 from app.estimating.documents import CheckWarning, Default, ModelSummary
@@ -73,7 +72,6 @@ class SizingRequest(TrainingRequest, Limits):
 def check(request: SizingRequest) -> None:
     """Refuse what can never be right, by field, with what is allowed."""
     check_limits(request)
-    check_demand(request.assumptions.demand)
     if not 1 <= request.most_accelerators <= LARGEST_ACCELERATORS:
         raise BadInput.at(
             "most_accelerators",
@@ -177,7 +175,7 @@ class FrontPoint(Document):
     costs: OptionCosts = Field(OptionCosts(), description="Costs: purchase, run and term.")
 
 
-class LeftOut(Document):
+class Omission(Document):
     """A system and count without an option, and the reason."""
 
     system: str = Field(description="Identifier of the system.")
@@ -243,7 +241,7 @@ class Sizing(Document):
     considered: int = Field(description="Number of combinations of system and count that were considered.")
     searched: int
     """Number of plan searches; systems with the same hardware share a search."""
-    left_out: list[LeftOut]
+    left_out: list[Omission]
     """Combinations of system and count without an option, and why."""
     defaults: list[Default] = Field(description="Default values that were used.")
     warnings: list[CheckWarning] = Field(description="Warnings to consider when reading the result.")

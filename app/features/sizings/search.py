@@ -14,7 +14,6 @@ from pydantic import JsonValue
 
 from app.catalog.catalog import Catalog
 from app.catalog.entries import ChipKind, SystemEntry
-from app.engine.plans import Plans
 from app.engine.records import Floats, IpuChip
 from app.engine.search.evaluate import GpuEvaluator
 from app.engine.units import HOUR, YEAR
@@ -34,8 +33,8 @@ from app.estimating.plan_search import PlanChoice, memory_of
 from app.estimating.prices import prices
 from app.estimating.ranges import common_normals, quantity, spread_quantity
 from app.estimating.request import EstimateRequest, PlanInput, SystemInput, WorkloadInput
-from app.estimating.runtime import Run, runs_of
-from app.estimating.scenario import as_stated, recompute_name, recomputed_layers, sharding_name
+from app.estimating.scenario import as_stated, offloaded, recompute_name, recomputed_layers, sharding_name
+from app.estimating.together import run_together
 from app.estimating.workload import ADAPTER_PAPERS
 from app.features.sizings.beaten import (
     ACCELERATORS,
@@ -54,7 +53,7 @@ from app.features.sizings.beaten import (
 )
 from app.features.sizings.model import (
     LARGEST_ACCELERATORS,
-    LeftOut,
+    Omission,
     OptionCosts,
     SizingOption,
     SizingRequest,
@@ -70,10 +69,6 @@ TRIED_BETWEEN = 4
 
 POWERS = [1 << power for power in range(LARGEST_ACCELERATORS.bit_length() + 1)]
 """Numbers of devices for which bounds are computed."""
-
-TOGETHER = 64
-"""Runs that one call of the engine computes; more take more memory and no less time."""
-
 
 Watch = Callable[[int, int, str], None]
 """Called before each search with the searches done, their total, and the next system's name.
@@ -116,7 +111,8 @@ class Group:
             seconds, plan, own = option.seconds, option.document.plan, option.document.accelerators
             fewer = devices <= own
             least[fewer] = np.maximum(least[fewer], MONOTONE * seconds)
-            if option.document.fits:
+            # With weights or activations on the host, more devices are faster by any factor.
+            if option.document.fits and not (plan.offload_parameters or plan.offload_activations):
                 frugal = plan.recompute != "none" or plan.offload
                 in_proportion = seconds * own / devices / (RELIEVED if frugal else LINEAR)
                 least[~fewer] = np.maximum(least, in_proportion)[~fewer]
@@ -195,7 +191,7 @@ class SystemSearch:
         self.profile = profile
         self.context = context
         self.options: list[SampledOption] = []
-        self.left_out: list[LeftOut] = []
+        self.left_out: list[Omission] = []
         self.refusal: AppError | None = None
         """Last error that left a count without a plan."""
         self.first: PlanDecision | None = None
@@ -293,7 +289,7 @@ class SystemSearch:
             least = self._least(still)
             hopeless = np.isinf(least[:, SECONDS]) | beaten(least, known)
             self.left_out += [
-                LeftOut(
+                Omission(
                     system=offer.hardware.entry.id,
                     count=count,
                     reason="does_not_fit" if math.isinf(seconds) else "beaten",
@@ -384,7 +380,7 @@ class SystemSearch:
             finding = candidate.group.findings[hardware.machines]
             if finding is None:
                 self.left_out.append(
-                    LeftOut(system=hardware.entry.id, count=hardware.count, reason="no_plan")
+                    Omission(system=hardware.entry.id, count=hardware.count, reason="no_plan")
                 )
                 continue
             self.first = self.first or finding.plan
@@ -453,30 +449,10 @@ class SystemSearch:
         # The estimate of an option states its plan.
         stated = [replace(decision, scenario=decision.scenario.of_stated_plan) for decision in decisions]
         timed = [TimedPlan(decision, group.reliability, self.context) for decision in stated]
-        fitting = [each for each in timed if each.fits]
-        tuned = [each.tuned for each in fitting if each.tuned is not each]
-        for runs in (fitting, tuned):
-            for start in range(0, len(runs), TOGETHER):
-                part = runs[start : start + TOGETHER]
-                for each, run in zip(part, self._runs(group, part), strict=True):
-                    each.run = run
+        run_together(timed)
         for each in timed:
             each.family_error = timed[0].family_error
         return timed
-
-    def _runs(self, group: Group, timed: Sequence[TimedPlan]) -> list[Run]:
-        training = group.question.training
-        return runs_of(
-            timed[0].plan.scenario,
-            Plans.joined([each.plan.choice.plans for each in timed]),
-            training,
-            machines=np.array([float(each.plan.machines_used) for each in timed]),
-            assumed=group.reliability,
-            input_rate=self.request.assumptions.input_samples_per_second,
-            factors=np.stack([each.factors for each in timed]),
-            normals=common_normals(),
-            run_deviation=training.target.scatter if training.target else 0.0,
-        )
 
     def _option(self, candidate: Candidate, timed: TimedPlan) -> SampledOption:
         """Return an option with its limit-dependent fields as they are without limits."""
@@ -640,7 +616,7 @@ def plan_input(decision: PlanDecision) -> PlanInput:
     recompute = float(np.ravel(plans.recompute)[0])
     values["recompute"] = recompute_name(recompute)
     values["recompute_layers"] = recomputed_layers(recompute, scenario.table.depth)
-    values["offload"] = bool(np.ravel(plans.offload)[0] > 0)
+    values |= offloaded(float(np.ravel(plans.offload)[0]))
     if not is_ipu:
         values["sequence_parallel"] = bool(np.ravel(plans.sequence_parallel)[0] > 0)
         values["sharding"] = sharding_name(float(np.ravel(plans.sharding)[0]))

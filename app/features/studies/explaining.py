@@ -33,6 +33,7 @@ PARTS: Mapping[str, Message] = {
     "pipeline_bubble": Message("the pipeline bubble"),
     "pipeline_comm": Message("pipeline communication"),
     "data_comm": Message("data-parallel communication"),
+    "host_comm": Message("transfers between device and host"),
     "exchange": Message("the on-chip exchange"),
     "sync": Message("synchronization"),
     "optimizer": Message("the optimizer step"),

@@ -422,7 +422,7 @@ def study_view(
     return answer_stored
 
 
-Placed = tuple[Mapping[str, Any], Mapping[str, str]]
+ViewState = tuple[Mapping[str, Any], Mapping[str, str]]
 """A study, and the fields of one of its views."""
 
 
@@ -431,7 +431,7 @@ def led(
     workspace: Workspace,
     view: str,
     ending: str,
-    placed: Placed,
+    state: ViewState,
     study: str | None = None,
     strict: bool = True,
 ) -> RedirectResponse:
@@ -439,7 +439,7 @@ def led(
 
     A ``strict`` study is refused if an option cannot be estimated.
     """
-    body, fields = placed
+    body, fields = state
     if study is not None:
         try:
             get_study(workspace, study)

@@ -13,7 +13,8 @@ from pydantic import ValidationError
 from app.catalog.catalog import Catalog
 from app.engine.units import DAY, KILOWATT
 from app.errors import AppError, BadInput, FieldError, Message, NotFound, Unprocessable, fields_at
-from app.estimating.decision import check_demand, check_limits
+from app.estimating.decision import check_limits
+from app.estimating.demand import check_demand
 from app.estimating.hardware import known_id
 from app.estimating.numbers import (
     DAYS,

@@ -129,7 +129,7 @@ def unsaved_study(workspace: Workspace, path: str, content: StudyContent, *, str
     return unsaved_under(workspace, f"{path}:{digest[:32]}", lambda: content, strict=strict)
 
 
-class Kept(Document):
+class StudyReference(Document):
     """What an address leads to."""
 
     id: str
@@ -140,23 +140,23 @@ def unsaved_under(
 ) -> str:
     """Return the unsaved study kept under a name; only the first who asks for it writes its question."""
 
-    def make() -> tuple[Kept, Save]:
+    def make() -> tuple[StudyReference, Save]:
         content = asked()
         check(content, workspace.sizing.catalog)
         check_labels(content)
         if strict:
             estimates_of(workspace, content, {})
         study, save = first_version(content, saved=False)
-        return Kept(id=study.id), save
+        return StudyReference(id=study.id), save
 
     while True:
         # Under a name that no caller's key has: theirs must not stand in the way of a page.
         call = IdempotentCall.of("studies/kept", name, name.encode())
-        identifier = keep(workspace, call, Kept, make).id
+        identifier = keep(workspace, call, StudyReference, make).id
         with workspace.transaction() as repository:
             record = repository.studies.find(identifier)
         if record is None:  # It has been deleted since.
-            return keep(workspace, None, Kept, make).id
+            return keep(workspace, None, StudyReference, make).id
         if record.version == 1:
             return identifier
         # It has been changed since, so it no longer asks this question.

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from app.estimating.documents import CheckWarning
 from app.estimating.naming import SystemName
-from app.estimating.request import Number, Schema, Whole
+from app.estimating.request import NamedSystem, Number, Schema, Whole
 from app.estimating.schema import Document, Quantity, SourceRef
 
 MOST_REQUESTS = 200
@@ -39,7 +39,7 @@ class TeamRequest(Schema):
     """First device that the team holds there, from 0."""
 
 
-class PartitionRequest(Schema):
+class PartitionRequest(NamedSystem):
     """Teams that share a system."""
 
     system: SystemName = Field(description="Identifier of a system.", examples=["bow-pod64"])
@@ -75,7 +75,7 @@ class TeamLoad(Schema):
     """Identifier of an estimate that gives the duration of a job."""
 
 
-class QueueRequest(Schema):
+class QueueRequest(NamedSystem):
     """Teams whose jobs share machines over time."""
 
     system: SystemName = Field(description="Identifier of a system.", examples=["dgx-a100-640gb"])

@@ -51,6 +51,7 @@ PARTS = {
     "pipeline_bubble": (SILVER, ""),
     "pipeline_comm": (ORANGE, ""),
     "data_comm": (ORANGE, "/"),
+    "host_comm": (VERMILION, "/"),
     "exchange": (PURPLE, ""),
     "sync": (PURPLE, "/"),
     "optimizer": (GREEN, "/"),

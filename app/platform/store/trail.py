@@ -12,17 +12,17 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import sqlalchemy as sa
-from sqlalchemy.orm import UOWTransaction
+from sqlalchemy.orm import ORMExecuteState, UOWTransaction
 from sqlalchemy.sql import Delete, Update, operators, visitors
 from sqlalchemy.sql.elements import BinaryExpression, BindParameter
 from sqlmodel import Session, col, select
 
 from app.platform.store.account_tables import Account, AccountSession
 from app.platform.store.integration_queries import messages_of
-from app.platform.store.queries import After, Queries, new_id, now
+from app.platform.store.queries import COLUMNS, After, Queries, new_id, now
 from app.platform.store.tables import AuditEvent, ProposalEventRecord, StudyRecord, StudyVersionRecord
 
 ActorKind = Literal["person", "key", "local", "link", "operator", "system"]
@@ -126,29 +126,29 @@ def keep_trail(session: Session, workspace_id: str | None = None) -> None:
                 values = {f"{row.object_kind}_id": row.object_id, "detail": {}}
                 session.add_all(messages_of(session, row.workspace_id, row.action, row.at, values))
 
-    def executed(
-        connection: sa.Connection, statement: Any, several: Any, values: Any, options: Any, result: Any
-    ) -> None:
-        # What the session writes itself has been noted before.
-        if session._flushing or not isinstance(statement, Update | Delete) or not result.rowcount:
-            return
-        changes = isinstance(statement, Update)
+    def executing(execution: ORMExecuteState) -> sa.Result[Any] | None:
+        """Carry out a statement of the session's own, none of a flush, and note the rows it reached."""
+        statement, changes = execution.statement, execution.is_update
+        if not isinstance(statement, Update | Delete):
+            return None
         kind = (CHANGED if changes else DROPPED).get(str(statement.table))
         equalities = criteria(statement)
         workspace = workspace_id or equalities.get("workspace_id")
-        fields = sorted(set_columns(statement) - SILENT)
-        if kind is None or workspace is None or (changes and not fields):
-            return
-        identifier = str(equalities.get("id") or equalities.get("account_id") or "")
-        detail = {"fields": fields} if changes else {} if result.rowcount == 1 else {"count": result.rowcount}
-        verb = "changed" if changes else "deleted"
-        session.add(made(str(workspace), f"{kind}.{verb}", kind, identifier, detail))
-
-    def begun(session: Session, transaction: Any, connection: sa.Connection) -> None:
-        sa.event.listen(connection, "after_execute", executed)
+        if kind is None or workspace is None:
+            return None
+        fields = sorted({*execution.execution_options[COLUMNS]} - SILENT) if changes else []
+        if changes and not fields:
+            return None
+        result = cast("sa.CursorResult[Any]", execution.invoke_statement())
+        if result.rowcount:
+            identifier = str(equalities.get("id") or equalities.get("account_id") or "")
+            few = {} if result.rowcount == 1 else {"count": result.rowcount}
+            verb, detail = ("changed", {"fields": fields}) if changes else ("deleted", few)
+            session.add(made(str(workspace), f"{kind}.{verb}", kind, identifier, detail))
+        return result
 
     sa.event.listen(session, "before_flush", before_flush)
-    sa.event.listen(session, "after_begin", begun)
+    sa.event.listen(session, "do_orm_execute", executing)
 
 
 TOLD = frozenset({"study", "sizing", "sweep"})
@@ -168,11 +168,6 @@ def is_told(session: Session, event: AuditEvent) -> bool:
         StudyRecord.id == event.object_id, StudyRecord.workspace_id == event.workspace_id
     )
     return session.connection().execute(saved).scalar_one_or_none() is not False
-
-
-def set_columns(statement: Any) -> set[str]:
-    """Return the columns that a statement sets; none where it drops rows."""
-    return {column.name for column in getattr(statement, "_values", None) or {}}
 
 
 def criteria(statement: Any) -> dict[str, Any]:

@@ -219,10 +219,7 @@ class RetentionQueries(Queries):
         by_options = sa.select(used).where(*self.criteria(ComparisonOption, used.in_(chosen)))
         self.delete_rows(IdempotencyKey, tells_of(*chosen))
         identifier = col(EstimateRow.id)
-        unused = self.criteria(EstimateRow, identifier.in_(chosen), identifier.not_in(by_options))
-        # Not by the session, which would ask the rows back and so not know yet how many when the trail does.
-        deleted = self._session.connection().execute(sa.delete(EstimateRow).where(*unused))
-        return int(deleted.rowcount)
+        return self.delete_rows(EstimateRow, identifier.in_(chosen), identifier.not_in(by_options))
 
     def sweeps_before(self, moment: datetime) -> list[str]:
         ended = (col(JobRecord.status).in_(ENDED), col(JobRecord.updated_at) < moment)

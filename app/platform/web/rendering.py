@@ -204,7 +204,7 @@ def documents() -> Mapping[str, Path]:
     return {name: path for name, file in DOCUMENTS.items() if (path := folder / file).exists()}
 
 
-class Unindented(Extension):
+class Dedent(Extension):
     """Leaves indentation in the templates: pages with thousands of rows are a tenth lighter."""
 
     def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
@@ -221,7 +221,7 @@ def environment(language: str) -> Environment:
     speaker = voice(language)
     templates = Environment(
         loader=FileSystemLoader(beside("templates")),
-        extensions=["jinja2.ext.i18n", Unindented],
+        extensions=["jinja2.ext.i18n", Dedent],
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

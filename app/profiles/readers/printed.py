@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from app.errors import Message
 from app.profiles.documents import printable, unreadable
 from app.profiles.model import ModelProfile
-from app.profiles.readers.weights import Shapes, shapes_profile
+from app.profiles.readers.weights import WeightShapes, shapes_profile
 
 MODULE = re.compile(
     r"^(\s*)\((?P<name>[^()\s]{1,80})\): (?:(?P<times>\d{1,6}) x )?(?P<type>\w{1,100})\((?P<rest>.*)$"
@@ -90,7 +90,7 @@ def printed_profile(name: str, text: str) -> ModelProfile:
     doubts.append(
         Message("print(model) lists modules only: parameters of a module beside them are not counted")
     )
-    return shapes_profile(name, Shapes(shapes, max(depth - 1, 1), hidden), doubts)
+    return shapes_profile(name, WeightShapes(shapes, max(depth - 1, 1), hidden), doubts)
 
 
 def _given(rest: str, name: str) -> str:

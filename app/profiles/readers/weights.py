@@ -26,7 +26,7 @@ LENGTH = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Shapes:
+class WeightShapes:
     """Tensors by path and shape with their numbers; layers; and the widest vector of a norm."""
 
     counts: Counter[tuple[str, tuple[int, ...]]]
@@ -82,10 +82,10 @@ def weights_profile(name: str, header: Mapping[str, object]) -> ModelProfile:
         shapes[re.sub(r"\.\d+(?=\.)", ".*", path)[:200], tuple(shape)] += 1
         if re.search(r"norm.*weight$", path) and len(shape) == 1:
             hidden = max(hidden, shape[0])
-    return shapes_profile(name, Shapes(shapes, len(layers), hidden), [])
+    return shapes_profile(name, WeightShapes(shapes, len(layers), hidden), [])
 
 
-def shapes_profile(name: str, found: Shapes, doubts: list[Message]) -> ModelProfile:
+def shapes_profile(name: str, found: WeightShapes, doubts: list[Message]) -> ModelProfile:
     """Return a model of tensors of these shapes; refuse convolutions, whose positions they do not say."""
     shapes = found.counts
     if not shapes:

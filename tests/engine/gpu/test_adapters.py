@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.gpu.plan_steps import gpu_memory, gpu_operator_times, gpu_step
+from app.engine.gpu.plan_steps import gpu_operator_times
 from app.engine.operators.adapters import ATTENTION_MODULES, MODULES, adapted
 from app.engine.operators.table import QUANTISED_BYTES, Kind, OperatorTable, Section
 from app.engine.plans import MemoryUse, Plans, Recompute, Sharding
 from app.engine.records import Precision
 from app.profiles.transformer import transformer_profile
-from tests.engine.conftest import collectives, dgx, software, table
+from tests.engine.conftest import collectives, dgx, gpu_memory, gpu_step, software, table
 
 SYSTEM = dgx()
 

@@ -1,20 +1,17 @@
 """Kernels of a micro-batch and the host that launches them."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.gpu.plan_steps import gpu_step
 from app.engine.gpu.step import exposed_dispatch_time, update_kernels
 from app.engine.gpu.work import kernel_count
 from app.engine.operators.layers import dense_layer, embedding_bag
 from app.engine.operators.table import Kind, Operator, OperatorTable
 from app.engine.plans import Plans, Recompute
 from app.engine.records import GpuSoftware, Precision
-from tests.engine.conftest import dgx, gpu_case, plan_of, software, table
+from tests.engine.conftest import dgx, gpu_case, gpu_step, plan_of, software, table
 
 SYSTEM = dgx()
 
@@ -42,14 +39,14 @@ def test_layers_convolutions_and_steps_of_a_loop_are_counted() -> None:
     counted = 3 * stack.kernels_per_layer + 2 * stack.kernels_per_convolution + 400.0
     known = gpu_case(model, stack, SYSTEM)
     none, full = (
-        kernel_count(known.case, float(mode), known.software) for mode in (Recompute.NONE, Recompute.FULL)
+        kernel_count(known.case, float(mode), known.stack) for mode in (Recompute.NONE, Recompute.FULL)
     )
     assert none == counted
     assert full == counted + 3 * SYSTEM.kernels.recompute_kernels
 
 
 def seconds(stack: str, micro_batch: float, interval: float) -> float:
-    slow = replace(software(stack), dispatch_interval=interval)
+    slow = software(stack)._replace(dispatch_interval=interval)
     plans = Plans.of(micro_batch=micro_batch)
     return float(gpu_step(table("bert-large"), plans, SYSTEM, slow, Precision.BF16, "lamb").total)
 
@@ -67,7 +64,7 @@ def test_a_large_micro_batch_hides_the_host() -> None:
 
 def updates(model: OperatorTable, stack: GpuSoftware, **plan: float) -> float:
     known = gpu_case(model, stack, SYSTEM)
-    return update_kernels(known.case, plan_of(**plan), known.software)
+    return update_kernels(known.case, plan_of(**plan), known.stack)
 
 
 def test_an_update_tensor_by_tensor_launches_for_weights_and_biases() -> None:
@@ -80,7 +77,7 @@ def test_an_update_tensor_by_tensor_launches_for_weights_and_biases() -> None:
         hidden=8.0,
         tokens=1.0,
     )
-    stack = replace(software("gpu-eager"), optimizer_kernels=12.0)
+    stack = software("gpu-eager")._replace(optimizer_kernels=12.0)
     # The table is updated row by row and takes no part.
     assert updates(model, stack) == 3 * 2 * 12
     assert updates(model, stack, data=8.0) > updates(model, stack)
@@ -91,7 +88,7 @@ def test_an_update_tensor_by_tensor_launches_for_weights_and_biases() -> None:
 
 def test_a_slow_update_adds_what_the_gpu_does_not_cover() -> None:
     stack = software("gpu-eager")
-    by_tensor = replace(stack, optimizer_kernels=12.0)
+    by_tensor = stack._replace(optimizer_kernels=12.0)
     plans = Plans.of(micro_batch=64.0)
     fast = gpu_step(table("bert-large"), plans, SYSTEM, stack, Precision.BF16, "lamb")
     slow = gpu_step(table("bert-large"), plans, SYSTEM, by_tensor, Precision.BF16, "lamb")

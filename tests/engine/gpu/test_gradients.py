@@ -9,16 +9,15 @@ from hypothesis import strategies as st
 
 from app.engine.collectives import IntraLinks, Network, collective_time
 from app.engine.gpu.collectives import GradientCollectives, Weights, device_weights
-from app.engine.gpu.plan_steps import gpu_memory, gpu_step
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans, Recompute, Sharding
 from app.engine.records import GpuSystem, Precision
 from tests.engine.conftest import collectives as copy_collectives
-from tests.engine.conftest import dgx, gpu_case, plan_of, software, table
+from tests.engine.conftest import dgx, gpu_case, gpu_memory, gpu_step, plan_of, software, table
 
 SYSTEM = dgx()
 
-STACK = replace(software("megatron-2022"), gradient_bytes=2.0)
+STACK = software("megatron-2022")._replace(gradient_bytes=2.0)
 
 MIXTURE = table("mixtral-8x7b", 512)
 
@@ -78,7 +77,7 @@ def test_shards_inside_a_machine_are_gathered_over_its_links_and_summed_between(
 
 def test_gradients_shared_inside_a_machine_leave_it_once_a_step() -> None:
     """Each micro-batch scatters over the links; only what a rank keeps is summed over the fabric."""
-    model, stack = table("llama-7b"), replace(STACK, overlap=0.0)
+    model, stack = table("llama-7b"), STACK._replace(overlap=0.0)
     near = collectives(model, data=64.0, sharding_ranks=8.0)
     assert near.scattered_once == float(collectives(model, data=8.0).scattered_once)
     shared = {"data": 64.0, "sharding": float(Sharding.GRADIENTS), "sharding_ranks": 8.0}

@@ -1,21 +1,18 @@
 """Steps whose pace the host sets."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.gpu.plan_steps import gpu_step
 from app.engine.host import host_wait_time, input_sharers
 from app.engine.plans import Plans
 from app.engine.records import GpuSoftware, Precision
-from tests.engine.conftest import dgx, software, table
+from tests.engine.conftest import dgx, gpu_step, software, table
 
 SYSTEM = dgx()
 
-FREE = replace(software(), step_overhead=0.0, multi_device_overhead=0.0, overlap=0.98)
+FREE = software()._replace(step_overhead=0.0, multi_device_overhead=0.0, overlap=0.98)
 
 
 def seconds(stack: GpuSoftware, precision: Precision = Precision.FP16, **plan: object) -> float:
@@ -23,14 +20,14 @@ def seconds(stack: GpuSoftware, precision: Precision = Precision.FP16, **plan: o
 
 
 def test_a_slow_process_beside_each_gpu_sets_the_rate_whatever_the_precision() -> None:
-    slow = replace(FREE, host_time_per_sample=0.1)
+    slow = FREE._replace(host_time_per_sample=0.1)
     for precision in (Precision.FP16, Precision.TF32):
         assert seconds(slow, precision, micro_batch=32.0) == pytest.approx(3.2, rel=0.01)
     assert seconds(slow, data=8.0, micro_batch=32.0) == pytest.approx(3.2, rel=0.01)
 
 
 def test_processors_of_a_machine_are_shared_by_its_gpus() -> None:
-    shared = replace(FREE, input_time_per_sample=0.01)
+    shared = FREE._replace(input_time_per_sample=0.01)
     assert seconds(shared, data=8.0, micro_batch=32.0) == pytest.approx(8 * 0.32, rel=0.01)
     assert seconds(shared, data=16.0, micro_batch=32.0) == pytest.approx(8 * 0.32, rel=0.01)
     assert seconds(shared, micro_batch=32.0) == pytest.approx(0.32, rel=0.01)
@@ -38,7 +35,7 @@ def test_processors_of_a_machine_are_shared_by_its_gpus() -> None:
 
 @given(st.floats(0.0, 1e-4), st.sampled_from([1.0, 8.0]), st.sampled_from([1.0, 4.0]))
 def test_a_fast_host_is_hidden(host: float, data: float, accumulation: float) -> None:
-    quick = replace(FREE, host_time_per_sample=host)
+    quick = FREE._replace(host_time_per_sample=host)
     plan = {"data": data, "micro_batch": 32.0, "accumulation": accumulation}
     assert seconds(quick, **plan) == pytest.approx(seconds(FREE, **plan))
 

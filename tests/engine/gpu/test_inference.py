@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -99,7 +97,7 @@ def test_one_sequence_waits_for_the_weights_and_little_else() -> None:
 
 def test_a_prompt_is_bound_by_the_matrix_units() -> None:
     one = generation("llama2-7b")
-    stack = replace(software("gpu-flash"), **PERFECT)
+    stack = software("gpu-flash")._replace(**PERFECT)
     found = one.prompt_time(stack, 4096.0)
     flop = float(np.sum(prompt_operators(one.shape, 4096.0).forward_flop))
     peak = one.system.chip.matrix_peak[Precision.BF16] * one.system.chip.sustained_clock

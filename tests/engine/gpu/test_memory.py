@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from app.engine.gpu.case import ALL, micro_batch_of
 from app.engine.gpu.collectives import rank_weights, stage_share
 from app.engine.gpu.memory import activation_bytes, micro_batch_activations
-from app.engine.gpu.plan_steps import gpu_memory
 from app.engine.operators.table import OperatorTable
 from app.engine.operators.transformer import Stack, TransformerShape, transformer_operators
 from app.engine.plans import MemoryUse, Plans, Recompute, Sharding
 from app.engine.records import Precision, Tokens
 from tests.conftest import DATA
-from tests.engine.conftest import dgx, gpu_case, plan_of, software, table
+from tests.engine.conftest import dgx, gpu_case, gpu_memory, plan_of, software, table
 
 SYSTEM = dgx()
 

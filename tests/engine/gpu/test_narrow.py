@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from app.engine.gpu.gemm import mixed_rate
-from app.engine.gpu.plan_steps import gpu_memory, gpu_operator_times, gpu_step
+from app.engine.gpu.plan_steps import gpu_operator_times
 from app.engine.operators.table import Kind, OperatorTable
 from app.engine.plans import Plans
 from app.engine.records import Floats, GpuSystem, Precision
 from app.estimating.hardware import HardwareFinder
-from tests.engine.conftest import catalog, software, software_catalog, table
+from tests.engine.conftest import catalog, gpu_memory, gpu_step, software, software_catalog, table
 
 FORMATS = (Precision.BF16, Precision.FP8, Precision.NVFP4)
 

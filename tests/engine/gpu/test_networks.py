@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 
 from app.engine.collectives import IntraLinks, Network, allreduce_algorithm
 from app.engine.gpu.collectives import device_weights, message_group
-from app.engine.gpu.plan_steps import gpu_step
 from app.engine.plans import Plans
 from app.engine.records import GpuSystem, Precision
-from tests.engine.conftest import dgx, gpu_case, plan_of, software, table
+from tests.engine.conftest import dgx, gpu_case, gpu_step, plan_of, software, table
 
 SYSTEM = dgx()
 
-STACK = replace(software("megatron-2022"), gradient_bytes=2.0)
+STACK = software("megatron-2022")._replace(gradient_bytes=2.0)
 
 
 @pytest.mark.parametrize(("model", "parameters"), [("bert-large", 335e6), ("resnet50", 25.6e6)])

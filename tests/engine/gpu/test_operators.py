@@ -52,7 +52,7 @@ def test_operators_of_one_table_take_as_long_as_each_alone() -> None:
 
 
 def test_a_large_product_is_bound_by_compute_at_the_efficiency_of_the_stack() -> None:
-    stack = replace(software(), matrix_efficiency=0.8)
+    stack = software()._replace(matrix_efficiency=0.8)
     found = times(alone(16384, 16384, 16384), stack)
     rate = found.flop[0] / (found.forward[0] + found.backward[0])
     assert rate == pytest.approx(0.8 * 312e12, rel=0.02)
@@ -71,7 +71,7 @@ def test_an_elementwise_operator_costs_its_passes() -> None:
     """A residual with dropout reads two tensors and writes one and its mask: 3.5 passes forward."""
     add = pointwise_layer(name="add", pointwise=Pointwise.RESIDUAL, elements=1e9)
     model = OperatorTable.of([add], depth=1, hidden=1, tokens=1)
-    stack = replace(software(), elementwise_factor=1.0)
+    stack = software()._replace(elementwise_factor=1.0)
     bandwidth = SYSTEM.chip.memory_bandwidth * SYSTEM.chip.achieved_bandwidth
     assert times(model, stack).forward[0] == pytest.approx(3.5 * 1e9 * 2 / bandwidth)
 
@@ -145,8 +145,8 @@ def test_a_head_that_is_no_multiple_of_eight_is_slow_without_fused_attention() -
 @given(efficiency=st.floats(0.3, 1.0), factor=st.floats(0.5, 3.0), better=st.floats(1.01, 2.0))
 def test_a_better_stack_is_never_slower(efficiency: float, factor: float, better: float) -> None:
     model = table("bert-large")
-    before = replace(software(), matrix_efficiency=efficiency, elementwise_factor=factor)
-    after = replace(before, matrix_efficiency=efficiency * better, elementwise_factor=factor / better)
+    before = software()._replace(matrix_efficiency=efficiency, elementwise_factor=factor)
+    after = before._replace(matrix_efficiency=efficiency * better, elementwise_factor=factor / better)
     assert np.all(times(model, after).forward <= times(model, before).forward)
     assert np.all(times(model, after).backward <= times(model, before).backward)
 
@@ -155,8 +155,8 @@ def test_a_better_stack_is_never_slower(efficiency: float, factor: float, better
 def test_channels_first_pays_a_transposition_of_every_convolution(precision: Precision) -> None:
     """Input and output of the forward pass and of both gradients are read and written once more."""
     size = 4 if precision is Precision.TF32 else 2
-    last = replace(software(), layout_passes=0.0, layout_passes_tf32=0.0)
-    first = replace(software(), layout_passes=2.0, layout_passes_tf32=2.0)
+    last = software()._replace(layout_passes=0.0, layout_passes_tf32=0.0)
+    first = software()._replace(layout_passes=2.0, layout_passes_tf32=2.0)
     model = table("unet3d")
     found = [times(model, stack, precision) for stack in (last, first)]
     more = (found[1].forward + found[1].backward) - (found[0].forward + found[0].backward)
@@ -168,7 +168,7 @@ def test_channels_first_pays_a_transposition_of_every_convolution(precision: Pre
 
 
 def test_layouts_do_not_touch_transformers() -> None:
-    first = replace(software(), layout_passes=2.0, layout_passes_tf32=2.0)
+    first = software()._replace(layout_passes=2.0, layout_passes_tf32=2.0)
     plain = times(table("bert-large"), software(), Precision.TF32)
     assert np.array_equal(times(table("bert-large"), first, Precision.TF32).forward, plain.forward)
 
@@ -193,7 +193,7 @@ def test_the_weight_gradient_of_a_loop_is_one_product() -> None:
 def test_rows_of_tables_keep_single_precision() -> None:
     rows = embedding_bag(name="table", entries=1e6, width=128, lookups=1.0)
     model = OperatorTable.of([rows], depth=1, hidden=128, tokens=1.0)
-    stack = replace(software(), elementwise_factor=1.0)
+    stack = software()._replace(elementwise_factor=1.0)
     half, single = (
         times(model, stack, micro_batch=65536.0),
         times(model, stack, Precision.TF32, micro_batch=65536.0),

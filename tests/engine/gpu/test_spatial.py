@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 
 from app.engine.collectives import IntraLinks, intra_node_allreduce_time
 from app.engine.gpu.passes import STATISTICS_BYTES, halo_elements
-from app.engine.gpu.plan_steps import gpu_step
 from app.engine.gpu.work import EDGE_KERNELS, split_sample_time
 from app.engine.operators.layers import convolution_layer
 from app.engine.operators.table import OperatorTable, Pointwise
 from app.engine.plans import Plans
 from app.engine.records import Precision
-from tests.engine.conftest import dgx, gpu_case, software, table
+from tests.engine.conftest import dgx, gpu_case, gpu_step, software, table
 
 SYSTEM = dgx()
 

@@ -7,12 +7,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from app.engine.gpu.plan_steps import gpu_step
 from app.engine.gpu.step import GpuStep
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans, Recompute, Sharding, StepTime
 from app.engine.records import GpuSoftware, GpuSystem, Precision
-from tests.engine.conftest import dgx, software, table
+from tests.engine.conftest import dgx, gpu_step, software, table
 
 SYSTEM = dgx()
 
@@ -116,8 +115,7 @@ def test_a_better_stack_is_never_slower(name: str, plan: dict[str, float], bette
     assume(plan["sharding"] == 0)
     plan = allowed(name, plan)
     stack = software()
-    improved = replace(
-        stack,
+    improved = stack._replace(
         matrix_efficiency=stack.matrix_efficiency * min(better, 1.2),
         elementwise_factor=stack.elementwise_factor / better,
         step_overhead=stack.step_overhead / better,
@@ -147,8 +145,8 @@ def test_samples_of_a_stack_equal_each_alone() -> None:
     stack = software()
     factors = np.array([1.0, 1.5, 2.0])
     model = table("bert-large")
-    together = step(model, replace(stack, elementwise_factor=factors), data=np.array([8.0])).total
-    alone = [seconds(model, replace(stack, elementwise_factor=one), data=8.0) for one in factors]
+    together = step(model, stack._replace(elementwise_factor=factors), data=np.array([8.0])).total
+    alone = [seconds(model, stack._replace(elementwise_factor=one), data=8.0) for one in factors]
     assert np.ravel(together) == pytest.approx(alone, rel=1e-12)
 
 
@@ -194,11 +192,11 @@ def test_a_slow_network_is_felt_by_replicas_that_share_their_parameters() -> Non
 
 
 def test_copied_tables_leave_less_to_exchange() -> None:
-    stack = replace(software(), row_exchange=1.0)
+    stack = software()._replace(row_exchange=1.0)
     plan = {"data": 64.0, "micro_batch": 1024.0}
     spread = float(step(table("dlrm"), stack, **plan).parts["data_comm"])
-    copied = float(step(table("dlrm"), replace(stack, row_exchange=0.3), **plan).parts["data_comm"])
-    none = float(step(table("dlrm"), replace(stack, row_exchange=0.0), **plan).parts["data_comm"])
+    copied = float(step(table("dlrm"), stack._replace(row_exchange=0.3), **plan).parts["data_comm"])
+    none = float(step(table("dlrm"), stack._replace(row_exchange=0.0), **plan).parts["data_comm"])
     assert none < copied < spread
     assert (copied - none) / (spread - none) == pytest.approx(0.3)
     # Two exchanges have to start even where they carry next to nothing.

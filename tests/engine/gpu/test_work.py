@@ -24,7 +24,7 @@ def work(name: str, *, seq_len: int | None = None, stack: str = "megatron-2022",
     known = gpu_case(table(name, seq_len), software(stack), SYSTEM)
     micro, costs = micro_batch_of(plan_of(**values)), room_for_costs(known.case)
     operator_costs(known.case, micro, costs)
-    return micro_batch_work(known.case, known.software, micro, costs)
+    return micro_batch_work(known.case, known.stack, micro, costs)
 
 
 def layers(found: Work) -> float:

@@ -94,7 +94,7 @@ def test_one_stage_takes_the_published_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(STATE_BYTES, "given", state)
-    software = replace(popart, available_memory=available)
+    software = popart._replace(available_memory=available)
     plans = Plans.of(
         pipeline=pipeline,
         micro_batch=micro_batch,
@@ -114,7 +114,7 @@ def test_one_stage_takes_the_published_memory(
 
 def test_resnet_50_fits_an_ipu_only_as_published(bow: IpuChip, popart: IpuSoftware) -> None:
     """Every published configuration recomputes, with 16 to 22 images (graphcore/examples, vision/cnns)."""
-    software = replace(popart, available_memory=0.25)
+    software = popart._replace(available_memory=0.25)
     assert largest_micro_batch(bow, software, recompute=1) == 25
     assert largest_micro_batch(bow, software, recompute=0) == 10
 
@@ -122,7 +122,7 @@ def test_resnet_50_fits_an_ipu_only_as_published(bow: IpuChip, popart: IpuSoftwa
 def test_gpt3_over_64_ipus_runs_in_phases(bow: IpuChip, popart: IpuSoftware) -> None:
     """Three layers a phase with their optimizer shard, and one phase more for the embedding."""
     table = transformer(96, 12288, 2048, vocabulary=50257, scored=2048.0, stack=Stack.DECODER, head=128)
-    software = replace(popart, available_memory=0.1, io_tiles=128)
+    software = popart._replace(available_memory=0.1, io_tiles=128)
     plans = Plans.of(
         tensor=64,
         data=4,

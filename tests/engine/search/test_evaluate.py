@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from app.engine.compiled import Kernel
 from app.engine.gpu.case import GpuCase
-from app.engine.gpu.plan_steps import PlanFigures, gpu_memory, gpu_step
+from app.engine.gpu.plan_steps import PlanFigures
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans, Sharding
 from app.engine.records import GpuSoftware, GpuSystem, Precision
 from app.engine.search import evaluate
 from app.engine.search.evaluate import GpuEvaluator, fitting
 from app.engine.search.space import Space
-from tests.engine.conftest import dgx, software, table
+from tests.engine.conftest import dgx, gpu_memory, gpu_step, software, table
 from tests.engine.search.conftest import gpu_plans, space
 
 SYSTEM = replace(dgx(), host_memory=0.0)
@@ -54,7 +54,11 @@ def evaluated(
     return GpuEvaluator(GpuCase.of(model, system, stack, precision, optimizer))(plans, limit)
 
 
+HOST = (0.0, 1.0), tuple(map(float, range(8)))
+"""What may lie on the host: the optimizer, or any of the kinds."""
+
 drawn = {
+    "host": st.sampled_from(HOST),
     "stack": st.sampled_from(STACKS),
     "devices": st.sampled_from([1, 6, 8, 16, 64, 256]),
     "batch": st.sampled_from([24, 64, 1536]),
@@ -71,11 +75,18 @@ def some_of(plans: Plans, seed: int, count: int) -> Plans:
 @settings(max_examples=40)
 @given(name=st.sampled_from(sorted(LENGTHS)), **drawn)
 def test_every_evaluated_plan_equals_that_plan_alone(
-    name: str, stack: str, devices: int, batch: int, precision: Precision, optimizer: str, seed: int
+    name: str,
+    host: tuple[float, ...],
+    stack: str,
+    devices: int,
+    batch: int,
+    precision: Precision,
+    optimizer: str,
+    seed: int,
 ) -> None:
-    """Experts, fused attention, shards inside a machine and optimizers on the host included."""
+    """Experts, fused attention, shards inside a machine and what lies on the host included."""
     model, figures = table(name, LENGTHS[name]), software(stack)
-    plans = gpu_plans(space_of(model, figures, devices, batch))
+    plans = gpu_plans(space_of(model, figures, devices, batch, offload=host))
     if not plans.tensor.size:
         return
     found = evaluated(model, plans, figures, precision=precision, optimizer=optimizer)
@@ -92,11 +103,18 @@ def test_every_evaluated_plan_equals_that_plan_alone(
 @settings(max_examples=40)
 @given(name=st.sampled_from(["bert-large", "mixtral-8x7b", "resnet50"]), **drawn)
 def test_compiled_plans_equal_the_same_functions_interpreted(
-    name: str, stack: str, devices: int, batch: int, precision: Precision, optimizer: str, seed: int
+    name: str,
+    host: tuple[float, ...],
+    stack: str,
+    devices: int,
+    batch: int,
+    precision: Precision,
+    optimizer: str,
+    seed: int,
 ) -> None:
     assert KERNELS
     model, figures = table(name, LENGTHS[name]), software(stack)
-    every = gpu_plans(space_of(model, figures, devices, batch))
+    every = gpu_plans(space_of(model, figures, devices, batch, offload=host))
     if not every.tensor.size:
         return
     plans = some_of(every, seed, 6)

@@ -2,7 +2,6 @@
 
 import csv
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 
@@ -39,7 +38,7 @@ def filled(row: Row, monkeypatch: pytest.MonkeyPatch) -> float:
         offload=float(row["offload"]),
         rts_optimizer=replicas if row["shared"] == "1" else 1.0,
     )
-    software = replace(POPART, available_memory=float(row["available_memory"]))
+    software = POPART._replace(available_memory=float(row["available_memory"]))
     use = ipu_memory(table, plans, BOW, software, optimizer="stated", split=split)
     return float(use.total / use.capacity)
 

@@ -8,6 +8,7 @@ import pytest
 from fastapi import FastAPI
 
 from app.platform.web.examples import ACCELERATOR
+from tests.conftest import problem_of
 from tests.support.application import Ask
 from tests.support.jobs import do_next
 from tests.support.sweeping import Threads
@@ -136,7 +137,7 @@ def test_a_change_is_a_version_and_stored_estimates_keep_their_figures(ask: Ask)
     }
     assert differ == {"bf16_tflops": (800.0, 400.0), "fp8_tflops": (1600.0, None)}
     stale = ask("PATCH", address, json={"power_w": 500}, headers={"If-Match": tag})
-    assert stale.status_code == 412
+    assert problem_of(stale) == (412, "precondition_failed", "If-Match")
     after = estimate(ask, one["id"])
     assert after["time_to_train"]["value"] > before["time_to_train"]["value"]
     kept = ask("GET", f"/api/v1/estimates/{before['id']}").json()

@@ -42,7 +42,7 @@ def quick_hashes() -> Iterator[None]:
 
 
 @dataclass
-class Clock:
+class HandClock:
     """A clock that is put forward by hand."""
 
     moment: datetime = field(default_factory=now)
@@ -56,8 +56,8 @@ class Clock:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
+def clock(monkeypatch: pytest.MonkeyPatch) -> HandClock:
+    made = HandClock()
     for module in (accounts, people, second_factor, sessions, accounts):
         monkeypatch.setattr(module, "now", made)
     return made

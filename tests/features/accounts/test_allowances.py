@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from app.errors import Unavailable
 from app.platform.rates import ClientKind, CostClass, Rates
 from app.platform.web import bodies
-from tests.conftest import run
+from tests.conftest import problem_of, run
 from tests.features.accounts.conftest import Browser
 from tests.support.application import allowed
 
@@ -59,12 +59,18 @@ def test_reading_large_bodies_is_on_account_of_the_workspace(
             Rates.charge(rates, workspace_id, 1_000.0)
 
         monkeypatch.setattr(rates, "charge", charge)
-        assert owner.ask("POST", "/api/v1/estimates", json=large).status_code == 422
+        refusal = owner.ask("POST", "/api/v1/estimates", json=large)
+        assert problem_of(refusal) == (422, "unprocessable_input", "model.config.hidden_size", "system")
         assert len(charged) == 1 and 0 < charged[0] < 10
         refused = owner.ask("POST", "/api/v1/estimates", json=large)
         assert refused.status_code == 429 and int(refused.headers["retry-after"]) > 0
         assert "large requests" in refused.json()["detail"]
-        assert owner.ask("POST", "/api/v1/checks", json={}).status_code == 422, "small ones are read"
+        assert problem_of(owner.ask("POST", "/api/v1/checks", json={})) == (
+            422,
+            "missing_field",
+            "devices",
+            "global_batch",
+        ), "small ones are read"
 
 
 def test_few_large_bodies_have_a_place_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

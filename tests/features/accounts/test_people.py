@@ -20,7 +20,7 @@ from app.platform.admission import Credentials, Principal, Role
 from app.platform.identity import Identity, Visitor
 from app.platform.sessions import AccountsAdmission
 from app.platform.store.queries import now
-from tests.features.accounts.conftest import PASSWORD, Clock
+from tests.features.accounts.conftest import PASSWORD, HandClock
 
 HOME = Visitor("192.0.2.1")
 
@@ -90,7 +90,7 @@ def test_an_invitation_is_of_its_mailbox_alone(identity: Identity, ann: Principa
     assert links_mailed(identity, "strasse@example.com") == []
 
 
-def test_invitations_end(identity: Identity, ann: Principal, clock: Clock) -> None:
+def test_invitations_end(identity: Identity, ann: Principal, clock: HandClock) -> None:
     replaced = people.invite(identity, ann, "bob@example.com", Role.VIEWER, "en")
     late = people.invite(identity, ann, "BOB@example.com", Role.VIEWER, "en")
     taken = people.invite(identity, ann, "eve@example.com", Role.VIEWER, "en")

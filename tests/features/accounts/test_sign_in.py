@@ -27,7 +27,7 @@ from app.platform.sessions import AccountsAdmission
 from app.platform.store.trail import TrailFilter
 from app.platform.workspace import LOCAL_WORKSPACE, Installation
 from app.settings import Settings
-from tests.features.accounts.conftest import PASSWORD, Clock
+from tests.features.accounts.conftest import PASSWORD, HandClock
 from tests.support.objects import only_read
 
 HOME = Visitor("192.0.2.1", "Firefox/140")
@@ -63,7 +63,7 @@ def test_an_address_is_found_in_any_case(identity: Identity, ann: str) -> None:
 
 
 def test_who_is_signed_in_goes_on_reading_where_nothing_can_be_written(
-    identity: Identity, ann: str, clock: Clock
+    identity: Identity, ann: str, clock: HandClock
 ) -> None:
     token = sign_in(identity, "ann@example.com", PASSWORD, HOME).token
     clock.wait(minutes=2)
@@ -85,7 +85,7 @@ def test_nobody_knows_these(identity: Identity, ann: str, token: str | None) -> 
     assert asks(identity, token) is None
 
 
-def test_failures_look_alike(identity: Identity, ann: str, clock: Clock) -> None:
+def test_failures_look_alike(identity: Identity, ann: str, clock: HandClock) -> None:
     accounts.add_account(identity, "off@example.com", "Off", password=PASSWORD, workspace="Local")
     accounts.set_disabled(identity, "off@example.com", disabled=True)
     accounts.add_account(identity, "new@example.com", "No password yet", workspace="Local")
@@ -122,7 +122,7 @@ def test_an_unknown_account_costs_a_hash_as_well(
     assert len(computed) == 2
 
 
-def test_a_session_ends_when_it_is_not_used(identity: Identity, ann: str, clock: Clock) -> None:
+def test_a_session_ends_when_it_is_not_used(identity: Identity, ann: str, clock: HandClock) -> None:
     token = sign_in(identity, "ann@example.com", PASSWORD, HOME).token
     for _ in range(3):
         clock.wait(hours=11)
@@ -131,7 +131,7 @@ def test_a_session_ends_when_it_is_not_used(identity: Identity, ann: str, clock:
     assert asks(identity, token) is None
 
 
-def test_a_session_ends_although_it_is_used(identity: Identity, ann: str, clock: Clock) -> None:
+def test_a_session_ends_although_it_is_used(identity: Identity, ann: str, clock: HandClock) -> None:
     token = sign_in(identity, "ann@example.com", PASSWORD, HOME).token
     for _ in range(33):
         clock.wait(hours=10)
@@ -140,7 +140,7 @@ def test_a_session_ends_although_it_is_used(identity: Identity, ann: str, clock:
     assert asks(identity, token) is None
 
 
-def test_times_of_sessions_are_settings(identity: Identity, ann: str, clock: Clock) -> None:
+def test_times_of_sessions_are_settings(identity: Identity, ann: str, clock: HandClock) -> None:
     short = Identity(identity.store, identity.sealer, SessionTimes(timedelta(minutes=5), timedelta(hours=1)))
     started = sign_in(short, "ann@example.com", PASSWORD, HOME)
     assert started.seconds == 3600
@@ -148,7 +148,7 @@ def test_times_of_sessions_are_settings(identity: Identity, ann: str, clock: Clo
     assert asks(short, started.token) is None
 
 
-def test_use_is_written_down_once_a_minute(identity: Identity, ann: str, clock: Clock) -> None:
+def test_use_is_written_down_once_a_minute(identity: Identity, ann: str, clock: HandClock) -> None:
     def seen() -> object:
         with identity.store.engine.connect() as connection:
             return connection.execute(text("SELECT seen_at FROM account_session")).scalar_one()
@@ -192,7 +192,7 @@ def test_signing_out_everywhere_ends_every_session(identity: Identity, ann: str)
     assert [asks(identity, token) for token in tokens] == [None] * 3
 
 
-def test_the_fifth_failure_makes_the_next_one_wait(identity: Identity, ann: str, clock: Clock) -> None:
+def test_the_fifth_failure_makes_the_next_one_wait(identity: Identity, ann: str, clock: HandClock) -> None:
     for _ in range(5):
         with pytest.raises(SignInRefusal):
             sign_in(identity, "ann@example.com", "wrong password", HOME)
@@ -217,7 +217,7 @@ def told(identity: Identity, ann: str) -> list[int]:
     return [one.failures for one in sorted(found, key=lambda one: one.created_at)]
 
 
-def test_a_sign_in_tells_what_failed_before_it(identity: Identity, ann: str, clock: Clock) -> None:
+def test_a_sign_in_tells_what_failed_before_it(identity: Identity, ann: str, clock: HandClock) -> None:
     _, codes = protected(identity, ann, clock)
     for _ in range(3):
         with pytest.raises(SignInRefusal):
@@ -248,7 +248,9 @@ def test_whoever_signs_out_is_in_the_audit_log(identity: Identity, ann: str) -> 
     assert events[0].object_id != events[1].object_id
 
 
-def test_a_password_that_was_guessed_is_told_to_its_owner(identity: Identity, ann: str, clock: Clock) -> None:
+def test_a_password_that_was_guessed_is_told_to_its_owner(
+    identity: Identity, ann: str, clock: HandClock
+) -> None:
     _, codes = protected(identity, ann, clock)
     for _ in range(2):
         with pytest.raises(SignInRefusal):
@@ -261,7 +263,7 @@ def test_a_password_that_was_guessed_is_told_to_its_owner(identity: Identity, an
 
 
 def test_a_password_that_is_wrong_within_a_session_is_told_by_the_next(
-    identity: Identity, ann: str, clock: Clock
+    identity: Identity, ann: str, clock: HandClock
 ) -> None:
     here = sign_in(identity, "ann@example.com", PASSWORD, HOME).token
     with pytest.raises(BadInput):
@@ -272,7 +274,7 @@ def test_a_password_that_is_wrong_within_a_session_is_told_by_the_next(
 
 
 def test_who_is_not_looked_at_does_not_wait_for_it(
-    identity: Identity, ann: str, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    identity: Identity, ann: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def crowd(*_: object) -> bool:
         raise passwords.crowded()
@@ -286,7 +288,9 @@ def test_who_is_not_looked_at_does_not_wait_for_it(
     assert told(identity, ann) == [0]
 
 
-def test_unknown_accounts_are_made_to_wait_as_known_ones(identity: Identity, ann: str, clock: Clock) -> None:
+def test_unknown_accounts_are_made_to_wait_as_known_ones(
+    identity: Identity, ann: str, clock: HandClock
+) -> None:
     for email in ("ann@example.com", "nobody@example.com"):
         for _ in range(5):
             with pytest.raises(SignInRefusal):
@@ -295,7 +299,9 @@ def test_unknown_accounts_are_made_to_wait_as_known_ones(identity: Identity, ann
             sign_in(identity, email, "wrong password", HOME)
 
 
-def test_an_address_that_tries_many_accounts_has_to_wait(identity: Identity, ann: str, clock: Clock) -> None:
+def test_an_address_that_tries_many_accounts_has_to_wait(
+    identity: Identity, ann: str, clock: HandClock
+) -> None:
     for number in range(30):
         with pytest.raises(SignInRefusal):
             sign_in(identity, f"guess{number}@example.com", "wrong password", HOME)
@@ -304,7 +310,7 @@ def test_an_address_that_tries_many_accounts_has_to_wait(identity: Identity, ann
     assert sign_in(identity, "ann@example.com", PASSWORD, Visitor("192.0.2.2")).complete
 
 
-def test_guesses_at_the_same_time_are_counted_each(identity: Identity, ann: str, clock: Clock) -> None:
+def test_guesses_at_the_same_time_are_counted_each(identity: Identity, ann: str, clock: HandClock) -> None:
     outcomes: list[type[Exception]] = []
 
     def guess() -> None:
@@ -339,7 +345,7 @@ def test_a_link_to_set_a_password_works_once_and_ends_sessions(identity: Identit
     assert sign_in(identity, "ann@example.com", "a second password", HOME).complete
 
 
-def test_a_link_to_set_a_password_has_its_time(identity: Identity, ann: str, clock: Clock) -> None:
+def test_a_link_to_set_a_password_has_its_time(identity: Identity, ann: str, clock: HandClock) -> None:
     link = accounts.reset_password(identity, "ann@example.com").rpartition("/")[2]
     clock.wait(days=2, seconds=1)
     with pytest.raises(errors.NotFound):
@@ -371,7 +377,7 @@ def test_a_password_is_the_same_however_it_is_composed(identity: Identity) -> No
     assert sign_in(identity, "k@example.com", decomposed, HOME).complete
 
 
-def test_what_has_had_its_time_is_deleted(identity: Identity, ann: str, clock: Clock) -> None:
+def test_what_has_had_its_time_is_deleted(identity: Identity, ann: str, clock: HandClock) -> None:
     sign_in(identity, "ann@example.com", PASSWORD, HOME)
     accounts.reset_password(identity, "ann@example.com")
     with pytest.raises(SignInRefusal):
@@ -399,7 +405,7 @@ def test_the_server_knows_how_long_its_sessions_work(tmp_path: Path) -> None:
     assert installation.session_times.idle == timedelta(minutes=5)
 
 
-def test_a_second_factor_is_asked_for(identity: Identity, ann: str, clock: Clock) -> None:
+def test_a_second_factor_is_asked_for(identity: Identity, ann: str, clock: HandClock) -> None:
     secret, codes = protected(identity, ann, clock)
     owed = sign_in(identity, "ann@example.com", PASSWORD, HOME)
     assert not owed.complete and asks(identity, owed.token) is None
@@ -419,7 +425,7 @@ def test_a_second_factor_is_asked_for(identity: Identity, ann: str, clock: Clock
         give_code(identity, third.token, codes[3], HOME)
 
 
-def test_a_code_is_taken_once_also_at_the_same_time(identity: Identity, ann: str, clock: Clock) -> None:
+def test_a_code_is_taken_once_also_at_the_same_time(identity: Identity, ann: str, clock: HandClock) -> None:
     secret, _ = protected(identity, ann, clock)
     clock.wait(seconds=30)
     code, account = pyotp.TOTP(secret).at(clock()), second_factor.existing_of(identity, ann)
@@ -447,14 +453,14 @@ def test_a_code_is_taken_once_also_at_the_same_time(identity: Identity, ann: str
         assert not second_factor.takes(identity, account, now_right)
 
 
-def protected(identity: Identity, account_id: str, clock: Clock) -> tuple[str, list[str]]:
+def protected(identity: Identity, account_id: str, clock: HandClock) -> tuple[str, list[str]]:
     """Turn the second factor of an account on."""
     offered = second_factor.offer(identity, second_factor.existing_of(identity, account_id))
     code = pyotp.TOTP(offered.secret).at(clock())
     return offered.secret, second_factor.turn_on(identity, account_id, PASSWORD, offered.sealed, code)
 
 
-def test_a_code_has_its_time(identity: Identity, ann: str, clock: Clock) -> None:
+def test_a_code_has_its_time(identity: Identity, ann: str, clock: HandClock) -> None:
     secret, _ = protected(identity, ann, clock)
     for late in (90, -90):
         owed = sign_in(identity, "ann@example.com", PASSWORD, HOME)
@@ -466,7 +472,7 @@ def test_a_code_has_its_time(identity: Identity, ann: str, clock: Clock) -> None
         give_code(identity, owed.token, pyotp.TOTP(secret).at(clock()), HOME)
 
 
-def test_codes_cannot_be_guessed_on_and_on(identity: Identity, ann: str, clock: Clock) -> None:
+def test_codes_cannot_be_guessed_on_and_on(identity: Identity, ann: str, clock: HandClock) -> None:
     secret, _ = protected(identity, ann, clock)
     clock.wait(seconds=60)
     for _ in range(5):
@@ -478,7 +484,7 @@ def test_codes_cannot_be_guessed_on_and_on(identity: Identity, ann: str, clock: 
         give_code(identity, owed.token, pyotp.TOTP(secret).at(clock()), HOME)
 
 
-def test_a_sealed_secret_opens_for_its_account_alone(identity: Identity, ann: str, clock: Clock) -> None:
+def test_a_sealed_secret_opens_for_its_account_alone(identity: Identity, ann: str, clock: HandClock) -> None:
     bob = accounts.add_account(identity, "bob@example.com", "Bob", password=PASSWORD, workspace="Local")
     secret, _ = protected(identity, ann, clock)
     with identity.store.identity() as queries:
@@ -491,14 +497,14 @@ def test_a_sealed_secret_opens_for_its_account_alone(identity: Identity, ann: st
         give_code(identity, owed.token, pyotp.TOTP(secret).at(clock()), HOME)
 
 
-def test_the_operator_takes_a_lost_second_factor_away(identity: Identity, ann: str, clock: Clock) -> None:
+def test_the_operator_takes_a_lost_second_factor_away(identity: Identity, ann: str, clock: HandClock) -> None:
     protected(identity, ann, clock)
     accounts.reset_second_factor(identity, "ann@example.com")
     assert sign_in(identity, "ann@example.com", PASSWORD, HOME).complete
 
 
 def test_a_link_for_a_password_does_not_stand_in_for_the_second_factor(
-    identity: Identity, ann: str, clock: Clock
+    identity: Identity, ann: str, clock: HandClock
 ) -> None:
     protected(identity, ann, clock)
     link = accounts.reset_password(identity, "ann@example.com").rpartition("/")[2]
@@ -507,7 +513,7 @@ def test_a_link_for_a_password_does_not_stand_in_for_the_second_factor(
 
 
 def test_a_second_factor_is_taken_once_however_often_it_is_asked_for_at_once(
-    identity: Identity, ann: str, clock: Clock
+    identity: Identity, ann: str, clock: HandClock
 ) -> None:
     offered = second_factor.offer(identity, second_factor.existing_of(identity, ann))
     code = pyotp.TOTP(offered.secret).at(clock())
@@ -566,7 +572,7 @@ def test_a_sign_in_under_way_does_not_outlive_its_password(
 
 @pytest.mark.parametrize("door", ["password", "link"])
 def test_a_second_factor_is_owed_by_who_was_signing_in_when_it_was_turned_on(
-    identity: Identity, ann: str, clock: Clock, monkeypatch: pytest.MonkeyPatch, door: str
+    identity: Identity, ann: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch, door: str
 ) -> None:
     link = accounts.reset_password(identity, "ann@example.com").rpartition("/")[2]
     if door == "password":
@@ -579,7 +585,7 @@ def test_a_second_factor_is_owed_by_who_was_signing_in_when_it_was_turned_on(
 
 @pytest.mark.parametrize("change", ["password", "second factor", "sign-out"])
 def test_a_code_completes_no_session_that_has_ended_meanwhile(
-    identity: Identity, ann: str, clock: Clock, monkeypatch: pytest.MonkeyPatch, change: str
+    identity: Identity, ann: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     _, codes = protected(identity, ann, clock)
     owed = sign_in(identity, "ann@example.com", PASSWORD, ELSEWHERE).token
@@ -600,7 +606,7 @@ def test_a_code_completes_no_session_that_has_ended_meanwhile(
 
 @pytest.mark.parametrize("attempt", ["password", "second factor", "recovery codes"])
 def test_a_password_that_was_changed_confirms_nothing_any_more(
-    identity: Identity, ann: str, clock: Clock, monkeypatch: pytest.MonkeyPatch, attempt: str
+    identity: Identity, ann: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch, attempt: str
 ) -> None:
     _, codes = protected(identity, ann, clock)
 
@@ -620,7 +626,7 @@ def test_a_password_that_was_changed_confirms_nothing_any_more(
     assert give_code(identity, owed.token, codes[0], HOME).complete
 
 
-def test_the_trail_says_what_protects_an_account(identity: Identity, ann: str, clock: Clock) -> None:
+def test_the_trail_says_what_protects_an_account(identity: Identity, ann: str, clock: HandClock) -> None:
     protected(identity, ann, clock)
     second_factor.other_recovery_codes(identity, ann, PASSWORD)
     second_factor.turn_off(identity, ann, PASSWORD)

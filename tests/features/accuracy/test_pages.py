@@ -12,6 +12,7 @@ from app.features.accuracy.agreement import agreement, counted
 from app.features.accuracy.predictions import KINDS, Prediction
 from app.features.accuracy.service import choice_of, predictions
 from app.platform.wording.voice import voice
+from tests.conftest import problem_of
 from tests.support.application import Reader
 
 CHOICES = [
@@ -42,6 +43,21 @@ def all_runs(reader: Reader, query: str) -> list[dict[str, Any]]:
         found += data["runs"]
         cursor = data["next"]
     return found
+
+
+def test_errors_of_memory_are_a_table_of_their_own(reader: Reader) -> None:
+    page, parts = reader.page("/accuracy"), reader.data("/accuracy.json")["memory"]
+    rows = [cells(row)[1:] for row in page.select("#memory tbody tr")]
+    assert rows == [
+        [
+            *(ENGLISH.number(part[name]) for name in ("peaks", "groups")),
+            *(written(part[name]) for name in ("median", "ninetieth")),
+            rows[place][-1],
+        ]
+        for place, part in enumerate(parts)
+    ]
+    everything, *kinds = parts
+    assert everything["peaks"] == sum(part["peaks"] for part in kinds) > 0
 
 
 @pytest.mark.parametrize("query", CHOICES)
@@ -173,7 +189,7 @@ def test_runs_are_listed_a_hundred_at_a_time(reader: Reader) -> None:
     assert [row["id"] for row in reader.page(back).select("#runs tbody tr")] == ids[
         -(len(ids) % 100) - 100 :
     ][:100]
-    assert reader.get("/accuracy.json?cursor=nonesuch").status_code == 400
+    assert problem_of(reader.get("/accuracy.json?cursor=nonesuch")) == (400, "bad_input", "cursor")
 
 
 def test_a_run_that_is_asked_for_is_in_the_list(reader: Reader) -> None:

@@ -231,3 +231,14 @@ def test_a_bill_says_where_a_second_level_of_switches_begins(
     one, more = (billed(context, system=system, count=number) for number in (single, count))
     assert ("compute_network", "single_switch") in quantities(one)
     assert "network_level_added" in codes(more) - codes(one)
+
+
+@pytest.mark.parametrize(
+    ("system", "count", "share"), [("gaudi2-8", 40, 38), ("gaudi3-8", 3, 31), ("dgx-h100", 16, None)]
+)
+def test_a_network_of_more_than_three_tenths_of_a_bill_has_its_reason(
+    context: SizingContext, system: str, count: int, share: int | None
+) -> None:
+    found = billed(context, system=system, count=count)
+    said = [warning.text.values for warning in found.warnings if warning.code == "network_dear"]
+    assert [values["share"] for values in said] == ([] if share is None else [share])

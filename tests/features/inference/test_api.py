@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from app.platform.web.examples import INFERENCE
+from tests.conftest import problem_of
 from tests.support.application import Ask
 
 RANGED = (
@@ -149,5 +150,5 @@ def test_what_must_be_said_is_asked_for(ask: Ask) -> None:
         name: value for name, value in INFERENCE.items() if name not in ("prompt_tokens", "output_tokens")
     }
     answered = ask("POST", "/api/v1/inference", json=body)
-    assert answered.status_code == 422
+    assert problem_of(answered) == (422, "missing_field", "output_tokens", "prompt_tokens")
     assert {one["field"] for one in answered.json()["errors"]} == {"prompt_tokens", "output_tokens"}

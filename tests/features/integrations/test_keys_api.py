@@ -18,6 +18,7 @@ from app.platform.rates import ClientKind, CostClass
 from app.platform.store.queries import now
 from app.platform.web.examples import CHECK
 from app.platform.web.requirements import cost_of
+from tests.conftest import problem_of
 from tests.support.application import Ask, allowed
 
 
@@ -104,7 +105,7 @@ def test_a_revoked_key_stops_at_once_and_stays_listed(ask: Ask) -> None:
     assert ask("DELETE", f"/api/v1/keys/{found['id']}").status_code == 204
     assert ask("GET", "/api/v1/estimates", headers=bearer(found["secret"])).status_code == 401
     assert ask("GET", f"/api/v1/keys/{found['id']}").json()["status"] == "revoked"
-    assert ask("POST", f"/api/v1/keys/{found['id']}/rotate", json={}).status_code == 409
+    assert problem_of(ask("POST", f"/api/v1/keys/{found['id']}/rotate", json={})) == (409, "conflict", "id")
 
 
 def test_a_key_ends_with_its_time(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +129,7 @@ def test_both_keys_work_until_the_grace_is_over(ask: Ask, monkeypatch: pytest.Mo
     assert (before["status"], before["successor_id"]) == ("replaced", new["id"])
     for key in (old, new):
         assert ask("GET", "/api/v1/estimates", headers=bearer(key["secret"])).status_code == 200
-    assert ask("POST", f"/api/v1/keys/{old['id']}/rotate", json={}).status_code == 409
+    assert problem_of(ask("POST", f"/api/v1/keys/{old['id']}/rotate", json={})) == (409, "conflict", "id")
     later = now() + timedelta(hours=2, seconds=1)
     monkeypatch.setattr(keys, "now", lambda: later)
     assert ask("GET", "/api/v1/estimates", headers=bearer(old["secret"])).status_code == 401
@@ -206,7 +207,7 @@ def test_a_successor_needs_room_beside_the_key_it_replaces(ask: Ask, monkeypatch
     new = ask("POST", f"/api/v1/keys/{old['id']}/rotate", json={"grace_hours": 2})
     assert new.status_code == 201
     address = f"/api/v1/keys/{new.json()['id']}/rotate"
-    assert ask("POST", address, json={"grace_hours": 2}).status_code == 409
+    assert problem_of(ask("POST", address, json={"grace_hours": 2})) == (409, "conflict", "name")
     assert ask("GET", f"/api/v1/keys/{new.json()['id']}").json()["status"] == "active"
     assert ask("POST", address, json={"grace_hours": 0}).status_code == 201
 

@@ -42,7 +42,7 @@ from app.platform.store.trail import Actor, TrailFilter, acting
 from app.platform.workspace import LOCAL_WORKSPACE, Installation, Workspace
 from app.settings import Settings
 from tests.conftest import until
-from tests.support.postgres import Cluster
+from tests.support.postgres import PostgresCluster
 from tests.support.receiving import LOOPBACK, Pen, deliver_due, receiving
 from tests.support.sweeping import Threads
 
@@ -54,7 +54,7 @@ def workspace(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Worksp
     if request.param == "sqlite":
         store = Store(f"sqlite:///{tmp_path / 'hooks.sqlite3'}")
     else:
-        server: Cluster = request.getfixturevalue("postgres")
+        server: PostgresCluster = request.getfixturevalue("postgres")
         store = Store(server.make())
     store.migrate()
     for identifier in (ONE, "ws_two"):

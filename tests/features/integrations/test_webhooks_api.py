@@ -20,6 +20,7 @@ from app.platform.outgoing import HttpSender
 from app.platform.store.queries import now
 from app.platform.web.examples import FLEET_PLAN, HEAD_TO_HEAD, SIZING, STUDY
 from app.platform.workspace import LOCAL_WORKSPACE
+from tests.conftest import problem_of
 from tests.support.application import Ask
 from tests.support.described import resolved
 from tests.support.receiving import Pen, deliver_due
@@ -126,7 +127,7 @@ def test_a_test_stands_in_the_log_and_can_be_sent_again(ask: Ask) -> None:
     assert ask("POST", f"{address}/deliveries/{sent.json()['id']}/resend").json()["status"] == "waiting"
     assert ask("POST", f"{address}/deliveries/msg_none/resend").status_code == 404
     ask("PATCH", address, json={"active": False})
-    assert ask("POST", f"{address}/test").status_code == 409
+    assert problem_of(ask("POST", f"{address}/test")) == (409, "conflict", "active")
     assert ask("GET", f"{address}/deliveries").json()["items"][0]["status"] == "dropped"
 
 
@@ -189,7 +190,8 @@ def test_a_comparison_of_a_study_is_the_same_when_asked_again_after_the_study_ch
     assert first.status_code == 201
     assert ask("PATCH", f"/api/v1/studies/{study}", json={"knobs": {"count.a": 4}}).status_code == 200
     assert ask("POST", address, json={"title": "x"}, headers=headers).json() == first.json()
-    assert ask("POST", address, json={"title": "y"}, headers=headers).status_code == 409
+    refusal = ask("POST", address, json={"title": "y"}, headers=headers)
+    assert problem_of(refusal) == (409, "conflict", "Idempotency-Key")
 
 
 def test_a_replay_is_noted_once_for_a_key(ask: Ask) -> None:
@@ -208,7 +210,8 @@ def test_a_key_for_repeated_requests_is_free_after_a_day(ask: Ask, monkeypatch: 
     first = ask("POST", "/api/v1/keys", json={"name": "one"}, headers=headers).json()
     almost = now() + idempotency.KEPT - timedelta(minutes=1)
     monkeypatch.setattr(idempotency, "now", lambda: almost)
-    assert ask("POST", "/api/v1/keys", json={"name": "two"}, headers=headers).status_code == 409
+    refusal = ask("POST", "/api/v1/keys", json={"name": "two"}, headers=headers)
+    assert problem_of(refusal) == (409, "conflict", "Idempotency-Key")
     after = now() + idempotency.KEPT + timedelta(seconds=1)
     monkeypatch.setattr(idempotency, "now", lambda: after)
     other = ask("POST", "/api/v1/keys", json={"name": "two"}, headers=headers)
@@ -235,10 +238,11 @@ CURSORS = (
 def test_no_list_takes_a_cursor_that_it_did_not_give(ask: Ask, path: str) -> None:
     for cursor in CURSORS:
         response = ask("GET", f"/api/v1/{path}", params={"cursor": cursor})
-        assert response.status_code == 400, (cursor, response.text)
+        assert problem_of(response) == (400, "bad_input", "cursor"), (cursor, response.text)
         assert [error["field"] for error in response.json()["errors"]] == ["cursor"]
     for limit in (0, 201, -1):
-        assert ask("GET", f"/api/v1/{path}", params={"limit": limit}).status_code == 400
+        refusal = ask("GET", f"/api/v1/{path}", params={"limit": limit})
+        assert problem_of(refusal) == (400, "out_of_range", "limit")
 
 
 def test_a_list_neither_repeats_nor_leaves_out_while_it_grows(ask: Ask) -> None:

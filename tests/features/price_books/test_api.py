@@ -11,6 +11,7 @@ from app.features.price_books import service as price_books_service
 from app.features.price_books import sheets as price_books
 from app.features.price_books.model import PriceBookRequest
 from app.platform.web.examples import BOOK, STUDY
+from tests.conftest import problem_of
 from tests.support.application import Ask
 
 BOOKS = "/api/v1/price-books"
@@ -66,7 +67,7 @@ def test_an_edit_makes_a_version_and_estimates_take_the_newest_or_the_named(ask:
     assert ask("GET", address, params={"version": 1}).json()["rows"][0]["value"] == 200_000
     assert ask("GET", address, params={"version": 7}).status_code == 404
     stale = ask("PUT", address, json={"name": "Mine", "rows": []}, headers={"If-Match": tag})
-    assert stale.status_code == 412 and stale.json()["errors"][0]["field"] == "If-Match"
+    assert problem_of(stale) == (412, "precondition_failed", "If-Match")
     emptied = ask("PUT", address, json={"name": "Mine", "rows": []})
     assert (emptied.json()["version"], emptied.json()["name"], emptied.json()["rows"]) == (3, "Mine", [])
     assert capex(ask, book["id"]) - cheaper == pytest.approx(80_000 * 1.03 * 1.04)
@@ -84,7 +85,7 @@ def test_who_loses_a_race_is_told_the_versions_there_are(ask: Ask, monkeypatch: 
 
     monkeypatch.setattr(price_books_service, "edited", overtaken)
     late = ask("PATCH", address, json={"name": "Slower"})
-    assert late.status_code == 409 and "(version 3, not 2)" in late.json()["detail"]
+    assert problem_of(late) == (409, "conflict", "If-Match") and "(version 3, not 2)" in late.json()["detail"]
     assert ask("GET", address).json()["name"] == "Faster"
 
 

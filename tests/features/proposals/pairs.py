@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -173,8 +172,6 @@ def said(document: dict[str, Any], labels: dict[str, str]) -> dict[str, Any]:
     return renamed_document
 
 
-SAMPLED = re.compile(r"probability$|nearest\.|overturned_by|overturn\.|share\.(low|high)$")
-
 MONEY = frozenset(CURRENCIES)
 
 
@@ -185,8 +182,6 @@ def unlike(where: str, asked: Any, told: Any, rate: float) -> Iterator[str]:
         for name in {**asked, **told}:
             if name in ("unit", "currency", "exchange_rate", "won_per_dollar", "exchange_rate_as_of"):
                 continue
-            if rate != 1.0 and money and name in ("low", "high"):
-                continue  # A rate has a range of its own, which widens what is converted.
             mine, theirs = asked.get(name), told.get(name)
             if money and name in ("value", "low", "high", "budget") and mine is not None:
                 mine = mine * rate
@@ -197,11 +192,7 @@ def unlike(where: str, asked: Any, told: Any, rate: float) -> Iterator[str]:
         for index, (mine, theirs) in enumerate(zip(asked, told, strict=True)):
             yield from unlike(f"{where}.{index}", mine, theirs, rate)
     elif number(asked) and number(told):
-        # The range of the rate moves what is found on samples a little.
-        sampled = rate != 1.0 and SAMPLED.search(where) is not None
-        if not math.isclose(
-            asked, told, rel_tol=0.08 if sampled else 1e-6, abs_tol=0.05 if sampled else 1e-9
-        ):
+        if not math.isclose(asked, told, rel_tol=1e-6, abs_tol=1e-9):
             yield f"{where}: {asked} against {told}"
     elif asked != told:
         yield f"{where}: {asked!r} against {told!r}"

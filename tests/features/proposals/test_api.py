@@ -30,7 +30,7 @@ from app.platform.identity import Identity, token_hash
 from app.platform.references import no_such
 from app.platform.store.trail import TrailFilter
 from app.platform.web.examples import BOW, HEAD_TO_HEAD, RESNET, STUDY
-from tests.conftest import DATA
+from tests.conftest import DATA, problem_of
 from tests.support.application import Ask
 from tests.support.objects import moved_clock
 
@@ -92,7 +92,8 @@ def test_a_draft_changes_and_a_frozen_proposal_does_not(ask: Ask, claimed: str) 
     assert changed.status_code == 200
     assert changed.json()["content"]["customer"] == "다른 고객"
     assert changed.json()["content"]["advice"]["deadline_s"] is None
-    assert ask("PATCH", address, json={}, headers={"If-Match": '"1"'}).status_code == 412
+    refusal = ask("PATCH", address, json={}, headers={"If-Match": '"1"'})
+    assert problem_of(refusal) == (412, "precondition_failed", "If-Match")
     first = ask("POST", f"{address}/freeze").json()
     assert first.keys() == {"id", "status", "sha256", "frozen_at"}
     assert ask("POST", f"{address}/freeze").json() == first
@@ -235,14 +236,14 @@ def test_steps_lead_from_the_draft_to_the_answer(ask: Ask, claimed: str) -> None
     changed = ask("PATCH", f"/api/v1/proposals/{draft['id']}", json={"title": "x"}).json()
     assert changed["review"] == "draft", "nobody has reviewed what it says now"
     refused = stepped(ask, draft["id"], "accept")
-    assert refused.status_code == 409 and refused.json()["errors"][0]["field"] == "step"
+    assert problem_of(refused) == (409, "conflict", "step")
     stepped(ask, draft["id"], "submit")
     approved = stepped(ask, draft["id"], "approve").json()
     assert (approved["review"], approved["status"], approved["steps"]) == ("approved", "frozen", ["send"])
     assert approved["sha256"] and ask("PATCH", f"/api/v1/proposals/{draft['id']}", json={}).status_code == 409
     assert stepped(ask, draft["id"], "send").json()["review"] == "sent"
     assert stepped(ask, draft["id"], "decline", note="too late").json()["review"] == "declined"
-    assert stepped(ask, draft["id"], "accept").status_code == 409
+    assert problem_of(stepped(ask, draft["id"], "accept")) == (409, "conflict", "step")
     events = ask("GET", f"/api/v1/proposals/{draft['id']}/events").json()["items"]
     kinds = [event["kind"] for event in events]
     assert kinds == ["created", "submitted", "changed", "submitted", "frozen", "sent", "declined"]
@@ -261,7 +262,7 @@ def test_an_answer_stays_when_the_last_day_is_over(ask: Ask, claimed: str) -> No
         late = {name: ask("GET", f"/api/v1/proposals/{name}").json() for name in (answered, silent)}
         assert [one["status"] for one in late.values()] == ["expired", "expired"]
         assert (late[answered]["review"], late[silent]["review"]) == ("accepted", "expired")
-        assert stepped(ask, silent, "accept").status_code == 409
+        assert problem_of(stepped(ask, silent, "accept")) == (409, "conflict", "step")
         over = ask("GET", "/api/v1/proposals?review=expired&limit=200").json()["items"]
         assert silent in {one["id"] for one in over} and answered not in {one["id"] for one in over}
 
@@ -284,7 +285,7 @@ def mails(application: FastAPI) -> Iterator[list[tuple[str, str, str]]]:
 def test_without_a_mail_server_a_link_is_sent_by_hand(ask: Ask, claimed: str) -> None:
     found = frozen(ask, claimed)
     refused = stepped(ask, found["id"], "send", to="buyer@example.com")
-    assert refused.status_code == 409 and refused.json()["errors"][0]["field"] == "to"
+    assert problem_of(refused) == (409, "conflict", "to")
     assert ask("GET", f"/api/v1/proposals/{found['id']}").json()["share"] is None
     assert stepped(ask, found["id"], "send").json()["review"] == "sent"
 
@@ -293,10 +294,10 @@ def test_a_link_is_mailed_and_its_openings_are_told(
     ask: Ask, claimed: str, application: FastAPI, mails: list[tuple[str, str, str]]
 ) -> None:
     found = frozen(ask, claimed, sender={"organization": "래블업"})
-    assert stepped(ask, found["id"], "send", to="nobody").status_code == 400
+    assert problem_of(stepped(ask, found["id"], "send", to="nobody")) == (400, "bad_input", "to")
     lost = stepped(ask, found["id"], "send", to="lost@example.com")
     assert (
-        lost.status_code == 409
+        problem_of(lost) == (409, "conflict", "to")
         and ask("GET", f"/api/v1/proposals/{found['id']}").json()["review"] == "approved"
     )
     assert stepped(ask, found["id"], "send", to="buyer@example.com", note="안녕하십니까").status_code == 200
@@ -331,7 +332,7 @@ def test_files_are_named_after_customer_day_and_number(ask: Ask, claimed: str) -
 def test_sections_are_ordered_named_once_and_part_of_what_is_hashed(ask: Ask, claimed: str) -> None:
     twice = {"comparison_id": claimed, "customer": "x", "sections": [{"id": "terms"}, {"id": "terms"}]}
     refused = ask("POST", "/api/v1/proposals", json=twice)
-    assert refused.status_code == 400 and refused.json()["errors"][0]["field"] == "sections[1].id"
+    assert problem_of(refused) == (400, "bad_input", "sections[1].id")
     draft = made(
         ask, claimed, sections=[{"id": "terms", "text": "  우리 조건  "}, {"id": "plan", "shown": False}]
     )
@@ -639,7 +640,7 @@ def test_a_proposal_past_its_last_day_is_expired(
     later = datetime.now(UTC) + timedelta(days=3)
     monkeypatch.setattr(proposals, "now", lambda: later)
     assert ask("GET", f"/api/v1/proposals/{identifier}").json()["status"] == "expired"
-    assert ask("POST", f"/api/v1/proposals/{draft}/freeze").status_code == 409
+    assert problem_of(ask("POST", f"/api/v1/proposals/{draft}/freeze")) == (409, "conflict", "valid_until")
     assert ask("POST", f"/api/v1/proposals/{identifier}/share", json={}).status_code == 409
     assert 'role="status"' in ask("GET", url, headers={"accept": "text/html"}).text
 
@@ -659,7 +660,8 @@ def test_the_list_can_be_asked_for_one_status(
     monkeypatch.setattr(proposals, "now", lambda: datetime.now(UTC) + timedelta(days=2))
     assert ending in listed("expired") and ending not in listed("draft")
     assert {draft, kept}.isdisjoint(listed("expired"))
-    assert ask("GET", "/api/v1/proposals", params={"status": "sent"}).status_code == 422
+    refusal = ask("GET", "/api/v1/proposals", params={"status": "sent"})
+    assert problem_of(refusal) == (422, "not_a_choice", "status")
 
 
 def test_measured_runs_come_into_a_proposal(ask: Ask, claimed: str) -> None:
@@ -679,7 +681,7 @@ def test_measured_runs_come_into_a_proposal(ask: Ask, claimed: str) -> None:
     assert refused.status_code == 404 and refused.json()["errors"][0]["field"] == "calibration_id"
     choice = {"estimate": {**RESNET, "system": {"id": "ipu-pod16"}}}
     refused = ask("PATCH", address, json={"fabric_choice": choice})
-    assert refused.status_code == 409
+    assert problem_of(refused) == (409, "conflict", "fabric_choice.estimate.system.id")
     assert refused.json()["errors"][0]["field"] == "fabric_choice.estimate.system.id"
 
 

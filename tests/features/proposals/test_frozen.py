@@ -42,7 +42,7 @@ Ask = Callable[..., httpx.Response]
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class FrozenServer:
     """A server of this version with proposals that were frozen by another."""
 
     ask: Ask
@@ -63,7 +63,7 @@ class Server:
             return {**record.model_dump(), "artifacts": [one.data for one in artifacts]}
 
 
-def install(folder: Path, rows: dict[str, dict[str, Any]], pdf: bytes) -> Server:
+def install(folder: Path, rows: dict[str, dict[str, Any]], pdf: bytes) -> FrozenServer:
     application = create_app(Settings.at(folder))
     installation = application.state.installation
 
@@ -84,7 +84,7 @@ def install(folder: Path, rows: dict[str, dict[str, Any]], pdf: bytes) -> Server
             continue
         with installation.store.transaction("ws_local") as repository:
             repository.of_proposal(row["id"]).add_artifact("pdf", hashlib.sha256(pdf).hexdigest(), pdf)
-    return Server(ask, installation, rows, pdf)
+    return FrozenServer(ask, installation, rows, pdf)
 
 
 def read_rows(commit: str) -> dict[str, dict[str, Any]]:
@@ -92,14 +92,16 @@ def read_rows(commit: str) -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module", params=COMMITS)
-def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[FrozenServer]:
     pdf = (FROZEN / f"{request.param}.pdf").read_bytes()
     made = install(tmp_path_factory.mktemp("frozen"), read_rows(request.param), pdf)
     yield made
     made.installation.store.close()
 
 
-def check_content(server: Server, name: str) -> None:
+def check_content(server: FrozenServer, name: str) -> None:
     """Check that every answer holds the content as it was stored, with its hash."""
     row, address = server.rows[name], server.address(name)
     canonical = rfc8785.dumps(row["content"])
@@ -112,7 +114,7 @@ def check_content(server: Server, name: str) -> None:
         assert answer.json()["sha256"] == row["sha256"]
 
 
-def check_replay(server: Server, name: str) -> dict[str, Any]:
+def check_replay(server: FrozenServer, name: str) -> dict[str, Any]:
     """Check that a replay answers and alters nothing; return its answer."""
     before = server.stored(name)
     replayed = server.ask("POST", f"/api/v1{server.address(name)}/replay")
@@ -124,17 +126,17 @@ def check_replay(server: Server, name: str) -> dict[str, Any]:
     return found
 
 
-def test_the_check_finds_no_fault(server: Server) -> None:
+def test_the_check_finds_no_fault(server: FrozenServer) -> None:
     assert list(check_store(server.installation)) == []
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
-def test_the_content_is_given_out_as_it_was_stored(server: Server, name: str) -> None:
+def test_the_content_is_given_out_as_it_was_stored(server: FrozenServer, name: str) -> None:
     check_content(server, name)
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
-def test_every_file_is_served_in_its_language(server: Server, name: str) -> None:
+def test_every_file_is_served_in_its_language(server: FrozenServer, name: str) -> None:
     row, language = server.rows[name], LANGUAGES[name]
     address = server.address(name)
     shared = server.ask("POST", f"/api/v1{address}/share").json()["path"]
@@ -156,7 +158,7 @@ def test_every_file_is_served_in_its_language(server: Server, name: str) -> None
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
-def test_a_replay_lists_what_changed_and_alters_nothing(server: Server, name: str) -> None:
+def test_a_replay_lists_what_changed_and_alters_nothing(server: FrozenServer, name: str) -> None:
     found = check_replay(server, name)
     assert found["refused"] == []
     assert found["compared"] > 50

@@ -82,7 +82,7 @@ def test_a_proposal_decides_as_its_study(ask: Ask, body: dict[str, Any], currenc
             if theirs[name] is not None:
                 assert mine[name]["unit"] == currency
                 assert mine[name]["value"] == pytest.approx(theirs[name]["value"] * times, rel=1e-6)
-        assert mine["probability"] == pytest.approx(theirs["probability"], abs=0.05)
+        assert mine["probability"] == theirs["probability"]
 
 
 def test_five_months_are_never_promised_to_take_longer(ask: Ask) -> None:

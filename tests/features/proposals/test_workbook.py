@@ -56,7 +56,7 @@ BLANK = float("0")
 """What an empty cell counts as."""
 
 
-class Recalculated:
+class Spreadsheet:
     """Formulas of a sheet, computed anew as a spreadsheet does: only what is used here is known."""
 
     def __init__(self, page: Worksheet) -> None:
@@ -100,7 +100,7 @@ def page(data: bytes) -> Worksheet:
 
 def sums(page: Worksheet, name: str = "Total") -> list[float]:
     (row,) = [cells[0].row for cells in page.iter_rows() if cells[0].value == name]
-    found = Recalculated(page)
+    found = Spreadsheet(page)
     return [found[page.cell(row, column).coordinate] for column in range(3, 3 + len(STUDY["options"]))]
 
 
@@ -203,7 +203,7 @@ def test_every_formula_has_its_value(data: bytes, proposal: Any) -> None:
     values = openpyxl.load_workbook(io.BytesIO(data), data_only=True)
     count = 0
     for page in formulas.worksheets:
-        found = Recalculated(page)
+        found = Spreadsheet(page)
         for row in page.iter_rows():
             for cell in row:
                 if isinstance(cell.value, str) and cell.value.startswith("=") and cell.data_type == "f":

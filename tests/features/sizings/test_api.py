@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from app.platform.web.examples import SCALING, SIZING
+from tests.conftest import problem_of
 from tests.support.application import Ask
 
 PATH = "/api/v1/sizings"
@@ -46,7 +47,7 @@ def test_options_beyond_the_first_hundred_come_by_cursor(ask: Ask) -> None:
     first, second = ({option["id"] for option in part["options"]} for part in (made, rest))
     assert not first & second
     assert rest["decision"] == made["decision"]
-    assert ask("GET", f"{PATH}/{made['id']}?cursor=soon").status_code == 400
+    assert problem_of(ask("GET", f"{PATH}/{made['id']}?cursor=soon")) == (400, "bad_input", "cursor")
 
 
 def test_an_option_is_an_estimate_request(ask: Ask, made: dict[str, Any]) -> None:
@@ -60,7 +61,7 @@ def test_a_scaling_curve(ask: Ask) -> None:
     assert found.status_code == 200, found.text
     assert [point["count"] for point in found.json()["points"]] == SCALING["counts"]
     two = ask("POST", "/api/v1/scalings", json={**SCALING, "systems": ["aws-p4d", "bow-pod16"]})
-    assert two.status_code == 400 and two.json()["errors"][0]["field"] == "systems"
+    assert problem_of(two) == (400, "bad_input", "systems")
 
 
 @pytest.mark.parametrize(

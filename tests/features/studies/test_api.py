@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from app.platform.web.examples import STUDY, STUDY_FILE
+from tests.conftest import problem_of
 from tests.support.application import Ask
 
 PATH = "/api/v1/studies"
@@ -24,7 +25,7 @@ def test_edits_meet_at_the_version(ask: Ask, study: str) -> None:
     changed = ask("PATCH", study, json={"knobs": {"count.a": 4}}, headers={"If-Match": tag})
     assert changed.json()["version"] == 2 and changed.headers["etag"].startswith('"2-')
     late = ask("PATCH", study, json={"notes": "mine"}, headers={"If-Match": tag})
-    assert late.status_code == 412
+    assert problem_of(late) == (412, "precondition_failed", "If-Match", "options.a.system.count")
     assert "options.a.system.count" in {error["field"] for error in late.json()["errors"]}
     versions = ask("GET", f"{study}/versions").json()["items"]
     assert [one["version"] for one in versions] == [2, 1]

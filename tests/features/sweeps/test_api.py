@@ -17,7 +17,7 @@ from fastapi import FastAPI
 
 from app.platform.web import event_stream
 from app.platform.web.examples import FLEET_PLAN, PRICE_BOOK
-from tests.conftest import run
+from tests.conftest import problem_of, run
 from tests.support.application import Ask
 from tests.support.jobs import do_all
 from tests.support.sweeping import Threads
@@ -191,7 +191,7 @@ def test_stopping_and_going_on(ask: Ask, application: FastAPI) -> None:
     assert (found["status"], found["refused"]) == ("done", 0)
     assert all(row["time_to_train"] for row in found["rows"])
     refused = ask("POST", f"{address}/cancel")
-    assert refused.status_code == 409 and "“done”" in refused.json()["detail"]
+    assert problem_of(refused) == (409, "conflict", "id") and "“done”" in refused.json()["detail"]
 
 
 @pytest.mark.parametrize("query", ["cursor=0", "cursor=x", "cursor=-1", "order=name", "limit=0"])

@@ -9,6 +9,7 @@ from app.engine.units import HOUR
 from app.estimating.schema import Quantity
 from app.platform.wording.scales import Scale
 from app.platform.wording.voice import voice
+from tests.conftest import problem_of
 from tests.support.application import Reader
 
 ASKED = {
@@ -87,7 +88,7 @@ def test_an_estimate_says_how_long_jobs_take(reader: Reader) -> None:
     assert found["devices"] == 16
     assert found["hours"] == pytest.approx(estimate["time_to_train"]["value"] / 3600)
     other = reader.ask("POST", "/api/v1/queues", json=body | {"system": "bow-pod64"})
-    assert other.status_code == 409 and other.json()["errors"][0]["field"] == "teams[0].estimate_id"
+    assert problem_of(other) == (409, "conflict", "teams[0].estimate_id")
     gone = body | {"teams": [team | {"estimate_id": "est_none"}]}
     missing = reader.ask("POST", "/api/v1/queues", json=gone)
     assert missing.status_code == 404 and missing.json()["errors"][0]["field"] == "teams[0].estimate_id"

@@ -20,6 +20,7 @@ from app.platform.web.examples import (
     STUDY,
 )
 from app.platform.workspace import LOCAL_WORKSPACE
+from tests.conftest import problem_of
 from tests.support.application import Ask
 
 TABLE = b"name,kind,count,rows,inner,columns\nproject,gemm,12,128,1024,1024\n"
@@ -126,10 +127,10 @@ def test_what_something_stands_on_says_what(ask: Ask) -> None:
     comparison = made(ask, "comparisons", MODELLED)
     estimate = next(row["estimate"] for row in comparison["rows"] if row["estimate"])
     refused = ask("DELETE", f"/api/v1/estimates/{estimate['id']}")
-    assert refused.status_code == 409 and comparison["id"] in refused.json()["detail"]
+    assert problem_of(refused) == (409, "conflict", "id") and comparison["id"] in refused.json()["detail"]
     draft = made(ask, "proposals", {"comparison_id": comparison["id"], "customer": "A customer"})
     refused = ask("DELETE", f"/api/v1/comparisons/{comparison['id']}")
-    assert refused.status_code == 409 and draft["id"] in refused.json()["detail"]
+    assert problem_of(refused) == (409, "conflict", "id") and draft["id"] in refused.json()["detail"]
     assert ask("DELETE", f"/api/v1/proposals/{draft['id']}").status_code == 204
     assert ask("DELETE", f"/api/v1/comparisons/{comparison['id']}").status_code == 204
     assert ask("DELETE", f"/api/v1/estimates/{estimate['id']}").status_code == 204
@@ -140,7 +141,7 @@ def test_what_is_frozen_stays_with_what_it_stands_on(ask: Ask) -> None:
     frozen = made(ask, "proposals", {"comparison_id": comparison, "customer": "A customer"})["id"]
     assert ask("POST", f"/api/v1/proposals/{frozen}/freeze").is_success
     for address in (f"/api/v1/proposals/{frozen}", f"/api/v1/comparisons/{comparison}"):
-        assert ask("DELETE", address).status_code == 409
+        assert problem_of(ask("DELETE", address)) == (409, "conflict", "id")
         assert ask("GET", address).status_code == 200
 
 
@@ -149,7 +150,7 @@ def test_prices_that_a_study_asks_for_stay_until_it_is_archived(ask: Ask) -> Non
     base = {**STUDY["base"], "assumptions": {**STUDY["base"].get("assumptions", {}), "price_book_id": book}}
     study = made(ask, "studies", {**STUDY, "base": base})["id"]
     refused = ask("DELETE", f"/api/v1/price-books/{book}")
-    assert refused.status_code == 409 and study in refused.json()["detail"]
+    assert problem_of(refused) == (409, "conflict", "id") and study in refused.json()["detail"]
     ask("POST", f"/api/v1/studies/{study}/archive")
     assert ask("DELETE", f"/api/v1/price-books/{book}").status_code == 204
 
@@ -157,7 +158,7 @@ def test_prices_that_a_study_asks_for_stay_until_it_is_archived(ask: Ask) -> Non
 def test_a_sweep_is_deleted_once_it_has_ended(ask: Ask) -> None:
     address = f"/api/v1/sweeps/{made(ask, 'sweeps', FLEET_PLAN)['id']}"
     running = ask("DELETE", address)
-    assert running.status_code == 409 and "cancel" in running.json()["detail"]
+    assert problem_of(running) == (409, "conflict", "id") and "cancel" in running.json()["detail"]
     ask("POST", f"{address}/cancel")
     assert ask("DELETE", address).status_code == 204
     assert ask("GET", address).status_code == ask("GET", address.replace("sweeps", "jobs")).status_code == 404

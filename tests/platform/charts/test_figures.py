@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from app.estimating.schema import Quantity
-from app.features.comparisons import charts as figures
 from app.features.estimates import charts as estimates_charts
+from app.features.proposals.charts import time_to_train
 from app.platform.charts import figures as palette
 from app.platform.charts.figure_tables import figure_table
 from app.platform.charts.figures import round_steps
@@ -27,7 +27,7 @@ def traces(figure: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_bars_are_the_hours_of_the_rows_in_one_unit() -> None:
     comparison = documents.vendor_comparison(0.85)
-    drawn = traces(figures.time_to_train(comparison, ENGLISH))
+    drawn = traces(time_to_train(comparison, ENGLISH))
     bars = {y: x for trace in drawn for y, x in zip(trace["y"], trace["x"], strict=True)}
     assert bars == {index: pytest.approx(row.hours) for index, row in enumerate(comparison.rows)}
     assert {trace["name"] for trace in drawn} == {"vendor", "linear extrapolation"}
@@ -35,16 +35,10 @@ def test_bars_are_the_hours_of_the_rows_in_one_unit() -> None:
 
 def test_bars_carry_their_range() -> None:
     comparison = documents.modelled_comparison()
-    (trace,) = traces(figures.time_to_train(comparison, ENGLISH))
+    (trace,) = traces(time_to_train(comparison, ENGLISH))
     first = comparison.rows[0]
     assert trace["x"][0] + trace["error_x"]["array"][0] == pytest.approx(first.high / 24)
     assert trace["x"][0] - trace["error_x"]["arrayminus"][0] == pytest.approx(first.low / 24)
-
-
-def test_what_does_not_fit_has_no_bar() -> None:
-    comparison = documents.modelled_comparison()
-    (trace,) = traces(figures.cost_to_train(comparison, ENGLISH))
-    assert trace["y"] == [0, 1]
 
 
 def test_shares_of_the_breakdown_fill_a_hundred() -> None:

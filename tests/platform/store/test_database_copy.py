@@ -26,13 +26,13 @@ from app.settings import Settings
 from tests.conftest import run
 from tests.platform.store.conftest import contents, fill
 from tests.support.objects import damage
-from tests.support.postgres import Cluster
+from tests.support.postgres import PostgresCluster
 
 LAYERS = b"name,kind,count,rows,inner,columns\nproject,gemm,12,128,1024,1024\n"
 
 
 @pytest.fixture
-def empty(tmp_path: Path, postgres: Cluster) -> Iterator[Callable[[str], str]]:
+def empty(tmp_path: Path, postgres: PostgresCluster) -> Iterator[Callable[[str], str]]:
     """Return a function that makes an empty database of a kind and gives its address."""
     made = []
 

@@ -19,7 +19,7 @@ from tests.platform.store.conftest import (
     release,
     shared,
 )
-from tests.support.postgres import Cluster
+from tests.support.postgres import PostgresCluster
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -28,7 +28,7 @@ def released(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     if request.param == "sqlite":
         store = Store(f"sqlite:///{tmp_path / 'released.sqlite3'}")
     else:
-        server: Cluster = request.getfixturevalue("postgres")
+        server: PostgresCluster = request.getfixturevalue("postgres")
         store = Store(server.make())
     release(store)
     yield store

@@ -24,7 +24,7 @@ from tests.conftest import run
 from tests.support.buckets import AT_ONCE, Bucket, bucket_server
 from tests.support.jobs import do_all
 from tests.support.objects import LAYERS
-from tests.support.postgres import Cluster
+from tests.support.postgres import PostgresCluster
 from tests.support.sweeping import Threads
 
 
@@ -113,7 +113,7 @@ def asking(app: FastAPI) -> Callable[..., httpx.Response]:
 
 
 def test_two_servers_and_a_worker_share_database_and_bucket(
-    bucket: Bucket, migrated: str, postgres: Cluster, tmp_path: Path
+    bucket: Bucket, migrated: str, postgres: PostgresCluster, tmp_path: Path
 ) -> None:
     shared = {"database_url": postgres.make(migrated), "jobs": "elsewhere", **bucket.settings}
     first, second = (create_app(Settings.at(tmp_path / name, **shared)) for name in ("one", "two"))

@@ -3,6 +3,7 @@
 import pytest
 
 from app.platform.web.examples import RESNET
+from tests.conftest import problem_of
 from tests.support.application import Reader
 from tests.support.views import ARTICLE, JOBS
 
@@ -25,7 +26,7 @@ def test_a_word_for_a_number_is_refused_at_its_field(
 
 def test_a_word_for_a_price_of_claims_is_refused_at_its_field(reader: Reader) -> None:
     answer = reader.get("/claims.json?pod64_price=x")
-    assert answer.status_code == 422, answer.text[:300]
+    assert problem_of(answer) == (422, "unprocessable_input", "pod64_price"), answer.text[:300]
     assert [one["field"].rpartition(".")[2] for one in answer.json()["errors"]] == ["pod64_price"]
 
 

@@ -21,6 +21,7 @@ from app.platform.web.examples import (
     SIZING,
     STUDY,
 )
+from tests.conftest import problem_of
 from tests.support.application import Ask
 from tools.description import document
 
@@ -56,7 +57,8 @@ def test_what_is_made_with_a_key_is_made_once_and_read_back(ask: Ask, kind: str)
     again = ask("POST", path, json=dict(reversed(body.items())), headers=key)
     assert again.headers["idempotency-replayed"] == "true"
     assert again.headers["location"] == made.headers["location"]
-    assert ask("POST", path, json={**body, name: "Another"}, headers=key).status_code == 409
+    refusal = ask("POST", path, json={**body, name: "Another"}, headers=key)
+    assert problem_of(refusal) == (409, "conflict", "Idempotency-Key")
     found = ask("GET", made.headers["location"])
     assert found.status_code == 200
     if kind not in {"keys", "sweeps"}:  # A secret is told once, and a sweep goes on.
@@ -70,7 +72,7 @@ def test_an_upload_is_kept_once_for_a_key(ask: Ask) -> None:
         ask("POST", "/api/v1/workloads", files={"file": ("a.txt", words)}, headers=headers)
         for words in (b"one two three\n", b"one two three\n", b"one two three four\n")
     )
-    assert again.json() == first.json() and other.status_code == 409
+    assert again.json() == first.json() and problem_of(other) == (409, "conflict", "Idempotency-Key")
 
 
 @pytest.mark.parametrize("path", ["chips", "chips/bow", "systems", "models/gpt3-175b", "sources"])

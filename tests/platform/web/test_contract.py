@@ -15,6 +15,7 @@ from app.platform.web.examples import (
     RESNET,
     TRANSFORMER,
 )
+from tests.conftest import problem_of
 from tests.support.application import Ask
 
 ESTIMATE = {
@@ -85,7 +86,7 @@ def test_the_article_s_two_years_carry_the_sparse_warning(ask: Ask) -> None:
 @pytest.mark.parametrize("key", ["", "x" * 201])
 def test_a_key_has_a_length(ask: Ask, key: str) -> None:
     response = ask("POST", "/api/v1/estimates", json=RESNET, headers={"Idempotency-Key": key})
-    assert response.status_code == 400
+    assert problem_of(response) == (400, "bad_input", "Idempotency-Key")
 
 
 def test_a_comparison_of_estimates_keeps_them(ask: Ask) -> None:

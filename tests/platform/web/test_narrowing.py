@@ -12,6 +12,7 @@ from app.features.estimates import api as estimates
 from app.features.sizings import api as sizings
 from app.platform.web.api import AnswerSelection
 from app.platform.web.examples import GPT3, HEAD_TO_HEAD, MODELLED, SIZING
+from tests.conftest import problem_of
 from tests.support.application import Ask
 
 OFFERED = {
@@ -91,7 +92,7 @@ def test_options_come_as_many_as_are_asked_for(ask: Ask, made: dict[str, dict[st
 @pytest.mark.parametrize("path", ["nonesuch", "cost.nonesuch", "cost.run.nonesuch"])
 def test_an_unknown_field_is_refused(ask: Ask, made: dict[str, dict[str, Any]], path: str) -> None:
     answer = ask("GET", f"/api/v1/estimates/{made['estimates']['id']}?fields={path}")
-    assert answer.status_code == 400
+    assert problem_of(answer) == (400, "bad_input", "fields")
     (error,) = answer.json()["errors"]
     assert error["field"] == "fields" and path in error["message"]
 

@@ -27,6 +27,7 @@ from app.platform.web.examples import (
     QUEUE,
 )
 from app.platform.web.requirements import SMALL_BODY
+from tests.conftest import problem_of
 from tests.support.application import Ask
 
 JSON = {"content-type": "application/json"}
@@ -385,9 +386,11 @@ def test_a_body_has_the_limit_of_its_route(ask: Ask) -> None:
     many, large = b"1," * SMALL_BODY.values, b'{"model": {"config": {"a": [%s 1]}}}'
     found = problem(ask("POST", "/api/v1/checks", content=b"[%s 1]" % many, headers=JSON), 413)
     assert f"{SMALL_BODY.values:,} values" in found["detail"] and "split" in found["detail"]
-    assert ask("POST", "/api/v1/estimates", content=large % many, headers=JSON).status_code == 422
+    refusal = ask("POST", "/api/v1/estimates", content=large % many, headers=JSON)
+    assert problem_of(refusal) == (422, "unprocessable_input", "model.config.hidden_size", "system")
     text = b'{"label": "%s"}' % many
-    assert ask("POST", "/api/v1/checks", content=text, headers=JSON).status_code == 422
+    refusal = ask("POST", "/api/v1/checks", content=text, headers=JSON)
+    assert problem_of(refusal) == (422, "unprocessable_input", "devices", "global_batch", "label")
 
 
 @pytest.mark.parametrize("text", ['"' + '\\"' * 500_000, '"' + "," * 500_000 + "\\", "[" * 500_000])

@@ -13,7 +13,7 @@ from app.estimating.request import Number, Schema, Share, Whole
 from app.platform.web.query_forms import FormOutcome, QueryForm, leaves
 
 
-class Part(Schema):
+class FormPart(Schema):
     system: str
     count: Whole = Field(1, ge=1)
 
@@ -23,7 +23,7 @@ class Team(Schema):
     devices: Whole = Field(ge=1)
 
 
-class Question(Schema):
+class FormQuestion(Schema):
     capex: Number = Field(description="Price. [currency]")
     currency: Literal["USD", "KRW"] = "USD"
     discount_rate: Share = Field(0.0, ge=0, le=1)
@@ -31,19 +31,19 @@ class Question(Schema):
     demand: list[Share] | None = None
     horizon: Number | None = Field(None, description="Term. [month]")
     hours_per_month: Number | None = Field(None, description="Hours of use. [h/month]")
-    part: Part | None = None
+    part: FormPart | None = None
     teams: list[Team] | None = None
 
 
-FORM = QueryForm(Question, rows=("teams", "team", 3))
+FORM = QueryForm(FormQuestion, rows=("teams", "team", 3))
 
 
-def asked(query: str) -> Question:
+def asked(query: str) -> FormQuestion:
     return FORM.request(FORM.values(QueryParams(query)))
 
 
 def test_names_are_paths_and_say_what_is_typed_in_percent() -> None:
-    names = {leaf.name: leaf.kind for leaf in leaves(Question)}
+    names = {leaf.name: leaf.kind for leaf in leaves(FormQuestion)}
     assert names == {
         "capex": MONEY,
         "discount_percent": PERCENT,
@@ -64,7 +64,7 @@ def test_numbers_are_read_as_people_write_them() -> None:
     assert found.capex == 4_378_000_000
     assert found.discount_rate == pytest.approx(0.08)
     assert found.demand == pytest.approx([0.2, 0.5, 1.2])
-    assert found.part == Part(system="dgx", count=1000)
+    assert found.part == FormPart(system="dgx", count=1000)
 
 
 def test_the_unit_of_a_field_says_what_is_read() -> None:
@@ -85,7 +85,7 @@ def test_a_row_without_a_name_is_called_after_its_place() -> None:
     assert asked("capex=5&teams.7.devices=4").teams == []
 
 
-def answered(query: str, before: str, answer: Callable[[Question], Any]) -> FormOutcome[Any]:
+def answered(query: str, before: str, answer: Callable[[FormQuestion], Any]) -> FormOutcome[Any]:
     earlier = FORM.values(QueryParams(before)) if before else None
     return FORM.answer(FORM.values(QueryParams(query)), earlier, answer)
 
@@ -112,7 +112,7 @@ def test_limits_are_in_percent_where_the_field_is() -> None:
 
 
 def test_a_refused_question_stands_beside_the_last_that_was_possible() -> None:
-    def answer(wanted: Question) -> float:
+    def answer(wanted: FormQuestion) -> float:
         if wanted.capex < 0:
             raise BadInput.at("capex", "{value} is below 0", value=wanted.capex)
         return 2.0 * wanted.capex

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from app.platform.web.examples import BOOK, HEAD_TO_HEAD, STUDY
+from tests.conftest import problem_of
 from tests.support.application import Ask
 
 
@@ -46,7 +47,8 @@ def test_a_change_is_checked_against_the_version_that_was_read(ask: Ask, address
     assert late.json()["type"] == "/problems/precondition-failed"
     assert late.json()["errors"][0]["field"] == "If-Match"
     for words in ("x", '"-1"', '"one-2"'):
-        assert ask("PATCH", address, json=change, headers={"If-Match": words}).status_code == 400
+        refusal = ask("PATCH", address, json=change, headers={"If-Match": words})
+        assert problem_of(refusal) == (400, "bad_input", "If-Match")
     assert ask("PATCH", address, json=change, headers={"If-Match": "*"}).status_code == 200
 
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from app.estimating.request import EstimateRequest
 from app.platform.web import validation
 from app.platform.web.problems import BY_STATUS, FAULTS
+from tests.conftest import problem_of
 from tests.support.application import Ask
 from tests.support.described import resolved
 from tests.support.faulty import HANGUL, Description, draw
@@ -137,7 +138,7 @@ def test_a_search_gives_what_is_interleaved_more_than_one_stage(ask: Ask) -> Non
 
 def test_a_parameter_sent_twice_is_not_read_once(ask: Ask) -> None:
     answer = ask("GET", "/api/v1/studies", params=[("limit", "1"), ("limit", "2"), ("limt", "3")])
-    assert answer.status_code == 422
+    assert problem_of(answer) == (422, "unprocessable_input", "limit", "limt")
     assert {(one["field"], one["code"]) for one in answer.json()["errors"]} == {
         ("limit", "repeated_name"),
         ("limt", "unknown_parameter"),
@@ -165,6 +166,23 @@ def test_a_number_that_means_nothing_is_refused(ask: Ask, field: str, value: flo
     body = {**ESTIMATE, part: {**(ESTIMATE["workload"] if part == "workload" else {}), name: value}}
     answer = ask("POST", "/api/v1/estimates", json=body)
     assert (answer.status_code, [one["field"] for one in answer.json()["errors"]]) == (400, [field])
+
+
+@pytest.mark.parametrize(
+    ("demand", "status", "field"),
+    [
+        ({"runs": 0}, 400, "assumptions.demand.runs"),
+        ({"runs": 1.5}, 422, "assumptions.demand.runs"),
+        ({"runs": 1, "utilisation": 0.5}, 400, "assumptions.demand.runs"),
+        ({}, 400, "assumptions.demand"),
+    ],
+)
+@pytest.mark.parametrize("model", [ESTIMATE, {"model": {"total_flop": 3e23}, "system": ESTIMATE["system"]}])
+def test_an_estimate_refuses_a_demand_that_means_nothing(
+    ask: Ask, model: dict[str, Any], demand: dict[str, Any], status: int, field: str
+) -> None:
+    answer = ask("POST", "/api/v1/estimates", json={**model, "assumptions": {"demand": demand}})
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (status, field)
 
 
 def test_a_peak_that_no_machine_has_is_refused(ask: Ask) -> None:
@@ -248,7 +266,7 @@ def test_every_kind_of_unreadable_value_is_told_at_once(ask: Ask) -> None:
 def test_all_that_is_wrong_with_a_form_is_named_at_once(ask: Ask) -> None:
     parts = {"seq_len": "long", "lenght": "1"}
     answer = ask("POST", "/api/v1/workloads", data=parts, files={"text": b"{}"})
-    assert answer.status_code == 422
+    assert problem_of(answer) == (422, "unprocessable_input", "file", "lenght", "seq_len", "text")
     found = {fault["field"]: fault["code"] for fault in answer.json()["errors"]}
     unknown = dict.fromkeys(("lenght", "text"), "unknown_field")
     assert found == {"seq_len": "wrong_type", "file": "missing_field", **unknown}

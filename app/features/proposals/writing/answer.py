@@ -9,9 +9,8 @@ from app.errors import Message
 from app.estimating.decision import Decision, DecisionOption, Overturn
 from app.estimating.documents import Text
 from app.estimating.ranges import chance, duration, money
-from app.features.comparisons.charts import hours_of
 from app.features.comparisons.model import ComparisonRow
-from app.features.proposals.account import Account
+from app.features.proposals.account import ProposalAccount
 from app.features.proposals.model import ProposalContent
 from app.features.proposals.writing.blocks import (
     Block,
@@ -66,7 +65,7 @@ def headline(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list
         figures.append((name, voice.exact(outlay.total, content.currency), voice.spread(whole)))
     elif whole is not None:
         figures.append((voice.gettext("Outlay"), voice.central(whole), voice.spread(whole)))
-    time, option = hours_of(row), content.decided(row.label)
+    time, option = row.time, content.decided(row.label)
     if time is not None:
         figures.append(
             (voice.gettext("Training time"), voice.central(time, scale), voice.spread(time, scale))
@@ -202,7 +201,7 @@ def tax_name(currency: str, voice: Voice) -> str:
     return voice.gettext("Tax") if currency == "USD" else voice.gettext("Value-added tax")
 
 
-def older_prices(account: Account) -> Message | None:
+def older_prices(account: ProposalAccount) -> Message | None:
     """Return how many figures behind the outlay are older than a year; None if there are none."""
     days = [one.figure.as_of for one in account.assumptions if one.old]
     if not days:
@@ -215,7 +214,7 @@ def older_prices(account: Account) -> Message | None:
     )
 
 
-def outlay_name(account: Account, voice: Voice) -> str:
+def outlay_name(account: ProposalAccount, voice: Voice) -> str:
     values = {"years": account.years, "runs": account.runs}
     return voice.sentence(
         Message("outlay over {years} years for one run, without tax", values)
@@ -478,7 +477,7 @@ def demanded(content: ProposalContent, voice: Voice) -> list[str]:
 
 def completion(row: ComparisonRow, content: ProposalContent, voice: Voice) -> str:
     """Return when an option finishes training, and with which probability."""
-    time, scale, before = hours_of(row), scale_of_times(content), of_option(row, content, voice)
+    time, scale, before = row.time, scale_of_times(content), of_option(row, content, voice)
     values: dict[str, object] = {"time": voice.central(time, scale)}
     if time is None or time.low == time.high:
         unsure = Message("{time} after the start of training, without a known range", values)

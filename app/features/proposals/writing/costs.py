@@ -6,7 +6,7 @@ from app.engine.units import KILOWATT
 from app.errors import Message
 from app.estimating.schema import Quantity
 from app.features.bills.drawings import feed_words
-from app.features.proposals.account import Account, OptionOutlay, YearOutlay
+from app.features.proposals.account import OptionOutlay, ProposalAccount, YearOutlay
 from app.features.proposals.model import OptionBill, OptionTerm, ProposalContent, Term
 from app.features.proposals.writing.blocks import Block, Cell, Grid, Head, Paragraph, chart, figure, table
 from app.features.proposals.writing.options import charted, feeds_of
@@ -174,7 +174,7 @@ def term(content: ProposalContent, voice: Voice) -> list[Block]:
     ]
 
 
-def accounted(content: ProposalContent, account: Account, voice: Voice) -> list[Block]:
+def accounted(content: ProposalContent, account: ProposalAccount, voice: Voice) -> list[Block]:
     blocks: list[Block] = [Paragraph(outlay_basis(account, voice))]
     blocks += bridge(account, content.currency, voice)
     offered = account.of(account.price.option) if account.price is not None else None
@@ -183,7 +183,7 @@ def accounted(content: ProposalContent, account: Account, voice: Voice) -> list[
     return [*blocks, *break_even(account, content.currency, voice)]
 
 
-def outlay_basis(account: Account, voice: Voice) -> str:
+def outlay_basis(account: ProposalAccount, voice: Voice) -> str:
     values = {"runs": account.runs, "years": account.years}
     return voice.sentence(
         Message(
@@ -199,7 +199,7 @@ MOST_SIDE_BY_SIDE = 4
 """Options whose outlay stands side by side; further ones have only their totals."""
 
 
-def bridge(account: Account, currency: str, voice: Voice) -> list[Block]:
+def bridge(account: ProposalAccount, currency: str, voice: Voice) -> list[Block]:
     """Return the outlays line by line, the bill of materials first, with the offered option first."""
     first = account.price.option if account.price is not None else None
     ordered = sorted(account.options, key=lambda one: (one.option != first, one.total))
@@ -232,7 +232,7 @@ def item_name(item: str, voice: Voice) -> str:
     return name[:1].upper() + name[1:]
 
 
-def rented_work(account: Account, currency: str, voice: Voice) -> str:
+def rented_work(account: ProposalAccount, currency: str, voice: Voice) -> str:
     """Return how the rent of the offered option follows from its hours; empty if it is bought."""
     offered = account.of(account.price.option) if account.price is not None else None
     if offered is None or offered.owned or offered.commitment_hours:
@@ -277,7 +277,7 @@ def cash_flow(outlay: OptionOutlay, currency: str, voice: Voice) -> list[Block]:
     ]
 
 
-def break_even(account: Account, currency: str, voice: Voice) -> list[Block]:
+def break_even(account: ProposalAccount, currency: str, voice: Voice) -> list[Block]:
     """Return from how many runs the best bought option costs less than the best rented one."""
     found = account.break_even
     if found is None:

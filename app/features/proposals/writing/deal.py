@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from app.engine.units import DAY
 from app.errors import Message
 from app.estimating.money import CostFigure
-from app.features.comparisons.charts import hours_of
 from app.features.comparisons.model import ComparisonRow
 from app.features.proposals.account import WeightyAssumption
 from app.features.proposals.conditions import Conditions
@@ -103,7 +102,7 @@ def steps_of(content: ProposalContent, voice: Voice) -> list[Step]:
     """Return the steps from the order to the end of the first run; lengths that nobody stated are None."""
     stated, rows = content.conditions or Conditions(), content.comparison.rows
     row = next((row for row in rows if row.label == content.advice.recommended), None)
-    time = None if row is None else hours_of(row)
+    time = None if row is None else row.time
     weeks = {
         "lead": stated.lead_weeks,
         "installation": stated.installation_weeks,
@@ -364,7 +363,7 @@ def claims(content: ProposalContent, voice: Voice) -> list[Block]:
     scale = scale_of_times(content)
 
     def estimated(pair: tuple[ComparisonRow, ComparisonRow | None]) -> str:
-        return voice.gettext("not checked") if pair[1] is None else voice.quantity(hours_of(pair[1]), scale)
+        return voice.gettext("not checked") if pair[1] is None else voice.quantity(pair[1].time, scale)
 
     def ratio(pair: tuple[ComparisonRow, ComparisonRow | None]) -> str:
         stated, own = pair[0].hours, None if pair[1] is None else pair[1].hours
@@ -379,7 +378,7 @@ def claims(content: ProposalContent, voice: Voice) -> list[Block]:
                 Head(voice.gettext("Claim"), width=2.0),
                 lambda pair: Cell(pair[0].label, voice.label(pair[0].kind)),
             ),
-            (Head(voice.gettext("Stated"), True), lambda pair: voice.central(hours_of(pair[0]), scale)),
+            (Head(voice.gettext("Stated"), True), lambda pair: voice.central(pair[0].time, scale)),
             (Head(voice.gettext("Estimated"), True, 1.6), estimated),
             (Head(voice.gettext("Estimated / stated"), True), ratio),
         )

@@ -9,7 +9,6 @@ from app.engine.units import KILOWATT
 from app.errors import Message
 from app.estimating.documents import Estimate
 from app.estimating.money import Cost
-from app.features.comparisons.charts import hours_of
 from app.features.comparisons.model import Comparison, ComparisonRow, Ratio
 from app.features.proposals.lines import PLANNED
 from app.features.proposals.model import ProposalContent
@@ -44,7 +43,7 @@ Titled = tuple[str, Cell]
 
 def scale_of_times(content: ProposalContent) -> Scale:
     """Return one unit for the times of all options."""
-    return time_scale([hours_of(row) for row in content.comparison.rows])
+    return time_scale([row.time for row in content.comparison.rows])
 
 
 def running_estimates(content: ProposalContent) -> list[tuple[str, Estimate]]:
@@ -158,7 +157,7 @@ def map_chart(content: ProposalContent, voice: Voice) -> ChartBlock:
 def time_chart(content: ProposalContent, voice: Voice) -> ChartBlock:
     scale = scale_of_times(content)
     entries = [
-        f"{row.label} {voice.quantity(hours_of(row), scale)} ({voice.label(row.kind)})"
+        f"{row.label} {voice.quantity(row.time, scale)} ({voice.label(row.kind)})"
         for row in content.comparison.rows
         if row.hours is not None
     ]
@@ -176,7 +175,7 @@ def option_row(row: ComparisonRow, content: ProposalContent, voice: Voice) -> li
         under.append(content.names.get(row.system, row.system))
     time, relative = Cell(voice.gettext("does not fit")), MISSING
     if row.hours is not None:
-        time = figure(hours_of(row), voice, scale_of_times(content))
+        time = figure(row.time, voice, scale_of_times(content))
         relative = relative_speed(row, content.comparison, voice)
     cells = [Cell(row.label, " · ".join(under)), time, Cell(relative)]
     if estimate is None:
