@@ -107,7 +107,7 @@ def _levels(
     """Return a whole number for each level, of a list or one for all."""
     value = document.get(name)
     value = usual if value is None else value
-    entries = value if isinstance(value, list) else [value] * count
+    entries: list[Any] = value if isinstance(value, list) else [value] * count
     if (
         not 1 <= len(entries) <= LEVELS
         or (count and len(entries) != count)
@@ -119,7 +119,7 @@ def _levels(
         raise Unprocessable.at(
             f"{where}.{name}", "{field} must list one whole number for each level", field=name
         )
-    return [int(entry) for entry in entries]
+    return entries
 
 
 def _blocks(
