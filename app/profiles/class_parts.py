@@ -64,6 +64,8 @@ def parts_of(reading: TensorReading) -> tuple[list[TensorGroup], tuple[Message, 
     parts: list[TensorGroup] = []
     seen: set[str] = set()
     for tensor, count in reading.tensors.items():
+        if not tensor.elements:
+            continue
         path, sizes = tensor.path, tensor.sizes
         rows, share = "tokens", 1.0
         last = bool(LAST.search(path))

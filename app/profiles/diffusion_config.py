@@ -380,6 +380,8 @@ def _parts(reading: TensorReading, video: bool, patch: float, texts: float) -> t
     image: dict[str, Any] = {"rows": "tokens"} if video else {"rows": "image", "share": 1.0 / patch**2}
     parts: list[TensorGroup] = []
     for tensor, count in reading.tensors.items():
+        if not tensor.elements:
+            continue
         path, sizes = tensor.path, tensor.sizes
         block = bool(_OWN_BLOCK.search(path)) and "refiner" not in path
         joined = text and (bool(_JOINED.search(path)) or (block and not dual and not across))
