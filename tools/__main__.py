@@ -77,7 +77,11 @@ def fit(check: Check = False) -> None:
     known = [row for row in newer if row["confidence"] != "memory"]
     public = public_runs(context, DATA)
     fitted = refit([row for row in rows if in_headline(row)], known, context, misses_of(public))
-    typer.echo("\n".join([*table(figure_cells(fitted)), "", *table(error_cells(fitted)), ""]))
+    typer.echo(
+        "\n".join(
+            [*table(figure_cells(fitted)), "", *table(error_cells(fitted)), "", *table(fitted.asked), ""]
+        )
+    )
     typer.echo("\n".join([*table(team_cells(public)), ""]))
     typer.echo("\n".join(count_lines(counts_of(context, fitted_figures(context, DATA)))))
     if check:

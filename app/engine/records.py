@@ -238,10 +238,10 @@ class GpuSoftware(NamedTuple):
     """Bytes of the copy that each adapter keeps of its input; 0 where it reads that of the product. [B]"""
     activation_input_bytes: float
     """Bytes of the kept input of a gated activation function; 0 where it is kept as it comes. [B]"""
-    fused_norms: bool
-    """True where a norm and the activation function after it are one kernel, which keeps one input."""
-    narrow_weights: bool
-    """True where trained weights lie in the format of products in 8 or 4 bit, beside their master copy."""
+    fused_norms: float
+    """1 where a norm and the activation function after it are one kernel, which keeps one input."""
+    narrow_weights: float
+    """1 where trained weights lie in the format of products in 8 or 4 bit, beside their master copy."""
     allocator_reserve: float
     """Memory that the allocator reserves over what is live. [-]"""
     layout_passes: float

@@ -20,6 +20,9 @@ from app.errors import CatalogError
 from app.estimating.chips import chip_series
 
 KINDS = ("architecture", "chip", "software", "family")
+LANGUAGE_MODELS = frozenset({"gpt", "llama", "moe"})
+UNNAMED = "unnamed"
+"""Effect of software that nobody named: language models run other stacks and plans than the usual ones."""
 RESTS_ON = re.compile(r"(\d[\d,]*) runs? in (\d[\d,]*) groups?")
 """Counts of runs and groups in the note of a figure."""
 
@@ -50,10 +53,13 @@ class Effect:
         runs, groups = (0, 0) if match is None else (int(text.replace(",", "")) for text in match.groups())
         return runs, groups
 
-    def holds_for(self, chip: str, architecture: str, software: str, family: str) -> bool:
+    def holds_for(self, chip: str, architecture: str, software: Collection[str], family: str) -> bool:
+        """Return whether a run has the effect; one of a software holds for what extends it too."""
         if self.kind == "chip":
             return chip == self.name or chip.startswith(f"{self.name}-")
-        return self.name == {"architecture": architecture, "software": software, "family": family}[self.kind]
+        if self.kind == "software":
+            return self.name in software
+        return self.name == {"architecture": architecture, "family": family}[self.kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +75,16 @@ class Effects:
 
         Software with fitted figures has none on the series of chips that figures were fitted on.
         """
-        if software.kind == "ipu" or (software.rests_on_runs and chip_series(chip) in fitted):
+        if software.kind == "ipu":
             return ()
-        stack = software.id if software.calibration is None else software.calibration.prior
+        unnamed = software.presumed and family in LANGUAGE_MODELS
+        asked = tuple(row for row in self.rows if unnamed and row.name == UNNAMED)
+        if software.rests_on_runs and chip_series(chip) in fitted:
+            return asked
+        own = software.id if software.calibration is None else software.calibration.prior
+        stack = (own, *software.extends)
         architecture = self.architectures.get(chip, "")
-        return tuple(row for row in self.rows if row.holds_for(chip, architecture, stack, family))
+        return asked + tuple(row for row in self.rows if row.holds_for(chip, architecture, stack, family))
 
 
 def time_factor(effects: Iterable[Effect]) -> float:

@@ -97,10 +97,24 @@ def expectation_of(team: TeamTerm | None, tuned: Quantity, reported: Quantity | 
         headline="reported" if team.headline else "tuned",
         tuned=tuned,
         reported=reported,
-        text=Text.of(Message(SENTENCES[team.headline], {"times": float(f"{team.factor:.2g}")})),
+        text=Text.of(sentence_of(team)),
     )
 
 
+ALIKE = 1.05
+"""Factor up to which ordinary runs take as long as published ones."""
+
+
+def sentence_of(team: TeamTerm) -> Message:
+    if team.headline and team.factor < ALIKE:
+        return Message(AS_LONG)
+    return Message(SENTENCES[team.headline], {"times": float(f"{team.factor:.2g}")})
+
+
+AS_LONG = (
+    "as people report: ordinary runs of such stacks take about as long as published ones in the median; name "
+    "your software, or give runs of your own, and the estimate moves to what it reaches"
+)
 SENTENCES = {
     True: (
         "as people report: ordinary runs of such stacks take {times} times as long as published records in "

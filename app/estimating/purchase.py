@@ -213,7 +213,7 @@ def purchase_of(catalog: Catalog, order: Order) -> Purchase:
     racks: Sequence[PackedRack] = ()
     if "space" in include:
         racks = pack(blocks_of(catalog, system, order.count, parts), limits)
-        parts += rack_parts(catalog, order.rack, racks)
+        parts += rack_parts(catalog, order.rack, racks, limits)
     parts += [installation(catalog, parts), commissioning(catalog, parts)]
     if order.licence_years:
         parts += licence_parts(catalog, system, order.count, order.licence_years)

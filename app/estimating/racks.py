@@ -30,6 +30,10 @@ class RackLimits:
     """[W]"""
     weight: float
     """[kg]"""
+    feeds: int
+    """Power feeds of a rack, each able to carry it alone."""
+    strip_power: float
+    """Power that one PDU can carry. [W]"""
 
 
 @dataclass(slots=True)
@@ -149,7 +153,9 @@ def limits_of(catalog: Catalog, rack: str, power: float | None) -> RackLimits:
     """Return the limits of a rack; ``power`` replaces that of the catalogue. [W]"""
     usable, weight = catalog.figure(rack, "usable_units"), catalog.figure(rack, "load_limit")
     allowed = catalog.figure(rack, "rack_power").si if power is None else power
-    return RackLimits(round(usable.si), allowed, weight.si)
+    strip = catalog.figure(catalog.figure(CLUSTER, "rack_pdu").text, "power_capacity")
+    feeds = round(catalog.figure(CLUSTER, "feeds").si)
+    return RackLimits(round(usable.si), allowed, weight.si, feeds, strip.si)
 
 
 def strips_of(greatest: float, capacity: float) -> int:
@@ -157,16 +163,17 @@ def strips_of(greatest: float, capacity: float) -> int:
     return max(math.ceil(greatest / capacity), 1)
 
 
-def rack_parts(catalog: Catalog, rack: str, racks: Sequence[PackedRack]) -> Iterable[BillPart]:
-    strip = catalog.figure(CLUSTER, "rack_pdu").text
-    capacity, feeds = catalog.figure(strip, "power_capacity").si, round(catalog.figure(CLUSTER, "feeds").si)
-    strips = sum(strips_of(packed.greatest, capacity) for packed in racks) * feeds
+def rack_parts(
+    catalog: Catalog, rack: str, racks: Sequence[PackedRack], limits: RackLimits
+) -> Iterable[BillPart]:
+    strip, capacity = catalog.figure(CLUSTER, "rack_pdu").text, limits.strip_power
+    strips = sum(strips_of(packed.greatest, capacity) for packed in racks) * limits.feeds
     rule = Message(
         "racks needed within the limits on height, power and weight: {racks}", {"racks": len(racks)}
     )
     yield part(catalog, rack, "racks", "rack", len(racks), rule)
     rule = Message(
         "{feeds} feeds, each able to carry the rack alone, {each} kW per PDU",
-        {"feeds": feeds, "each": capacity / 1000.0},
+        {"feeds": limits.feeds, "each": capacity / 1000.0},
     )
     yield part(catalog, strip, "racks", "rack_pdu", strips, rule)

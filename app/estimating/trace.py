@@ -17,6 +17,7 @@ from app.engine.records import IpuChip
 from app.errors import Message
 from app.estimating.context import SizingContext
 from app.estimating.documents import MeasuredEffect, Text, TraceStep
+from app.estimating.effects import UNNAMED
 from app.estimating.hardware import Hardware
 from app.estimating.ranges import significant
 from app.estimating.runtime import Run
@@ -174,7 +175,8 @@ def measured_effects(scenario: Scenario, catalog: Catalog) -> list[MeasuredEffec
     fitted = source_ref(catalog.source("rackline-fit"))
     rows = []
     for effect in scenario.effects:
-        template = EFFECTS[effect.kind, effect.factor > 1.0].template
+        kind = UNNAMED if effect.name == UNNAMED else effect.kind
+        template = EFFECTS[kind, effect.factor > 1.0].template
         percent = significant(100.0 * abs(effect.factor - 1.0), 2)
         rows.append(
             filled(
@@ -222,6 +224,10 @@ EFFECTS: Mapping[tuple[str, bool], Message] = {
     ),
     ("software", False): Message(
         "{runs} measured runs of this software take {percent} % less time than its figures say"
+    ),
+    (UNNAMED, True): Message(
+        "no software is named: {runs} measured runs of language models take {percent} % longer than with the "
+        "usual one of their chip"
     ),
     ("family", True): Message(
         "{runs} measured runs of this model family take {percent} % longer than its operators say"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from app.estimating.documents import Estimate
+from app.estimating.effects import UNNAMED
 from app.estimating.estimate import estimate
 from app.estimating.request import EstimateRequest
 from tests.conftest import DATA, sizing_context
@@ -41,7 +42,11 @@ def test_naming_the_software_moves_to_published_records() -> None:
     assert unnamed.expectation is not None and named.expectation is not None
     assert named.expectation.headline == "tuned" and named.expectation.reported is None
     assert named.time_to_train is not None
-    assert named.time_to_train.value == pytest.approx(unnamed.expectation.tuned.value, rel=1e-6)
+    (effect,) = (effect for effect in unnamed.effects if effect.name == UNNAMED)
+    assert effect.factor * named.time_to_train.value == pytest.approx(
+        unnamed.expectation.tuned.value, rel=1e-3
+    )
+    assert all(effect.name != UNNAMED for effect in named.effects)
 
 
 def test_a_benchmark_and_the_software_of_an_ipu_are_tuned() -> None:

@@ -27,6 +27,7 @@ def run(number: int, chip: str, laboratory: str, *, family: str = "gpt", group: 
         laboratory=laboratory,
         assumed=True,
         rests_on_runs=False,
+        stack=("xla",),
         keys=(),
         predict=lambda figures: np.zeros(1),
     )

@@ -71,6 +71,7 @@ def run(owner: str, factor: float, products: float, number: int, group: str = ""
         laboratory=f"{owner} {number}",
         assumed=False,
         rests_on_runs=True,
+        stack=(owner,),
         keys=((owner, CLASS[1]),),
         predict=predict,
     )

@@ -60,7 +60,7 @@ def terms_of(run: FitRun, fitted: Callable[[FitRun], bool], of_chip: Sequence[Te
     if not fitted(run):
         terms += of_chip
     if run.assumed:
-        terms.append(("software", run.profile))
+        terms += [("software", name) for name in run.stack]
     if run.family not in FITTED_FAMILIES:
         terms.append(("family", run.family))
     return terms

@@ -13,6 +13,7 @@ from app.engine.records import Floats
 from app.estimating.chips import chip_series
 from app.estimating.context import SizingContext
 from app.estimating.effects import Effect, Effects
+from tools.fitting.asked import REGIME, asked_runs, fit_asked
 from tools.fitting.effects import FittedEffects, fit_effects, series
 from tools.fitting.least_squares import (
     LogErrors,
@@ -82,6 +83,8 @@ class Refit:
     figures: Mapping[Key, FigureFit]
     residuals: Mapping[str, float]
     effects: tuple[Effect, ...]
+    asked: tuple[tuple[str, ...], ...]
+    """Errors of language models whose software nobody names, a heading first."""
     left_out: tuple[HoldOutErrors, ...]
     """Errors under each way to leave runs out."""
 
@@ -107,6 +110,7 @@ def refit(
     Figures of profiles are fitted to ``rows``; effects and widths also to ``newer`` ones, and widths to what
     ``strangers`` report.
     """
+    architectures = context.effects.architectures
     context = replace(context, effects=Effects())
     solution = fit_software(rows, context)
     spread = deviations(solution)
@@ -135,10 +139,14 @@ def refit(
     widths |= fit_residuals([*known_misses, *strangers], widths, KNOWN_REGIMES)
     unseen_misses = [_unseen(miss) for miss in misses(chips, solution, spread)]
     widths |= fit_residuals(unseen_misses, widths, UNSEEN_REGIMES)
+    shipped = replace(context, effects=Effects(effects.effects, architectures))
+    asked = fit_asked(asked_runs([*rows, *newer], shipped), widths)
+    widths[REGIME] = asked.deviation
     return Refit(
         figures=_fitted(solution, spread, worth(solution, groups)),
-        residuals={name: widths[name] for name in (*KNOWN_REGIMES, *CLASS_REGIMES, *UNSEEN_REGIMES)},
-        effects=effects.effects,
+        residuals={name: widths[name] for name in (*KNOWN_REGIMES, *CLASS_REGIMES, *UNSEEN_REGIMES, REGIME)},
+        effects=(*effects.effects, asked.effect),
+        asked=asked.cells,
         left_out=(
             HoldOutErrors("in_sample", LogErrors("in sample", runs, errors + effects.shifts()), {}),
             HoldOutErrors("group_left_out", groups, {}),

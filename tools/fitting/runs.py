@@ -50,6 +50,8 @@ class FitRun:
     """True where its software is named, and no figure of it was fitted."""
     rests_on_runs: bool
     """True where a figure of its software was fitted."""
+    stack: tuple[str, ...]
+    """Its software profile and what that extends, without classes."""
     keys: tuple[Key, ...]
     """Fitted figures the prediction depends on."""
     predict: Callable[[Mapping[str, Floats]], Floats]
@@ -113,6 +115,10 @@ def run_of(row: Mapping[str, str], context: SizingContext) -> FitRun | None:
         laboratory=laboratory_of(row.get("source", "")),
         rests_on_runs=profile.rests_on_runs,
         assumed=not profile.is_preset and not profile.rests_on_runs,
+        stack=(
+            profile.id,
+            *(name for name in profile.extends if not context.software.profiles[name].is_preset),
+        ),
         keys=free_keys(profile),
         predict=partial(_log_error, case, scenario, plans, context, sign, float(np.log(measured))),
     )

@@ -14,7 +14,14 @@ from typing import Any
 from app.engine.operators.transformer import Stack, TransformerShape
 from app.errors import CatalogError, Message
 from app.estimating.chips import IPU_SERIES
-from app.estimating.validation.texts import compute_adapters, plain, squashed, system_key
+from app.estimating.validation.texts import (
+    compute_adapters,
+    model_words,
+    network_text,
+    plain,
+    squashed,
+    system_key,
+)
 from app.profiles.bodies import TransformerBody
 from app.profiles.model import ModelProfile, ScoredTokens
 from app.profiles.presets import presets
@@ -63,6 +70,7 @@ class Rules:
 
     def network(self, text: str, chip: str, devices_per_node: int) -> MeasuredNetwork | None:
         """Return the network that a text names, corrected by the first rule that matches."""
+        text = network_text(text)
         facts = {"interconnect": text, "chip": chip}
         rule = next((rule.result for rule in self.networks if rule.matches(facts)), None)
         adapters = compute_adapters(text, devices_per_node)
@@ -245,15 +253,19 @@ FORMAT_NAMES = (("mxfp8", "mxfp8"), ("mxfp4", "mxfp4"), ("p4", "nvfp4"), ("8", "
 def precision_of(text: str) -> str:
     """Return the format of the products that a row names, half precision where it names none.
 
+    Where a row doubts between formats it is the narrowest: a chip that has it is bought for it.
+
     >>> [precision_of(text) for text in ("fp8+bf16", "bf16 (fp32 grad accum)", "FP16.16", "32.32")]
     ['fp8', 'bf16', 'fp16.16', 'fp32']
-    >>> [precision_of(text) for text in ("MX-FP4", "bfloat16", "int8+bf16 (AQT)", "mixed")]
-    ['mxfp4', 'bf16', 'int8', 'fp16']
+    >>> [precision_of(text) for text in ("MX-FP4", "bfloat16", "int8+bf16 (AQT)", "mixed", "fp8 or nvfp4")]
+    ['mxfp4', 'bf16', 'int8', 'fp16', 'nvfp4']
     """
-    match = FORMATS.search(re.sub(r"(?<=[a-z])[-_ ](?=fp|\d)", "", text.lower()))
-    if match is None:
+    text = re.sub(r"(?<=[a-z])[-_ ](?=fp|\d)", "", text.lower())
+    names = [re.sub(r"[ _-]", "", match.group()) for match in FORMATS.finditer(text)]
+    if not names:
         return "fp16"
-    name = re.sub(r"[ _-]", "", match.group())
+    doubted = re.search(r"\bor\b", text)
+    name = next((found for found in names if doubted and "p4" in found), names[0])
     if "16." in name or "32." in name:
         return "fp32" if "32." in name else "fp16.16"
     if name.startswith(("int", "b")):
@@ -309,7 +321,7 @@ def sharding_of(zero: str, software: str) -> float:
     >>> sharding_of("", "PyTorch FSDP"), sharding_of("0", "FSDP"), sharding_of("", "DeepSpeed ZeRO-3")
     (3.0, 0.0, 3.0)
     """
-    return first_match(zero or re.sub(r"^\W*\d", "", software), SHARDING) or 0.0
+    return first_match(zero or f"by {software}", SHARDING) or 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,15 +411,16 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
     batch_text = row.get("global_batch", "")
     if ipu:
         precision = "fp32" if precision in ("fp32", "tf32") else "fp16.16"
+    family = row.get("family", "").strip().lower()
     facts = {
         "software": plain(row.get("software", "")),
-        "family": row.get("family", ""),
+        "family": family,
         "chip": system["chip"],
-        "model": row.get("model_name", ""),
-        "interconnect": row.get("interconnect", ""),
+        "model": model_words(row.get("model_name", "")),
+        "interconnect": network_text(row.get("interconnect", "")),
         "form_factor": "pcie" if "pcie" in system["chip"] else "sxm",
         "seq_len": row.get("seq_len", ""),
-        "precision": "amp_bf16" if "amp" in row.get("precision", "") else precision,
+        "precision": "amp_bf16" if "amp" in row.get("precision", "").lower() else precision,
         "metric": row.get("metric", ""),
         "global_batch": f"{number(batch_text) or 0:.0f}",
     }
@@ -437,7 +450,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
         micro_batch = micro_batch and micro_batch * cores
     of_model = {
         "model": row.get("model_name", ""),
-        "family": row.get("family", ""),
+        "family": family,
         "micro_batch": "" if micro_batch is None else f"{micro_batch:g}",
     }
     known_model = rules.model(of_model)
@@ -447,7 +460,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
     return MeasurementCase(
         id=row.get("id", ""),
         group=row.get("group", "") or row.get("id", ""),
-        family=row.get("family", ""),
+        family=family,
         metric=row.get("metric", ""),
         model=row.get("model_name", ""),
         software=row.get("software", ""),

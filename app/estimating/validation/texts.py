@@ -8,9 +8,21 @@ from functools import lru_cache
 
 MANY = 4096
 """Texts whose plain spelling is kept: tables repeat theirs thousands of times."""
+LONGEST = 1000
+"""Characters of a text that are read: no name of software, model or network is longer."""
+DASHES = str.maketrans("\u2010\u2011\u2012\u2013\u2014\u2212\u00d7", "------x")
+"""Typographic dashes and the sign of multiplication, as keyboards write them."""
+ENVIRONMENT = re.compile(
+    r"[(,;/+|]?[ ]?\b(?:CUDA|cuDNN|cuBLAS|NCCL|Ubuntu|RHEL|Rocky|Debian|CentOS|Linux|kernel|Python|GCC|driver"
+    r"|OFED|DOCA|HPC-?X|Open ?MPI|Docker|Slurm)(?: Linux| Toolkit| driver)?[ :=v_-]{0,3}\d[\w.-]{0,20}[)]?",
+    re.IGNORECASE,
+)
+"""What a stack runs on: its versions look like those of frameworks, and decide nothing."""
 SPELLING = (
+    (r"\s+", " "),
     (r"(?<=\d)_(?=\d)", "."),
-    (r"(?<![a-z0-9])(?:v|ver|version|release|rel)[ .:=_-]*(?=\d)", " "),
+    (r"_", " "),
+    *((r"(?<![a-z0-9])(?:v|ver|version|release|rel)[ .:=(-]*(?=v?\d)", " "),) * 2,
     (r"(?<=[a-z])v(?=\d+[._]\d)", " "),
     # A container's year and month written as one number.
     (r"(?<![\d.])(2[1-9])(0[1-9]|1[0-2])(?![\d.])", r"\1.\2"),
@@ -29,9 +41,20 @@ def plain(text: str) -> str:
     >>> [plain(text) for text in ("NeMo25.04", "NeMo_v25_04", "nemo.2504", "Megatron-LM (2022)", "ZeRO-3")]
     ['NeMo 25.04', 'NeMo 25.04', 'nemo 25.04', 'Megatron LM 2022)', 'ZeRO 3']
     """
+    text = text[:LONGEST].translate(DASHES)
+    text = ENVIRONMENT.sub("", text).strip(" ,;/+|") or text
     for pattern, replacement in REPLACEMENTS:
         text = pattern.sub(replacement, text)
     return text.strip()
+
+
+def model_words(text: str) -> str:
+    """Return the name of a model with one space in place of its separators but points.
+
+    >>> model_words("GPT-3_175B"), model_words("Mask R–CNN R50-FPN")
+    ('GPT 3 175B', 'Mask R CNN R50 FPN')
+    """
+    return re.sub(r"[-_\s]+", " ", text[:LONGEST].translate(DASHES)).strip()
 
 
 SEPARATORS = re.compile(r"(?<!\d)[.]|[.](?!\d)|[^a-z0-9.]")
@@ -78,7 +101,10 @@ LABEL = re.compile(r"\s*([A-Za-z+&/ ]{3,24}):")
 COUNT = re.compile(
     r"(?<![\d.])(\d{1,2}) ?[x×]|(?<![\d.])(\d{1,2}) (?:ports|adapters|NICs|HCAs)", re.IGNORECASE
 )
-RATE = re.compile(r"(?<![\d.])(\d{2,4}) ?(?:Gb(?:it)?s? ?/ ?s(?:ec)?|Gbps|Gbit|G[Bb]?[Ee]\b|Gb\b|G\b)")
+RATE = re.compile(
+    r"(?<![\d.])(\d{2,4}) ?"
+    r"(?:[Gg]b(?:it)?s? ?/ ?s(?:ec)?|(?i:gbps|gbits?/s|gbit)|[Gg][Bb]?[Ee]\b|[Gg]b\b|G\b)"
+)
 SPEEDS = (
     (r"NDR ?200", 200), (r"HDR ?100", 100), (r"XDR|ConnectX ?-? ?8|CX-?8", 800),
     (r"NDR|ConnectX ?-? ?7|CX-?7|BlueField ?-?3|\bBF-?3|MT43244|MT2910|Quantum-2", 400),
@@ -107,6 +133,44 @@ LEAST_RATE = 40
 """Gb/s below which an adapter is no network for gradients but one for management."""
 
 
+NETWORK_SPELLING = tuple(
+    (re.compile(pattern, re.IGNORECASE), text)
+    for pattern, text in (
+        (r"\s+", " "),
+        (r"infini ?band", "IB"),
+        (r"\b(?:Mellanox|NVIDIA)(?: Technologies)? ?(?=ConnectX|CX)", ""),
+        (r"\b(?:ConnectX|CX) ?-? ?(?=[3-9])", "ConnectX-"),
+        (r"(?<![\d.])(\d{1,2}) ?x ?(?=[a-z])", r"\1x "),
+    )
+)
+
+
+BITS = re.compile(r"(\d{2,4}) ?GB ?/ ?S(?:EC)?\b", re.IGNORECASE)
+"""A rate in a text of one case, which does not tell bits from bytes: ports are told in bits."""
+
+
+def is_network(text: str) -> bool:
+    """Return whether a part of a text names a network between machines."""
+    words = (INFINIBAND, ETHERNET, MELLANOX, EACH_DEVICE, EACH_MACHINE)
+    return not INSIDE.search(text) and any(word.search(text) for word in words)
+
+
+@lru_cache(maxsize=MANY)
+def network_text(text: str) -> str:
+    """Return the text of a network with adapters and their number in one spelling.
+
+    >>> network_text("NVLink | 2 × Mellanox CX6 InfiniBand HDR 200Gb/s")
+    'NVLink | 2x ConnectX-6 IB HDR 200Gb/s'
+    """
+    text = text[:LONGEST].translate(DASHES)
+    if text in (text.upper(), text.lower()):
+        parts = re.split(r"([|;,+])", text)
+        text = "".join(BITS.sub(r"\1 Gb/s", part) if is_network(part) else part for part in parts)
+    for pattern, replacement in NETWORK_SPELLING:
+        text = pattern.sub(replacement, text)
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class StatedPorts:
     """The ports of a machine that a text names for the network between machines."""
@@ -130,12 +194,15 @@ def compute_adapters(text: str, devices_per_node: int) -> StatedPorts | None:
     True
     """
     found: dict[str, list[tuple[int, StatedPorts]]] = {}
-    role = ""
-    for part in re.split(r"[|;,+]| and (?=\d)", re.sub(r"\([^)]*NVLink[^)]*\)", "", text)):
+    role, inside = "", False
+    for part in re.split(r"[|;,+]| and (?=\d)", re.sub(r"(?i)\([^)]*NVLink[^)]*\)", "", text)):
         label = LABEL.match(part)
         role = _role(label.group(1)) if label else role if "|" not in part else ""
         body = part[label.end() :] if label else part
-        adapters = _adapters(body, devices_per_node)
+        # A bare rate behind a link of the machine is that link's.
+        of_link = inside and not BITS.sub("", body).strip()
+        inside = bool(INSIDE.search(body))
+        adapters = None if of_link else _adapters(body, devices_per_node)
         if adapters is not None:
             found.setdefault(role or _role(body), []).append(adapters)
     for kind in ("compute", "", "storage", "management"):

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from app.engine.units import KILOWATT
 from app.errors import Message
-from app.estimating.racks import strips_of
 from app.features.bills.model import FabricPlan, Rack, RackPlacement
 from app.platform.charts.svg import Box, Drawing, Label, Line
 from app.platform.wording.voice import Voice
 
 Shapes = list[Box | Line | Label]
 
-UNIT = 12.0
+UNIT = 15.0
 """Height of one rack unit in the drawing. [px]"""
 
 RACK_WIDTH = 168.0
@@ -25,6 +25,9 @@ LEFT = 34.0
 HEAD = 26.0
 
 FOOT = 46.0
+
+FREE, LEAST_FREE = 3, 6
+"""Units drawn for a stretch that is free in all racks, and the shortest stretch that is drawn so."""
 
 PER_ROW = 5
 
@@ -46,14 +49,15 @@ def rack_elevation(racks: Sequence[Rack], voice: Voice) -> Drawing:
     """Draw the front of every kind of rack with its contents."""
     drawn = racks[:MOST_KINDS]
     height = drawn[0].height if drawn else 42
-    tall = HEAD + height * UNIT + FOOT
+    levels = levels_of(drawn, height)
+    tall = HEAD + levels[-1] * UNIT + FOOT
     rows = -(-len(drawn) // PER_ROW) if drawn else 1
     columns = min(len(drawn), PER_ROW) or 1
     shapes: Shapes = []
     number = 1
     for index, rack in enumerate(drawn):
         left = LEFT + (index % PER_ROW) * (RACK_WIDTH + RACK_GAP)
-        shapes += _rack(rack, left, (index // PER_ROW) * tall, number, voice)
+        shapes += _rack(rack, left, (index // PER_ROW) * tall, number, levels, voice)
         number += rack.count
     text = Message(
         "{racks} racks of {height} units; the table below the drawing lists their contents",
@@ -63,18 +67,43 @@ def rack_elevation(racks: Sequence[Rack], voice: Voice) -> Drawing:
     return Drawing(width, rows * tall, voice.gettext("Rack elevation"), voice.say(text), tuple(shapes))
 
 
-def _rack(rack: Rack, left: float, top: float, number: int, voice: Voice) -> Shapes:
-    floor = top + HEAD + rack.height * UNIT
+def levels_of(racks: Sequence[Rack], height: int) -> list[float]:
+    """Return the level of the floor and of each unit's upper edge, from the floor. [units of the drawing]
+
+    Units that no rack uses are drawn together where they are many.
+
+    >>> levels_of([], 8)
+    [0.0, 0.375, 0.75, 1.125, 1.5, 1.875, 2.25, 2.625, 3.0]
+    """
+    used = {
+        placement.bottom + unit
+        for rack in racks
+        for placement in rack.placements
+        for unit in range(placement.height)
+    }
+    levels = [0.0]
+    for taken, stretch in itertools.groupby(range(1, height + 1), used.__contains__):
+        count = len(list(stretch))
+        each = 1.0 if taken or count < LEAST_FREE else FREE / count
+        levels += [levels[-1] + each * step for step in range(1, count + 1)]
+    return levels
+
+
+def _rack(rack: Rack, left: float, top: float, number: int, levels: Sequence[float], voice: Voice) -> Shapes:
+    tall = levels[rack.height] * UNIT
+    floor = top + HEAD + tall
     shapes: Shapes = [
         Label(left, top + 16, heading(rack, number, voice), 12.0, "start"),
-        Box(left, top + HEAD, RACK_WIDTH, rack.height * UNIT, "frame"),
+        Box(left, top + HEAD, RACK_WIDTH, tall, "frame"),
     ]
+    marks = (1, *range(6, rack.height + 1, 6))
     shapes += [
-        Label(left - 5, floor - (mark - 1) * UNIT - 1, str(mark), 8.5, "end", "quiet")
-        for mark in (1, *range(6, rack.height + 1, 6))
+        Label(left - 5, floor - levels[mark - 1] * UNIT - 2, str(mark), 10.0, "end", "quiet")
+        for mark in marks
+        if levels[mark] - levels[mark - 1] == 1.0
     ]
     for count, placement in stretches(rack.placements):
-        shapes += _stretch(placement, count, left, floor, voice)
+        shapes += _stretch(placement, count, left, floor, levels, voice)
     kilowatts = {"power": rack.power, "most": rack.power_max, "limit": rack.power_limit}
     power = Message(
         "{power} kW, at most {most} of {limit} kW",
@@ -112,7 +141,9 @@ def stretches(placements: Sequence[RackPlacement]) -> list[tuple[int, RackPlacem
     return groups
 
 
-def _stretch(lowest: RackPlacement, count: int, left: float, floor: float, voice: Voice) -> Shapes:
+def _stretch(
+    lowest: RackPlacement, count: int, left: float, floor: float, levels: Sequence[float], voice: Voice
+) -> Shapes:
     """Return the boxes of a group of units, with its name in the middle box."""
     bottom, height = lowest.bottom, lowest.height
     kind = KINDS.get(lowest.use, "switch")
@@ -120,16 +151,17 @@ def _stretch(lowest: RackPlacement, count: int, left: float, floor: float, voice
     tip = f"{name} · {voice.label(lowest.use, 'bill')}"
     shapes: Shapes = []
     for index in range(count):
-        top = floor - (bottom - 1 + (index + 1) * height) * UNIT
+        top = floor - levels[bottom - 1 + (index + 1) * height] * UNIT
         shapes.append(Box(left + 3, top + 0.6, RACK_WIDTH - 6, height * UNIT - 1.2, kind, tip))
-    middle = floor - (bottom - 1 + height * (count // 2) + height / 2) * UNIT
+    first = bottom - 1 + height * (count // 2)
+    middle = floor - (levels[first] + levels[first + height]) / 2 * UNIT
     text = name if count == 1 else f"{count} × {name}"
-    size = 10.0 if height > 1 else 9.0
+    size = 12.0 if height > 1 else 11.0
     most = int((RACK_WIDTH - 16) / (size * 0.52))
     if len(text) > most:
         text = f"{text[: most - 1]}…"
     inside = "inside" if kind in ("machine", "storage", "spare") else "dark"
-    shapes.append(Label(left + RACK_WIDTH / 2, middle + 3.2, text, size, kind=inside))
+    shapes.append(Label(left + RACK_WIDTH / 2, middle + 3.8, text, size, kind=inside))
     return shapes
 
 
@@ -138,9 +170,12 @@ FEED_TOP, FEED_GAP, STRIP_TOP, STRIP_HEIGHT = 18.0, 22.0, 76.0, 30.0
 STRIP_WIDTH, LEAST_WIDTH = 80.0, 640.0
 
 
-def power_feeds(racks: Sequence[Rack], feeds: int, each: float, voice: Voice) -> Drawing:
-    """Draw the feeds of every kind of rack and the PDUs on each, able to carry ``each``. [W]"""
-    drawn = racks[:MOST_KINDS]
+def power_feeds(racks: Sequence[Rack], voice: Voice) -> Drawing | None:
+    """Draw the feeds of every kind of rack and the PDUs on each; None where a bill did not keep them."""
+    drawn = [rack for rack in racks if rack.feeds and rack.pdu_power][:MOST_KINDS]
+    if not drawn:
+        return None
+    feeds = max(rack.feeds or 0 for rack in drawn)
     strip_top = STRIP_TOP + FEED_GAP * (feeds - 2)
     rack_top = strip_top + STRIP_HEIGHT + 26.0
     tall = rack_top + 64.0
@@ -159,13 +194,13 @@ def power_feeds(racks: Sequence[Rack], feeds: int, each: float, voice: Voice) ->
     number = 1
     for index, rack in enumerate(drawn):
         left, top = LEFT + (index % PER_ROW) * (wide + RACK_GAP), (index // PER_ROW) * tall
-        strips, step = strips_of(rack.power_max, each), wide / feeds
+        step, each = wide / feeds, round((rack.pdu_power or 0.0) / KILOWATT, 1)
         for feed in range(feeds):
             middle = left + step * (feed + 0.5)
             shapes.append(Line(middle, top + FEED_TOP + feed * FEED_GAP, middle, top + rack_top, 1.5))
             box = middle - STRIP_WIDTH / 2
             shapes.append(Box(box, top + strip_top, STRIP_WIDTH, STRIP_HEIGHT, "leaf"))
-            text = f"{strips} × {round(each / KILOWATT, 1):g} kW"
+            text = f"{rack.pdus_per_feed} × {each:g} kW"
             shapes.append(Label(middle, top + strip_top + 19.0, text, 10.5, kind="dark"))
         power = {"power": round(rack.power_max / KILOWATT, 1)}
         shapes.append(Box(left, top + rack_top, wide, 46.0, "frame"))
@@ -174,25 +209,31 @@ def power_feeds(racks: Sequence[Rack], feeds: int, each: float, voice: Voice) ->
         shapes.append(Label(left + wide / 2, top + rack_top + 36.0, most, 11.0, kind="quiet"))
         number += rack.count
     rows = -(-len(drawn) // PER_ROW)
-    told = feed_words(racks, feeds, each, voice)
+    told = feed_words(racks, voice)
     return Drawing(width, rows * tall, voice.gettext("Power feeds"), told, tuple(shapes))
 
 
-def feed_words(racks: Sequence[Rack], feeds: int, each: float, voice: Voice) -> str:
-    strips = feeds * sum(rack.count * strips_of(rack.power_max, each) for rack in racks)
-    values = {"feeds": feeds, "strips": strips, "each": round(each / KILOWATT, 1)}
+def feed_words(racks: Sequence[Rack], voice: Voice) -> str:
+    feeds, power = racks[0].feeds or 0, racks[0].pdu_power or 0.0
+    strips = feeds * sum(rack.count * (rack.pdus_per_feed or 0) for rack in racks)
+    values = {"feeds": feeds, "strips": strips, "each": round(power / KILOWATT, 1)}
     return voice.say(
         Message("{feeds} feeds with {strips} PDUs of {each} kW; each feed can carry the racks alone", values)
     )
 
 
-WIDTH = 960.0
+WIDTH = 820.0
+
+ASIDE = 222.0
+"""Room for the words left of the rows."""
 
 MARGIN = 16.0
 
+MIDDLE = (ASIDE + WIDTH - MARGIN) / 2
+
 ROW_HEIGHT = 46.0
 
-ROW_GAP = 84.0
+ROW_GAP = 64.0
 
 WIDEST = 128.0
 
@@ -222,21 +263,22 @@ def topology(plan: FabricPlan, voice: Voice) -> Drawing:
     """Draw the switches of a network in rows, from the nodes at the bottom to the core at the top."""
     rows = _rows(plan, voice)
     spans = [_spread_over(len(names)) for _, _, names, _ in rows]
-    tops = [MARGIN + 14.0 + index * (ROW_HEIGHT + ROW_GAP) for index in range(len(rows))]
+    tops = [MARGIN + index * (ROW_HEIGHT + ROW_GAP) for index in range(len(rows))]
     lines: Shapes = []
     boxes: Shapes = []
     for (kind, count, names, tips), row, top in zip(rows, spans, tops, strict=True):
         inside = "inside" if kind == "core" else "dark"
         for (left, width), name, tip in zip(row, names, tips, strict=True):
             boxes.append(Box(left, top, width, ROW_HEIGHT, kind, tip))
-            boxes.append(Label(left + width / 2, top + ROW_HEIGHT / 2 + 4, name, 12.0, kind=inside))
+            size = min(12.0, 1.7 * width / max(len(name), 1))
+            boxes.append(Label(left + width / 2, top + ROW_HEIGHT / 2 + 4, name, size, kind=inside))
         text = voice.say(Message(SENTENCES[kind], {"count": count}))
-        boxes.append(Label(MARGIN, top - 8, text, 12.0, "start", "quiet"))
+        boxes.append(Label(0.0, top + ROW_HEIGHT / 2 + 4, text, 12.0, "start"))
     for index, (weight, text) in enumerate(_links(plan, voice)):
         upper, lower = tops[index] + ROW_HEIGHT, tops[index + 1]
         own = plan.pods > 1 and rows[index][0] == "spine"
         lines += _lines_between(spans[index], upper, spans[index + 1], lower, weight, own)
-        boxes.append(Label(WIDTH - MARGIN, lower - 8, text, 12.0, "end", "quiet"))
+        boxes.append(Label(0.0, (upper + lower) / 2 + 4, text, 12.0, "start", "quiet"))
     description = Message(
         "{nodes} nodes × {rails} ports, {leaf} leaf, {spine} spine and {core} core switches",
         {
@@ -312,9 +354,9 @@ def _in_parts(word: str, contents: list[str]) -> list[str]:
 
 def _spread_over(count: int) -> Row:
     """Return left edge and width of a number of boxes, side by side in the middle."""
-    room = WIDTH - 2 * MARGIN
+    room = WIDTH - ASIDE - MARGIN
     width = min(room, 420.0) if count == 1 else min(WIDEST, (room - GAP * (count - 1)) / count)
-    start = (WIDTH - width * count - GAP * (count - 1)) / 2
+    start = MIDDLE - (width * count + GAP * (count - 1)) / 2
     return [(start + index * (width + GAP), width) for index in range(count)]
 
 
@@ -339,7 +381,7 @@ def _lines_between(
     if own:
         return [Line(x, upper, end, lower, HEAVIEST) for x, end in zip(starts, ends, strict=True)]
     if len(above) * len(below) > MOST_LINES:
-        return [Line(WIDTH / 2, upper, WIDTH / 2, lower, HEAVIEST, "trunk")]
+        return [Line(MIDDLE, upper, MIDDLE, lower, HEAVIEST, "trunk")]
     if len(below) == 1:
         left, width = below[0]
         return [

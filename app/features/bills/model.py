@@ -198,6 +198,12 @@ class Rack(Document):
     power_max: float = Field(description="Maximum power. [W]")
     power_limit: float = Field(description="Power limit of one rack. [W]")
     weight: float = Field(description="Weight of the contents. [kg]")
+    feeds: int | None = None
+    """Power feeds, each able to carry the rack alone; null in bills that did not keep them."""
+    pdus_per_feed: int | None = None
+    """Power strips on each feed."""
+    pdu_power: float | None = None
+    """Power that one strip can carry. [W]"""
     placements: list[RackPlacement] = Field(description="Contents of the rack, from the bottom up.")
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from app.estimating.bill_parts import SWITCHES
-from app.estimating.racks import PackedRack, RackLimits
+from app.estimating.racks import PackedRack, RackLimits, strips_of
 from app.features.bills.model import Rack, RackPlacement
 
 
@@ -24,6 +24,9 @@ def bill_racks(packed: Sequence[PackedRack], limits: RackLimits) -> list[Rack]:
             power_max=racks[0].greatest,
             power_limit=limits.power,
             weight=racks[0].weight,
+            feeds=limits.feeds,
+            pdus_per_feed=strips_of(racks[0].greatest, limits.strip_power),
+            pdu_power=limits.strip_power,
             placements=_placements(racks[0], limits.height),
         )
         for racks in alike.values()

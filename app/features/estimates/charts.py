@@ -10,6 +10,7 @@ import numpy as np
 from app.engine.comparison import scaling_knee
 from app.estimating.documents import Estimate, RooflinePoint
 from app.estimating.schema import Quantity
+from app.features.estimates.names import Spot, sides
 from app.platform.charts import figures
 from app.platform.charts.figures import Axis, Figure, Trace, axis, figure, plain, reach, time_scale
 from app.platform.wording.scales import scale_of
@@ -44,7 +45,10 @@ def sensitivity(estimate: Estimate, voice: Voice) -> Figure:
 
 
 ROOF_DECADES = 0.5
-"""How far a roof is drawn beyond its outermost operators. [decades]"""
+"""How far a roof is drawn left of its outermost operator. [decades]"""
+
+NAME_DECADES = 1.4
+"""How far it is drawn right of the last, so that names have room. [decades]"""
 
 
 def breakdown(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
@@ -67,9 +71,37 @@ def breakdown(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure
     return figures.stacked(traces, [label for label, _ in fitting], title)
 
 
+SLOPE_STEPS = 24
+"""Points of a slope that names keep clear of."""
+
+ROOF_PLOT = (430.0, 200.0)
+"""Least plot of a roofline. [px]"""
+
+MOST_NAMED, APART = 4, 0.3
+"""Operators that are named in a roofline, and how far apart. [decades]"""
+
+
+def leading_operators(points: Sequence[RooflinePoint]) -> list[RooflinePoint]:
+    """Return the operators that take longest, one of each place."""
+    named: list[RooflinePoint] = []
+    # Adapters have no names of their own.
+    whole = [point for point in points if "." not in point.operator]
+    for point in sorted(whole, key=lambda point: -point.seconds):
+        gaps = [
+            max(abs(np.log10(one.intensity / point.intensity)), abs(np.log10(one.attained / point.attained)))
+            for one in named
+        ]
+        if len(named) < MOST_NAMED and all(gap > APART for gap in gaps):
+            named.append(point)
+    return named
+
+
 def roofline(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
     """Return operators under the roof of their chip: attained FLOP/s over FLOP per byte, both logarithmic."""
     traces: list[Trace] = []
+    operators: list[Trace] = []
+    roofs: list[tuple[Spot, Spot]] = []
+    slopes: list[Spot] = []
     for index, (label, estimate) in enumerate(estimates):
         points = [point for point in estimate.roofline if point.intensity > 0 and point.attained > 0]
         if not points or estimate.roof is None:
@@ -77,8 +109,9 @@ def roofline(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
         colour, roof = figures.SERIES[index % len(figures.SERIES)], estimate.roof
         ridge, peak = roof.peak / roof.bandwidth, roof.peak / 1e12
         left = min([ridge, *(point.intensity for point in points)]) / 10**ROOF_DECADES
-        right = max([ridge, *(point.intensity for point in points)]) * 10**ROOF_DECADES
+        right = max([ridge, *(point.intensity for point in points)]) * 10**NAME_DECADES
         longest = max(point.seconds for point in points) or 1.0
+        named = leading_operators(points) if len(estimates) == 1 else ()
         slope, level = (
             voice.value(roof.bandwidth, "B/s", exact=False),
             voice.value(roof.peak, "FLOP/s", exact=False),
@@ -106,26 +139,42 @@ def roofline(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> Figure:
                     "opacity": 0.85,
                     "symbol": [figures.BOUNDS[point.bound] for point in points],
                     # Area, not diameter, follows the time an operator takes.
-                    "size": [7 + 15 * (point.seconds / longest) ** 0.5 for point in points],
+                    "size": [6 + 9 * (point.seconds / longest) ** 0.5 for point in points],
                 },
                 [
                     (
-                        voice.label(point.operator),
+                        voice.label(point.operator, "operator"),
                         f"{voice.number(point.intensity)} FLOP/B",
                         voice.value(point.attained, "FLOP/s", exact=False),
                         voice.label(point.bound, "bound"),
                     )
                     for point in points
                 ],
-                **shared,
+                **shared
+                | {
+                    "mode": "markers+text",
+                    "text": [
+                        voice.label(point.operator, "operator") if point in named else "" for point in points
+                    ],
+                },
             ),
         ]
+        operators.append(traces[-1])
+        roofs.append(((ridge, peak), (right, peak)))
+        steps = (left * (ridge / left) ** (step / SLOPE_STEPS) for step in range(SLOPE_STEPS))
+        slopes += [(at, at * roof.bandwidth / 1e12) for at in steps]
         traces += whole_marks(label, estimate, points, colour, voice)
     across, up = ([value for trace in traces for value in trace[name]] for name in ("x", "y"))
+    x_axis = axis(voice.gettext("Arithmetic intensity"), across, voice.number, unit="FLOP/B", log=True)
+    y_axis = axis(voice.gettext("Achieved per device"), up, voice.number, unit="TFLOP/s", log=True)
+    spots = [(x, y) for trace in traces for x, y in zip(trace["x"], trace["y"], strict=True)]
+    for trace in operators:
+        names = list(zip(zip(trace["x"], trace["y"], strict=True), trace["text"], strict=True))
+        trace["textposition"] = sides(names, x_axis, y_axis, [*spots, *slopes], roofs, ROOF_PLOT)
     return figure(
         traces,
-        axis(voice.gettext("Arithmetic intensity"), across, voice.number, unit="FLOP/B", log=True),
-        axis(voice.gettext("Achieved per device"), up, voice.number, unit="TFLOP/s", log=True),
+        x_axis,
+        y_axis,
         [
             voice.gettext("Operator"),
             voice.gettext("Arithmetic intensity"),

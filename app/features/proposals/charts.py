@@ -15,7 +15,6 @@ from app.features.proposals.model import ProposalContent, Term
 from app.features.proposals.writing.deal import gantt
 from app.features.proposals.writing.options import (
     charted,
-    feeds_of,
     recommended_estimate,
     running_estimates,
 )
@@ -111,15 +110,7 @@ def map_of(content: ProposalContent, voice: Voice) -> Figure | None:
         if row.estimate is None and row.hours is not None
     ]
     names = {option.id: option.id for option in decision.options}
-    if len(names) > MOST_NAMED:
-        over = decision.margin.over if decision.margin is not None else None
-        named = {decision.recommended, over, content.advice.recommended, *decision.tied}
-        names = {name: name if name in named else "" for name in names}
     return decision_map(decision, names, stars, voice)
-
-
-MOST_NAMED = 5
-"""Options whose names have room on a printed map; of more, only the leading ones are named."""
 
 
 def term_cost(term: Term, currency: str, voice: Voice) -> Figure:
@@ -180,10 +171,10 @@ def printed_charts(content: ProposalContent, voice: Voice) -> dict[str, str]:
 def drawings(content: ProposalContent, voice: Voice) -> dict[str, Drawing]:
     """Return the drawings of schedule, racks, their power feeds and the network, by name."""
     drawn = {"gantt": gantt(content, voice)}
-    layout, feeds = content.layout, feeds_of(content)
+    layout = content.layout
     if layout is not None and layout.racks:
         drawn["racks"] = rack_elevation(layout.racks, voice)
-        drawn["feeds"] = None if feeds is None else power_feeds(layout.racks, *feeds, voice)
+        drawn["feeds"] = power_feeds(layout.racks, voice)
     if layout is not None and layout.network is not None:
         drawn["network"] = topology(layout.network, voice)
     return {name: drawing for name, drawing in drawn.items() if drawing is not None}

@@ -12,10 +12,7 @@ from app.errors import Message
 from app.estimating.documents import Text
 from app.estimating.schema import SourceRef
 from app.features.comparisons.model import ComparisonRow
-from app.platform.wording.voice import LABELS, Voice, written
-
-KINDS = ("fabric", "stack", "optimizer")
-"""Prefixes of the labels of networks, software profiles and optimizers."""
+from app.platform.wording.voice import LABELS, Voice, label_key, written
 
 
 def names_of(rows: Sequence[ComparisonRow], catalog: Catalog) -> dict[str, str]:
@@ -76,11 +73,6 @@ def _value_in_words(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     return ", ".join(LABELS.get(label_key(part), part) for part in value.split(", "))
-
-
-def label_key(identifier: str) -> str:
-    """Return the key of the label of a network, software profile or optimizer, else the identifier."""
-    return next((key for kind in KINDS if (key := f"{kind}.{identifier}") in LABELS), identifier)
 
 
 def display_value(value: JsonValue, voice: Voice) -> str:

@@ -27,6 +27,9 @@ from app.profiles.presets import beside
 UNBROKEN = re.compile(r"[^\s\u200b-]{18,}")
 """A word without a place to break a line, too long for a narrow column."""
 
+PERCENT = re.compile(r"(\d) %")
+"""A share as sentences write it; tables write it without the space, and a page has one style."""
+
 RUNNING = 80
 """Letters of the title at the head of a page."""
 
@@ -71,7 +74,7 @@ def drawn_logo(logo: Logo | None, alt: str) -> dict[str, Any] | None:
 def plain(value: Any) -> Any:
     """Return data with every text fit to be printed."""
     if isinstance(value, str):
-        return breakable(printable(value))
+        return breakable(printable(PERCENT.sub(r"\1%", value)))
     if isinstance(value, dict):
         return {name: plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):

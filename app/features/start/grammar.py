@@ -69,7 +69,8 @@ SILENT = frozenset(
         얼마 비용 비용은 며칠 어떤 무슨 어느 시스템 시스템이 장비 학습 훈련 학습하면 학습할
         학습시키려면 비교 대 및 또는 혹은 와 과 로 으로 에서 에 을 를 은 는 이 가 의 예산 예산은 기한
         기한은 모델 모델을 살까 빌릴까 구매 임대 추천 필요 필요한 좋을까 좋나 하려면 할까 파라미터
-        매개변수 토큰 이내 이하 안에 까지 클라우드 구축 사기 빌리기
+        매개변수 토큰 이내 이하 안에 까지 클라우드 구축 사기 빌리기 one once smallest least 가장 작은
+        최소 최소한
         """,
     )
 )
@@ -330,7 +331,8 @@ class _Names:
             if _plain(chosen[0]) in SILENT or _plain(chosen[-1]) in SILENT:
                 continue
             behind = BEHIND.search(text)
-            if systems := finder("system").find(BEHIND.sub("", text)):
+            # A letter left of a longer name, such as the X of a model that is not known, names nothing.
+            if len(text) > 1 and (systems := finder("system").find(BEHIND.sub("", text))):
                 self._system(text, systems, count or (behind and (behind[1] or behind[2])) or "")
                 return length
             if SIZE.fullmatch(text.lower()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,10 @@ from app.profiles.presets import preset
 Values = Mapping[str, Sequence[str]]
 
 PROFILE, PRESET = "model.profile_id", "model.preset"
+
+RENTING = re.compile(r"\brent|\bcloud\b|임대|임차|빌[려리릴]|클라우드", re.IGNORECASE)
+BUYING = re.compile(r"\bbuy|\bpurchas|\bown\b|구매|구입|사기|살까|구축", re.IGNORECASE)
+"""Words of a question that ask about renting, and about buying."""
 
 SUGGESTED = "suggested"
 """Field with the suggested systems: those chosen by the reader are kept with another model."""
@@ -111,7 +116,9 @@ def arranged(workspace: Workspace, values: Values) -> dict[str, list[str]]:
         return fields
     workload = workload_of(fields)
     if "system" not in fields and SUGGESTED not in fields:
-        counts = suggested_systems(model, workload, context, deadline_in(fields))
+        asked = next(iter(fields.get("ask", ())), "")
+        rented = bool(RENTING.search(asked)) and not BUYING.search(asked)
+        counts = suggested_systems(model, workload, context, deadline_in(fields), rented)
         fields["system"] = list(counts)
         fields[SUGGESTED] = [" ".join(counts)]
     known = workspace.catalogue.systems.documents

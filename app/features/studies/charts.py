@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import log10
-from statistics import median
 from typing import NamedTuple
 
 from app.engine.units import DAY
 from app.estimating.decision import Decision, DecisionOption
 from app.estimating.schema import Quantity
+from app.features.estimates.names import sides
 from app.features.studies.model import PartAcross, StudyAnswer, StudyOptionAnswer, Swing, Tornado
 from app.features.studies.options import ClaimKind
 from app.platform.charts import figures
@@ -29,12 +28,6 @@ LINE = {"width": 3, "dash": "solid"}
 
 CROSS = {"color": figures.GUIDE, "width": 0}
 """Ranges on the map, lighter than the points they belong to."""
-
-SIDES = ("left", "right")
-"""Sides of the names of points that follow each other in time; above the dearer half, below the others."""
-
-INNER = 0.7
-"""Share of the map from which on a name stands left of its point."""
 
 WIDE = 8.0
 """Ratio of the largest to the least value from which an axis is logarithmic."""
@@ -94,14 +87,18 @@ def decision_map(
     up = figures.reach([money for _, _, money in placed])
     shapes: list[dict[str, object]] = []
     meta: dict[str, list[float]] = {}
+    across_limits: list[float] = []
+    up_limits: list[float] = []
     if question.deadline_s is not None:
         at = question.deadline_s / scale.size
         across.append(at)
+        across_limits.append(at)
         meta["deadline"] = [len(shapes), scale.size / DAY]
         ink = {"color": figures.LIMIT, **LINE}
         shapes.append(figures.upright(at) | {"line": ink, "editable": True})
     if question.budget is not None:
         up.append(question.budget)
+        up_limits.append(question.budget)
         meta["budget"] = [len(shapes), 1.0]
         ink = {"color": figures.PURPLE, **LINE}
         ends = {"x0": 0, "x1": 1, "y0": question.budget, "y1": question.budget}
@@ -109,15 +106,27 @@ def decision_map(
     wide = [max(ends) > WIDE * min(ends) > 0 for ends in (across, up)]
     floor = min(up) if wide[1] else 0.0
     up.append(max(up) * ROOM[wide[1]])
-    position = log10 if wide[0] else float
-    edge = position(min(across)) + INNER * (position(max(across)) - position(min(across)))
-
-    def inside(at: float) -> bool:
-        return position(at) < edge
-
-    middle = median(money.value for *_, money in placed)
+    x_axis = axis(time_title, across, voice.number, unit=voice.gettext(scale.unit), log=wide[0])
+    y_axis = axis(title, up, voice.amount, unit=question.currency, log=wide[1], zero=not wide[1])
+    # The recommended option's name has the best place.
+    placed.sort(key=lambda one: (one[0].id != decision.recommended, one[1].value))
+    spots = [((time.value / scale.size, money.value), labels[option.id]) for option, time, money in placed]
+    ranges = [
+        line
+        for (x, y), (_, time, money) in zip((spot for spot, _ in spots), placed, strict=True)
+        for line in (
+            ((time.low / scale.size, y), (time.high / scale.size, y)),
+            ((x, money.low), (x, money.high)),
+        )
+    ]
+    (left, right), (bottom, top) = (
+        [10.0**end if each["type"] == "log" else end for end in each["range"]] for each in (x_axis, y_axis)
+    )
+    limits = [((limit, bottom), (limit, top)) for limit in across_limits]
+    limits += [((left, limit), (right, limit)) for limit in up_limits]
+    where = sides(spots, x_axis, y_axis, lines=[*ranges, *limits])
     traces: list[Trace] = []
-    for place, (option, time, money) in enumerate(sorted(placed, key=lambda one: one[1].value)):
+    for (option, time, money), side in zip(placed, where, strict=True):
         best = option.id == decision.recommended
         name = labels[option.id]
         traces.append(
@@ -133,8 +142,7 @@ def decision_map(
                 name=name,
                 mode="markers+text",
                 text=[figures.plain(name)],
-                textposition=f"{'top' if money.value > middle else 'bottom'} "
-                f"{SIDES[place % len(SIDES)] if inside(time.value / scale.size) else 'left'}",
+                textposition=side,
                 error_x=figures.whiskers([time], scale.size) | CROSS,
                 error_y=figures.whiskers([money], 1.0) | CROSS,
             )
@@ -154,8 +162,8 @@ def decision_map(
     ]
     drawn = figures.figure(
         traces,
-        axis(time_title, across, voice.number, unit=voice.gettext(scale.unit), log=wide[0]),
-        axis(title, up, voice.amount, unit=question.currency, log=wide[1], zero=not wide[1]),
+        x_axis,
+        y_axis,
         [voice.gettext("Option"), time_title, title],
         height=MAP_HEIGHT,
         shapes=shapes,

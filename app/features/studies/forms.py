@@ -263,7 +263,7 @@ class KnobPanel:
         if name == "probability":
             return f"{100 * USUAL_PROBABILITY:g}"
         if name == "budget_kind":
-            return self.voice.gettext("purchase, or the run if rented")
+            return self.voice.gettext("purchase, or rented run")
         if option is not None and (shared := knob_text(self.answer.content, name)):
             return shared
         options = self.answer.options if option is None else [option]

@@ -65,6 +65,7 @@ VIEWS: Mapping[str, Message] = {
     "": Message("Compare"),
     "systems": Message("Find a system"),
     "rent": Message("Build or rent"),
+    "costs": Message("Cost items"),
     "bill": Message("Bill"),
     "plan": Message("Plan"),
     "roofline": Message("Roofline"),
@@ -79,7 +80,7 @@ VIEWS: Mapping[str, Message] = {
 
 GROUPS: tuple[tuple[Message, tuple[str, ...]], ...] = (
     (Message("Answer"), ("", "systems")),
-    (Message("Cost"), ("rent", "bill")),
+    (Message("Cost"), ("rent", "costs", "bill")),
     (Message("Engineering"), ("plan", "roofline", "network", "serving", "partitions")),
     (Message("Evidence"), ("runs", "assumptions")),
     (Message("Proposal"), ("proposal",)),

@@ -51,6 +51,7 @@ from app.features.studies.views import (
     AnsweredState,
     Clash,
     assumptions_page,
+    costs_page,
     query_of,
     query_without,
     study_page,
@@ -81,6 +82,7 @@ def answered_state(
 
 
 @router.get("/studies/{identifier}.json")
+@router.get("/studies/{identifier}/costs.json")
 def show_study_data(workspace: WorkspaceDep, identifier: str, query: QueryDep) -> StudyAnswer:
     return answered_state(workspace, identifier, query).answer
 
@@ -96,6 +98,13 @@ def show_study(request: Request, workspace: WorkspaceDep, identifier: str, query
     if sorted(canonical) != sorted(query_without(request)):
         return RedirectResponse(address(identifier, [*canonical, *displayed(request)]), 303)
     return render(request, "studies/study.html", study_page(request, workspace, shown))
+
+
+@router.get("/studies/{identifier}/costs", response_class=HTMLResponse)
+def show_costs(request: Request, workspace: WorkspaceDep, identifier: str, query: QueryDep) -> Response:
+    """Show the items of the cost of every option, and what owning and renting cost on one basis."""
+    shown = answered_state(workspace, identifier, query)
+    return render(request, "studies/costs.html", costs_page(request, workspace, shown))
 
 
 def refused_page(request: Request, workspace: Workspace, identifier: str, error: AppError) -> Response:

@@ -14,6 +14,7 @@ from app.errors import AppError, FieldError, Message
 from app.estimating.decision import Decision, DecisionOption
 from app.estimating.documents import Text
 from app.estimating.money import CostLine
+from app.estimating.ranges import significant
 from app.estimating.schema import Quantity
 from app.features.catalogue.views import StatementView, statement_view
 from app.features.price_books.service import list_books
@@ -203,15 +204,12 @@ class StudyPage:
     """Other counts, by option, of which each is the least that trains what the state asks in time."""
     recount_url: str
     """Address of the state with these counts."""
-    basis_rows: Sequence[tuple[str, BasisCost]]
-    """Labels of options with their costs on the shared basis, for each way to pay."""
     time_scale: Scale
     figures: Sequence[FigureView]
     with_parts: Sequence[StudyOptionAnswer]
     """Options with a breakdown of their time."""
     tornados: Sequence[tuple[Tornado, FigureView]]
     matrices: Sequence[Matrix]
-    cost_lines: Sequence[str]
     warnings: Sequence[WarningGroup]
 
 
@@ -283,14 +281,36 @@ def study_page(
         labels={option.key: option.label for option in answer.options},
         recounted=recounted,
         recount_url=address(answer.id, [*query, *((f"count.{key}", str(n)) for key, n in recounted.items())]),
-        basis_rows=[(option.label, cost) for option in answer.options for cost in option.costs],
         time_scale=time_scale([option.time for option in answer.options]),
         figures=_figures(answer, with_parts, voice),
         with_parts=with_parts,
         tornados=[(tornado, _tornado_figure(tornado, voice)) for tornado in answer.tornados],
         matrices=_matrices(answer, voice),
-        cost_lines=list(dict.fromkeys(name for column in columns for name in column.lines)),
         warnings=grouped(warnings),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StudyCostsPage:
+    frame: StudyFrame
+    answer: StudyAnswer
+    columns: Sequence[OptionColumn]
+    basis_rows: Sequence[tuple[str, BasisCost]]
+    """Labels of options with their costs on the shared basis, for each way to pay."""
+    cost_lines: Sequence[str]
+
+
+def costs_page(request: Request, workspace: Workspace, shown: AnsweredState) -> StudyCostsPage:
+    answer, voice = shown.answer, voice_of(request)
+    frame = frame_of(workspace, shown.state, "costs", voice)
+    panel = KnobPanel(workspace, answer, form_of(answer, {}, ()), voice, query_of(workspace, shown), [])
+    columns = list(_columns(panel, frame))
+    return StudyCostsPage(
+        frame=frame,
+        answer=answer,
+        columns=columns,
+        basis_rows=[(option.label, cost) for option in answer.options for cost in option.costs],
+        cost_lines=list(dict.fromkeys(name for column in columns for name in column.lines)),
     )
 
 
@@ -451,10 +471,14 @@ def assumptions_page(request: Request, assumptions: StudyAssumptions) -> StudyAs
     voice = voice_of(request)
     back = address(assumptions.id, query_without(request))
     lines = []
-    for row in assumptions.rows:
+    # The labels of options say which system each is.
+    for row in (row for row in assumptions.rows if row.field != "system.id"):
         groups: dict[tuple[str, bool, str], tuple[list[str], Text | None]] = {}
         for key, assumed in row.values.items():
-            value = stated(row.field, assumed.value, voice)
+            shown = assumed.value
+            if assumed.default and isinstance(shown, float):
+                shown = significant(shown)
+            value = stated(row.field, shown, voice)
             reason = assumed.text.message if assumed.text else ""
             labels, _ = groups.setdefault((value, assumed.default, reason), ([], assumed.text))
             labels.append(assumptions.labels[key])

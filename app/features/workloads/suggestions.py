@@ -167,15 +167,22 @@ def _fewest(seconds: Callable[[int], float | None], limit: float, short: int, en
 SYSTEMS = ("dgx-h100", "aws-p5")
 """What is suggested: a system that is sold today, and one with the same accelerators that is rented."""
 
+RENTED = ("aws-p5", "azure-nd-h100-v5", "gcp-a3-mega")
+"""What is suggested where only renting is asked about."""
+
 NEWER = ("dgx-b200", "mi300x-8")
 """What is suggested beside them where there is a deadline to meet."""
 
 
 def suggested_systems(
-    model: Model, workload: Mapping[str, object], context: SizingContext, deadline: float | None = None
+    model: Model,
+    workload: Mapping[str, object],
+    context: SizingContext,
+    deadline: float | None = None,
+    rented: bool = False,
 ) -> dict[str, int]:
     """Return suggested systems, each with the smallest count that likely meets the deadline."""
-    systems = SYSTEMS if deadline is None else (*SYSTEMS, *NEWER)
+    systems = RENTED if rented else SYSTEMS if deadline is None else (*SYSTEMS, *NEWER)
     return starting_counts(model, workload or UNKNOWN, systems, context, deadline) or {SYSTEMS[0]: 1}
 
 

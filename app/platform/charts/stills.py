@@ -135,8 +135,9 @@ def points(axes: Axes, trace: dict[str, Any], x: list[Any], y: list[Any], order:
     if "markers" in mode:
         _markers(axes, marker, x, y, usual if "lines" not in mode else ink, label)
     if "text" in mode:
-        for spot, height, text in zip(x, y, listed(trace.get("text")), strict=False):
-            place = trace.get("textposition", "middle right")
+        place = trace.get("textposition", "middle right")
+        places = place if isinstance(place, list) else [place] * len(x)
+        for spot, height, text, place in zip(x, y, listed(trace.get("text")), places, strict=False):
             axes.annotate(lines(text), (spot, height), textcoords="offset points", **BESIDE[place])
     _ranges(axes, trace, x, y)
 
@@ -296,10 +297,10 @@ PRINTED = SETTINGS | {
 }
 """Of a figure on a printed page, whose type is smaller."""
 
-PRINT_WIDTH, PRINT_HEAD, PRINT_ROW, PRINT_LEGEND = 6.7, 0.6, 0.4, 0.2
+PRINT_WIDTH, PRINT_HEAD, PRINT_ROW, PRINT_LEGEND = 6.7, 0.6, 0.36, 0.2
 """Text of an A4 page; what stands around the rows, one row, and one line of the legend. [inch]"""
 
-PRINT_ROWS = 7
+PRINT_ROWS = 6
 """Height of a figure without named rows, in rows."""
 
 PRINT_COLUMNS = 3
@@ -342,7 +343,7 @@ def still(figure: Figure, form: Format, *, title: str = "") -> bytes:
 def printed(figure: Figure) -> str:
     """Return a figure as SVG for a printed page: text stays text, the paper is the ground."""
     learn_fonts()
-    rows = len(figure["layout"]["yaxis"].get("ticktext") or ()) or PRINT_ROWS
+    rows = len(figure["layout"]["meta"].get("rows") or ()) or PRINT_ROWS
     names = figures.legend(figure["data"]) if figure["layout"]["showlegend"] else ()
     height = PRINT_HEAD + PRINT_ROW * rows + PRINT_LEGEND * math.ceil(len(names) / PRINT_COLUMNS)
     with DRAWING, matplotlib.rc_context(PRINTED):

@@ -450,8 +450,19 @@ SHARES = frozenset(
 """Fields that are parts of a whole, by their last name; people say them in percent."""
 
 
+LABELLED = ("fabric", "stack", "optimizer")
+"""Prefixes of the labels of networks, software profiles and optimizers."""
+
+
+def label_key(identifier: str) -> str:
+    """Return the key of the label of a network, software profile or optimizer, else the identifier."""
+    return next((key for kind in LABELLED if (key := f"{kind}.{identifier}") in LABELS), identifier)
+
+
 def stated(field: str, value: JsonValue | Text, voice: Voice) -> str:
-    """Write the value of a field of a request: shares in percent, all else as it is."""
+    """Write the value of a field of a request: shares in percent, names in place of identifiers."""
+    if isinstance(value, str) and (key := label_key(value)) != value:
+        return voice.label(key)
     if field.rpartition(".")[2] in SHARES and isinstance(value, int | float) and not isinstance(value, bool):
         return voice.percent(value)
     return written(value, voice)

@@ -205,3 +205,7 @@ def test_copied_tables_leave_less_to_exchange() -> None:
 
 def test_one_device_exchanges_no_rows() -> None:
     assert float(step(table("dlrm"), micro_batch=1024.0).parts["data_comm"]) == 0.0
+
+
+def test_figures_of_software_are_numbers_that_a_row_holds() -> None:
+    assert {*GpuSoftware.__annotations__.values()} == {"float"}

@@ -128,7 +128,7 @@ def test_without_limits_none_are_spoken_of(ask: Ask) -> None:
     page = unescape(ask("GET", f"/proposals/{made['id']}", headers={"accept": "text/html"}).text)
     first = page[: page.index("What you sign")]
     text = " ".join(re.sub(r"<[^>]+>", " ", first.partition('class="verdict"')[2]).split())
-    assert "limits" not in text and "y outlay alone" in text
+    assert "limits" not in text and "recommended by outlay" in text
 
 
 def test_runs_and_networks_of_a_study_reach_its_proposal(ask: Ask) -> None:

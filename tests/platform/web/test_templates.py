@@ -71,6 +71,7 @@ CONTEXTS = {
     "price_books/price_book.html": book_pages.PriceBookPage,
     "studies/studies.html": studies_pages.StudiesPage,
     "studies/study.html": studies_views.StudyPage,
+    "studies/costs.html": studies_views.StudyCostsPage,
     "studies/study_assumptions.html": studies_views.StudyAssumptionsPage,
     "studies/_study_trace.html": studies_views.StudyTracePage,
     "studies/study_versions.html": studies_pages.StudyVersionsPage,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from app.engine.units import HOUR, KILOWATT
+from app.engine.units import KILOWATT
 from app.errors import Message
 from app.estimating.decision import Decision, DecisionOption, Overturn
 from app.estimating.documents import Text
@@ -23,7 +23,7 @@ from app.features.proposals.writing.blocks import (
     VerdictBlock,
     table,
 )
-from app.features.proposals.writing.options import charted, map_chart, scale_of_times
+from app.features.proposals.writing.options import charted, map_chart, scale_of_times, time_name, whole_time
 from app.features.studies.common_basis import exchange_sentence
 from app.platform.wording.amounts import in_words
 from app.platform.wording.voice import MISSING, Voice
@@ -65,11 +65,10 @@ def headline(row: ComparisonRow, content: ProposalContent, voice: Voice) -> list
         figures.append((name, voice.exact(outlay.total, content.currency), voice.spread(whole)))
     elif whole is not None:
         figures.append((voice.gettext("Outlay"), voice.central(whole), voice.spread(whole)))
-    time, option = row.time, content.decided(row.label)
+    time, option = whole_time(row, content), content.decided(row.label)
     if time is not None:
-        figures.append(
-            (voice.gettext("Training time"), voice.central(time, scale), voice.spread(time, scale))
-        )
+        name = time_name(row, content, voice)
+        figures.append((name, voice.central(time, scale), voice.spread(time, scale)))
     if option is not None and option.probability is not None:
         name = voice.gettext("Probability of keeping all limits")
         figures.append((name, voice.chance(option.probability), ""))
@@ -87,7 +86,8 @@ def recommendation(content: ProposalContent, rows: Sequence[ComparisonRow]) -> T
         return Message(
             "nothing separates {options}, so each of them is offered and the choice is yours", both
         )
-    values: dict[str, object] = {"option": rows[0].label, "time": duration((rows[0].hours or 0.0) * HOUR)}
+    time = whole_time(rows[0], content)
+    values: dict[str, object] = {"option": rows[0].label, "time": duration(time.value if time else 0.0)}
     whole = content.outlay_of(rows[0].label)
     if whole is None or content.term is None:
         return Message("we recommend {option}, which trains the model in {time}", values)
@@ -132,9 +132,9 @@ def main_reasons(content: ProposalContent, rows: Sequence[ComparisonRow], voice:
     if not rows:
         avoided = [(option.label, voice.sentence(text)) for option in advice.avoid for text in option.reasons]
         return [f"{label}{voice.sign(': ')}{reason}" for label, reason in avoided[:MOST_REASONS]]
-    sentences = [
-        voice.sentence(reason) for reason in advice.reasons if not isinstance(reason.values.get("why"), dict)
-    ]
+    own = advice.recommended != advice.by_rule
+    # Why an author's choice is not that by rule stands above, and is no reason for it.
+    sentences = [] if own else [voice.sentence(reason) for reason in advice.reasons]
     estimate = rows[0].estimate
     if estimate is not None and estimate.memory is not None:
         memory = estimate.memory
@@ -305,11 +305,11 @@ def basis(content: ProposalContent, voice: Voice) -> list[str]:
             f"{estimate.model.name}{colon}{voice.sign(', ').join(amount)}" if amount else estimate.model.name
         )
     if advice.deadline_s is not None:
-        lines.append(f"{voice.gettext('Deadline')}{colon}{voice.value(advice.deadline_s, 's')}")
+        lines.append(f"{voice.gettext('Deadline')}{colon}{voice.say(duration(advice.deadline_s))}")
     if advice.budget is not None:
         budget = voice.full(advice.budget, content.currency)
         kind = advice.budget_kind
-        paid = voice.label(kind) if kind else voice.gettext("purchase, or the run if rented")
+        paid = voice.label(kind) if kind else voice.gettext("purchase, or rented run")
         lines.append(f"{voice.gettext('Budget')} ({paid}){colon}{budget}{stated_budget(content, voice)}")
     lines += demanded(content, voice)
     rates = [estimate.cost.basis for estimate in estimates if estimate.cost is not None]
@@ -477,7 +477,7 @@ def demanded(content: ProposalContent, voice: Voice) -> list[str]:
 
 def completion(row: ComparisonRow, content: ProposalContent, voice: Voice) -> str:
     """Return when an option finishes training, and with which probability."""
-    time, scale, before = row.time, scale_of_times(content), of_option(row, content, voice)
+    time, scale, before = whole_time(row, content), scale_of_times(content), of_option(row, content, voice)
     values: dict[str, object] = {"time": voice.central(time, scale)}
     if time is None or time.low == time.high:
         unsure = Message("{time} after the start of training, without a known range", values)

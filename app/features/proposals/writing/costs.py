@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from app.engine.units import KILOWATT
 from app.errors import Message
 from app.estimating.schema import Quantity
@@ -9,7 +11,7 @@ from app.features.bills.drawings import feed_words
 from app.features.proposals.account import OptionOutlay, ProposalAccount, YearOutlay
 from app.features.proposals.model import OptionBill, OptionTerm, ProposalContent, Term
 from app.features.proposals.writing.blocks import Block, Cell, Grid, Head, Paragraph, chart, figure, table
-from app.features.proposals.writing.options import charted, feeds_of
+from app.features.proposals.writing.options import charted, leading_estimates
 from app.platform.wording.voice import MISSING, Voice
 
 
@@ -62,9 +64,7 @@ def layout_words(content: ProposalContent, name: str, voice: Voice) -> str:
             Message("{nodes} nodes, {leaf} leaf and {spine} spine switches, {cables} cables", counts)
         )
     if name == "feeds":
-        feeds = feeds_of(content)
-        assert feeds is not None, "what is drawn is known"
-        return feed_words(layout.racks, *feeds, voice)
+        return feed_words(layout.racks, voice)
     told = [
         voice.say(
             Message(
@@ -84,13 +84,19 @@ def layout_words(content: ProposalContent, name: str, voice: Voice) -> str:
 
 def hall_facts(option: OptionBill, voice: Voice) -> str:
     facts = [
-        voice.say(Message("{count} racks", {"count": option.racks})),
+        rack_count(option.racks, voice),
         voice.value(option.rack_units, "U"),
         f"{voice.gettext('Power under load')} {voice.quantity(option.power)}",
     ]
     if option.equipment is not None:
         facts.append(f"{voice.gettext('Systems and network')} {voice.quantity(option.equipment)}")
     return " · ".join(facts)
+
+
+def rack_count(racks: int | None, voice: Voice) -> str:
+    if racks is None:
+        return MISSING
+    return voice.say(Message("{count} racks" if racks != 1 else "{count} rack", {"count": racks}))
 
 
 def others(content: ProposalContent, voice: Voice) -> list[Block]:
@@ -110,8 +116,7 @@ def others(content: ProposalContent, voice: Voice) -> list[Block]:
 
     def racks(option: OptionBill) -> Cell:
         height = "" if option.rack_units is None else voice.value(option.rack_units, "U")
-        count = {"count": option.racks}
-        return Cell(MISSING if option.racks is None else voice.say(Message("{count} racks", count)), height)
+        return Cell(rack_count(option.racks, voice), height)
 
     return [
         table(
@@ -176,11 +181,11 @@ def term(content: ProposalContent, voice: Voice) -> list[Block]:
 
 def accounted(content: ProposalContent, account: ProposalAccount, voice: Voice) -> list[Block]:
     blocks: list[Block] = [Paragraph(outlay_basis(account, voice))]
-    blocks += bridge(account, content.currency, voice)
+    blocks += bridge(content, account, voice)
     offered = account.of(account.price.option) if account.price is not None else None
     if offered is not None:
         blocks += cash_flow(offered, content.currency, voice)
-    return [*blocks, *break_even(account, content.currency, voice)]
+    return [*blocks, *break_even(content, account, voice)]
 
 
 def outlay_basis(account: ProposalAccount, voice: Voice) -> str:
@@ -195,15 +200,14 @@ def outlay_basis(account: ProposalAccount, voice: Voice) -> str:
     )
 
 
-MOST_SIDE_BY_SIDE = 4
-"""Options whose outlay stands side by side; further ones have only their totals."""
-
-
-def bridge(account: ProposalAccount, currency: str, voice: Voice) -> list[Block]:
-    """Return the outlays line by line, the bill of materials first, with the offered option first."""
-    first = account.price.option if account.price is not None else None
-    ordered = sorted(account.options, key=lambda one: (one.option != first, one.total))
-    shown, others = ordered[:MOST_SIDE_BY_SIDE], ordered[MOST_SIDE_BY_SIDE:]
+def bridge(content: ProposalContent, account: ProposalAccount, voice: Voice) -> list[Block]:
+    """Return the outlays line by line, the bill of materials first, of the leading options."""
+    currency, leading = content.currency, [label for label, _ in leading_estimates(content)]
+    shown = sorted(
+        (one for one in account.options if one.option in leading),
+        key=lambda one: one.option not in content.offered,
+    )
+    others = [one for one in account.options if one.option not in leading]
     amounts = [{line.item: line.amount for line in one.lines} for one in shown]
     heads = [Head(voice.gettext("From the bill to the outlay"), width=1.7)]
     heads += [Head(one.option, True, 1.3) for one in shown]
@@ -277,7 +281,7 @@ def cash_flow(outlay: OptionOutlay, currency: str, voice: Voice) -> list[Block]:
     ]
 
 
-def break_even(account: ProposalAccount, currency: str, voice: Voice) -> list[Block]:
+def break_even(content: ProposalContent, account: ProposalAccount, voice: Voice) -> list[Block]:
     """Return from how many runs the best bought option costs less than the best rented one."""
     found = account.break_even
     if found is None:
@@ -289,18 +293,37 @@ def break_even(account: ProposalAccount, currency: str, voice: Voice) -> list[Bl
             {**values, "most": int(found.most_runs)},
         )
     else:
-        values |= {"runs": voice.decimal(found.runs, 1), "months": voice.decimal(found.months, 1)}
+        values |= {"runs": math.ceil(found.runs), "months": voice.decimal(found.months, 1)}
         said = Message(
-            "{owned} costs less than {rented} from {runs} runs on, which is {months} months of work. Where "
-            "the two cannot be told apart, the smaller purchase is recommended.",
-            values,
+            "{owned} costs less than {rented} from {runs} runs on, which is {months} months of work.", values
         )
     what = voice.gettext("Outlay by number of runs, of the best bought and the best rented option")
     known = [f"{found.owned} · {found.rented}"]
+    turn = turning(content, math.ceil(found.runs) if found.runs is not None else None)
     return [
-        Paragraph(voice.sentence(said)),
+        Paragraph(" ".join(voice.sentence(one) for one in (said, turn) if one is not None)),
         chart("break-even", voice.gettext("When buying pays"), what, known),
     ]
+
+
+def turning(content: ProposalContent, runs: int | None) -> Message | None:
+    """Return why the recommendation turns at another number of runs than the outlay does."""
+    decision = content.decision
+    found = [turn.at for turn in decision.overturned_by if turn.input == "demand.runs"] if decision else []
+    if runs is None or not found or found[0] is None or round(found[0].value) in (runs, runs - 1):
+        return None
+    values = {"runs": round(found[0].value)}
+    if values["runs"] > runs:
+        return Message(
+            "The recommendation turns at {runs} runs: until the two can be told apart, the smaller purchase "
+            "is recommended.",
+            values,
+        )
+    if not content.advice.budget:
+        return None
+    return Message(
+        "The recommendation turns at {runs} runs already: with more, the rent may exceed the budget.", values
+    )
 
 
 def totals(term: Term, voice: Voice) -> Grid:

@@ -14,8 +14,8 @@ from app.features.proposals.model import ProposalContent, ProposalWarning, Sende
 from app.features.proposals.naming import source_title
 from app.features.proposals.texts import CONTRADICTION, supply_of
 from app.features.proposals.writing.answer import rack_over_limit
-from app.features.proposals.writing.blocks import Block, Cell, Head, Paragraph, chart, table
-from app.features.proposals.writing.options import scale_of_times
+from app.features.proposals.writing.blocks import Block, Cell, Head, Paragraph, Points, chart, table
+from app.features.proposals.writing.options import scale_of_times, whole_time
 from app.platform.charts.svg import Box, Drawing, Label, Line
 from app.platform.wording.voice import MISSING, Voice
 
@@ -102,7 +102,7 @@ def steps_of(content: ProposalContent, voice: Voice) -> list[Step]:
     """Return the steps from the order to the end of the first run; lengths that nobody stated are None."""
     stated, rows = content.conditions or Conditions(), content.comparison.rows
     row = next((row for row in rows if row.label == content.advice.recommended), None)
-    time = None if row is None else row.time
+    time = None if row is None else whole_time(row, content)
     weeks = {
         "lead": stated.lead_weeks,
         "installation": stated.installation_weeks,
@@ -129,6 +129,8 @@ def schedule(content: ProposalContent, voice: Voice) -> list[Block]:
     if content.kind is None or content.advice.recommended is None:
         return []
     steps = steps_of(content, voice)
+    if content.kind == "estimate" and all(length is None for _, length, _ in steps[:-1]):
+        return []
     rows, begin, known = [], 0.0, True
     for name, length, who in steps:
         start = voice.gettext("to be agreed") if not known else when(begin, voice)
@@ -215,8 +217,9 @@ def conditions(content: ProposalContent, voice: Voice) -> list[Block]:
     over = rack_over_limit(content)
     if over is not None:
         rows.insert(0, (voice.gettext("Power of a rack"), voice.ended(voice.sentence(over))))
-    agreed = voice.gettext("to be agreed")
-    shown = [(name, text or agreed) for name, text in rows if text or name != rows[-1][0]]
+    # An estimate leaves open what an offer has to say.
+    agreed = voice.gettext("to be agreed") if content.kind == "offer" else ""
+    shown = [(name, text or agreed) for name, text in rows if text or (agreed and name != rows[-1][0])]
     company = company_of(content.sender, voice)
     if company:
         shown.append((voice.gettext("Supplier"), company))
@@ -227,7 +230,7 @@ def conditions(content: ProposalContent, voice: Voice) -> list[Block]:
         (Head(voice.gettext("Condition"), width=1.0), lambda row: row[0]),
         (Head(voice.gettext("Content"), width=3.4), lambda row: row[1]),
     )
-    return [Paragraph(binding(content, voice)), grid]
+    return [Paragraph(binding(content, voice)), *([grid] if shown else [])]
 
 
 def binding(content: ProposalContent, voice: Voice) -> str:
@@ -285,15 +288,15 @@ def risks(content: ProposalContent, voice: Voice, draft: bool) -> list[Block]:
     notes = [one for one in warnings if one.severity == "info"]
     if notes:
         told = dict.fromkeys(about(one, content, voice) for one in notes)
-        colon = voice.sign(": ")
-        blocks.append(Paragraph(f"{voice.gettext('Notes')}{colon}{' · '.join(told)}", quiet=True))
+        blocks.append(Points(voice.gettext("Notes"), list(told)))
     calm = Paragraph(voice.gettext("No check raised a warning."))
     return blocks or [calm]
 
 
 def about(warning: ProposalWarning, content: ProposalContent, voice: Voice) -> str:
     options = concerned(warning, content)
-    return f"{voice.sentence(warning.text)} ({options})" if options else voice.sentence(warning.text)
+    said = voice.sentence(warning.text)
+    return f"{options}{voice.sign(': ')}{said}" if options else said
 
 
 def concerned(warning: ProposalWarning, content: ProposalContent) -> str:
@@ -431,14 +434,14 @@ def weighty(content: ProposalContent, voice: Voice) -> list[Block]:
                 ),
             ),
             (
-                Head(voice.gettext("Value"), True, 1.5),
+                Head(voice.gettext("Value"), True, 1.8),
                 lambda one: figure_value(one.figure, voice),
             ),
             (
                 Head(voice.gettext("Share of the outlay"), True, 1.0),
                 lambda one: MISSING if one.share is None else voice.percent(one.share),
             ),
-            (Head(voice.gettext("Source"), width=2.4), source),
+            (Head(voice.gettext("Source"), width=2.1), source),
             (
                 Head(voice.gettext("Date"), True, 1.0),
                 lambda one: voice.date(one.figure.as_of) if one.figure.as_of else MISSING,
@@ -451,5 +454,5 @@ def figure_value(figure: CostFigure, voice: Voice) -> str:
     """Return a figure as its source states it; yearly rates and shares in per cent."""
     if figure.unit == "1/year" or (figure.unit == "1" and figure.name.endswith(("share", "residual"))):
         return voice.percent(figure.value)
-    unit = "" if figure.unit == "1" else f" {figure.unit}"
+    unit = "" if figure.unit == "1" else f" {voice.label(figure.unit, 'unit')}"
     return f"{voice.number(figure.value, 6)}{unit}"

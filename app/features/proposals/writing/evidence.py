@@ -6,6 +6,7 @@ from pydantic import JsonValue
 
 from app.errors import Message
 from app.estimating.documents import Validation
+from app.estimating.ranges import significant
 from app.features.proposals.lines import RATE
 from app.features.proposals.measurements import FitFound, GainFound, WeighedOption
 from app.features.proposals.model import Proposal, ProposalContent
@@ -180,8 +181,15 @@ def _values_applied(content: ProposalContent, voice: Voice) -> list[Block]:
         return "" if len(options) == everywhere else " · ".join(options)
 
     def value(field: str, applied: JsonValue) -> str:
-        return stated(field, applied, voice) if isinstance(applied, float) else display_value(applied, voice)
+        if isinstance(applied, float):
+            return stated(field, significant(applied), voice)
+        return display_value(applied, voice)
 
+    # What differs in digits that nobody reads is one value.
+    options: dict[tuple[str, str, str], list[str]] = {}
+    for default in content.assumptions:
+        shown = voice.label(default.field), value(default.field, default.value), voice.sentence(default.why)
+        options.setdefault(shown, []).extend(default.options)
     note = voice.gettext(
         "The request does not set these values; defaults apply. Each can be replaced by the customer's own."
     )
@@ -189,10 +197,10 @@ def _values_applied(content: ProposalContent, voice: Voice) -> list[Block]:
     grid = table(
         "assumptions",
         voice.gettext("Values applied"),
-        content.assumptions,
-        (Head(voice.gettext("Assumption"), width=1.4), lambda default: voice.label(default.field)),
-        (Head(voice.gettext("Value"), width=1.3), lambda default: value(default.field, default.value)),
-        (why, lambda default: Cell(voice.sentence(default.why), concerned(default.options))),
+        list(options),
+        (Head(voice.gettext("Assumption"), width=1.4), lambda shown: shown[0]),
+        (Head(voice.gettext("Value"), width=1.3), lambda shown: shown[1]),
+        (why, lambda shown: Cell(shown[2], concerned(options[shown]))),
     )
     return [Paragraph(note), grid]
 

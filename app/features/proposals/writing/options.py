@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from app.engine.units import KILOWATT
 from app.errors import Message
 from app.estimating.documents import Estimate
 from app.estimating.money import Cost
+from app.estimating.schema import Quantity
 from app.features.comparisons.model import Comparison, ComparisonRow, Ratio
 from app.features.proposals.lines import PLANNED
 from app.features.proposals.model import ProposalContent
@@ -44,6 +44,19 @@ Titled = tuple[str, Cell]
 def scale_of_times(content: ProposalContent) -> Scale:
     """Return one unit for the times of all options."""
     return time_scale([row.time for row in content.comparison.rows])
+
+
+def whole_time(row: ComparisonRow, content: ProposalContent) -> Quantity | None:
+    """Return the time until a run is done, with start-up where the decision counts it. [s]"""
+    option = content.decided(row.label)
+    return row.time if option is None or option.time is None else option.time
+
+
+def time_name(row: ComparisonRow, content: ProposalContent, voice: Voice) -> str:
+    """Return what the time until a run is done is called: with start-up where that can be seen."""
+    training, whole, scale = row.time, whole_time(row, content), scale_of_times(content)
+    with_startup = voice.central(whole, scale) != voice.central(training, scale)
+    return voice.gettext("Training time with start-up" if with_startup else "Training time")
 
 
 def running_estimates(content: ProposalContent) -> list[tuple[str, Estimate]]:
@@ -92,20 +105,10 @@ def charted(content: ProposalContent) -> set[str]:
         "break-even": account is not None and account.break_even is not None,
         "term": account is None and content.term is not None and len(content.term.asked) > 1,
         "racks": layout is not None and bool(layout.racks),
-        "feeds": layout is not None and bool(layout.racks) and feeds_of(content) is not None,
+        "feeds": layout is not None and any(rack.feeds for rack in layout.racks),
         "network": layout is not None and layout.network is not None,
     }
     return {name for name, known in has_content.items() if known}
-
-
-def feeds_of(content: ProposalContent) -> tuple[int, float] | None:
-    """Return the feeds of a rack of the offered option, and the power of one of its PDUs [W]."""
-    for bill in content.bills:
-        for line in bill.lines:
-            feeds, each = line.rule.values.get("feeds"), line.rule.values.get("each")
-            if bill.label in content.offered and line.use == "rack_pdu" and feeds and each:
-                return int(str(feeds)), float(str(each)) * KILOWATT
-    return None
 
 
 def comparison(content: ProposalContent, voice: Voice) -> list[Block]:
@@ -213,6 +216,14 @@ def ratios(content: ProposalContent, voice: Voice) -> Grid:
             return MISSING
         return f"{voice.ratio(ratio.low)}–{voice.ratio(ratio.high)}"
 
+    def likely(ratio: Ratio) -> str:
+        same = (
+            ratio.low is not None
+            and ratio.high is not None
+            and voice.ratio(ratio.low) == voice.ratio(ratio.high)
+        )
+        return voice.gettext("tie") if same else voice.chance(ratio.probability)
+
     return table(
         "ratios",
         voice.gettext("How they compare"),
@@ -220,7 +231,7 @@ def ratios(content: ProposalContent, voice: Voice) -> Grid:
         (Head(voice.gettext("Relative speed of the options"), width=3.4), pair),
         (Head(voice.gettext("Ratio"), True), lambda ratio: voice.ratio(ratio.ratio)),
         (Head(voice.gettext("80 % interval"), True, 1.4), between),
-        (Head(voice.gettext("Probability"), True), lambda ratio: voice.chance(ratio.probability)),
+        (Head(voice.gettext("Probability"), True), likely),
     )
 
 
@@ -329,7 +340,7 @@ def parts(
         if name not in shares[option]:
             return Cell(MISSING)
         seconds = voice.part(seconds_by_part[option][name], scale, totals[option])
-        return Cell(seconds, voice.share(shares[option][name]))
+        return Cell(f"{seconds} ({voice.share(shares[option][name])})")
 
     return [
         (label, [(voice.label(name, "part"), cell(name, option)) for name in heaviest])
@@ -353,7 +364,7 @@ def breakdown_chart(estimates: Sequence[tuple[str, Estimate]], voice: Voice) -> 
 def roofline_chart(estimate: Estimate, voice: Voice) -> ChartBlock:
     option = {"option": estimate.name}
     entries = [
-        f"{voice.label(point.operator)} {voice.label(point.bound, 'bound')}"
+        f"{voice.label(point.operator, 'operator')} {voice.label(point.bound, 'bound')}"
         for point in sorted(estimate.roofline, key=lambda point: -point.seconds)[:NAMED_INPUTS]
     ]
     what = voice.say(Message("Operators of the model under the roof of a chip of {option}", option))

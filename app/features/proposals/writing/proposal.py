@@ -198,7 +198,7 @@ def reasons(content: ProposalContent, voice: Voice) -> list[Block]:
     why = [voice.sentence(reason) for reason in advice.reasons] if content.offered else []
     blocks: list[Block] = [Points(voice.gettext("Why this choice"), why)] if why else []
     if content.decision is not None:
-        blocks.append(decided(content.decision, voice))
+        blocks.append(decided(content, content.decision, voice))
     if any(answer.recommended for answer in content.by_demand):
         demands = [demand_line(answer, voice) for answer in content.by_demand]
         blocks.append(Points(voice.gettext("For other demands"), demands))
@@ -231,12 +231,16 @@ def demand_line(answer: DemandAnswer, voice: Voice) -> str:
     return f"{line} · {voice.gettext(key) % {'runs': voice.number(turn.at.value), 'option': turn.then}}"
 
 
-def decided(decision: Decision, voice: Voice) -> Grid:
+def decided(content: ProposalContent, decision: Decision, voice: Voice) -> Grid:
     """Return the options of the decision as a table."""
+    own = content.advice.recommended not in (None, decision.recommended)
 
-    def verdict(option: DecisionOption) -> str:
+    def verdict(option: DecisionOption) -> str | Cell:
         if option.id == decision.recommended:
-            return voice.gettext("recommended")
+            return voice.gettext("recommended by rule" if own else "recommended")
+        if own and option.id == content.advice.recommended:
+            why = voice.label(option.why_not, "why_not") if option.why_not else ""
+            return Cell(voice.gettext("the author's choice"), why)
         return voice.label(option.why_not, "why_not") if option.why_not else voice.gettext("a tie")
 
     def share(value: float | None) -> str:
@@ -253,7 +257,7 @@ def decided(decision: Decision, voice: Voice) -> Grid:
         (Head(voice.gettext("Purchase"), True, 1.2), lambda option: voice.central(option.purchase)),
         (Head(voice.gettext("Idle share of the term"), True), lambda option: share(option.idle_share)),
         *(limited if decision.question.limited else ()),
-        best=[i for i, option in enumerate(decision.options) if option.id == decision.recommended],
+        best=[i for i, option in enumerate(decision.options) if option.id in content.offered],
     )
 
 
