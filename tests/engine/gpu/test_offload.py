@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.gpu.collectives import device_weights
-from app.engine.gpu.plan_steps import gpu_memory, gpu_step
 from app.engine.gpu.step import host_transfer_time
 from app.engine.plans import Offload, Plans, Recompute, Sharding
 from app.engine.records import GpuSystem, Precision
-from tests.engine.conftest import dgx, gpu_case, plan_of, software, table
+from tests.engine.conftest import dgx, gpu_case, gpu_memory, gpu_step, plan_of, software, table
 
 SYSTEM, MODEL, STACK = dgx(), table("llama-7b", 2048), software("gpu-flash")
 ZERO3 = {"data": 8.0, "sharding": float(Sharding.PARAMETERS), "recompute": float(Recompute.FULL)}
