@@ -52,7 +52,24 @@ RAW = {
 }
 TOP = ("top_k", "topk", "num_experts_per_tok", "num_experts_per_token", "k", "num_selected_experts",
        "moe_topk", "moe_k", "num_activated_experts", "experts_per_token")  # fmt: skip
+WATCHED = ("transformers.models.", "transformers.modeling_layers", "transformers.pytorch_utils")
+"""Modules whose loops and numbers are watched."""
 VARIANTS = 4
+GIVEN: dict[str, dict[str, Any]] = {
+    "dots1": {
+        "n_routed_experts": 16,
+        "n_shared_experts": 2,
+        "num_experts_per_tok": 4,
+        "first_k_dense_replace": 1,
+    },
+    "hunyuan_v1_dense": {"head_dim": 128},
+    "hunyuan_v1_moe": {"head_dim": 128, "num_experts": 16, "moe_topk": 2},
+    "ministral": {"head_dim": 128},
+    "lfm2_moe": {"layer_types": ["conv", "full_attention"] * 8, "num_hidden_layers": 16},
+}
+"""Fields that a class needs and has no default of."""
+OTHER_LAYERS = {"attention", "full_attention"}
+"""Kinds of layers that a class may take beside those it asks for by name."""
 SIZES = 2
 """Sizes at which whole files are checked."""
 DEPTH = re.compile(r"(num_hidden_layers|num_layers|n_layer|n_layers|depth|encoder_layers|decoder_layers)$")
@@ -422,8 +439,12 @@ def remember(config: PretrainedConfig, prefix: str = "") -> None:
             config.__dict__[name] = listing
 
 
+def usual_config(kind: str) -> PretrainedConfig:
+    return CONFIG_MAPPING[kind](**GIVEN.get(kind, {}))
+
+
 def made_config(kind: str, changes: dict[str, Any]) -> PretrainedConfig:
-    cls = CONFIG_MAPPING[kind]
+    cls, changes = CONFIG_MAPPING[kind], {**GIVEN.get(kind, {}), **changes}
     nested: dict[str, Any] = {}
     for path, value in changes.items():
         at = nested
@@ -478,10 +499,7 @@ def trace(
     patched = []
     for module in list(sys.modules.values()):
         title = getattr(module, "__name__", "")
-        if title.startswith("transformers.models.") or title in (
-            "transformers.modeling_layers",
-            "transformers.pytorch_utils",
-        ):
+        if title.startswith(WATCHED):
             module.__dict__["range"] = SpanKind
             module.__dict__["int"] = IntegerKind
             if "math" in module.__dict__:
@@ -602,9 +620,10 @@ def rows_of(
 
     def hook(path: str) -> Any:
         def count(module: nn.Module, args: Any, output: Any) -> None:
-            if args and isinstance(args[0], torch.Tensor):
-                width = args[0].shape[-1]
-                counted[path] = counted.get(path, 0.0) + args[0].numel() / max(width, 1)
+            # A product of groups meets a row once with each group's share of the weight.
+            if isinstance(output, torch.Tensor):
+                width = getattr(module, "out_features", output.shape[-1])
+                counted[path] = counted.get(path, 0.0) + output.numel() / max(width, 1)
 
         return count
 
@@ -711,7 +730,7 @@ def variants(kind: str, architecture: str, base: dict[str, Any]) -> list[tuple[d
                 for text in asked
                 if (match := re.fullmatch(rf'{re.escape(name)}\[.*\]=="([\w-]+)"', text))
             }
-            for option in options | set(value):
+            for option in options | set(value) | OTHER_LAYERS:
                 single.append(({name: [option] * len(value)}, []))
     return single
 
@@ -740,9 +759,9 @@ def signature(traced: dict[str, Any]) -> Any:
 
 def structure(kind: str, architecture: str) -> dict[str, Any] | None:
     with torch.device("meta"):  # Loads the modules of all parts, so that their loops are watched.
-        getattr(transformers, architecture)(CONFIG_MAPPING[kind]())
+        getattr(transformers, architecture)(usual_config(kind))
     base, few = None, {}
-    usual = fields_of(CONFIG_MAPPING[kind]())
+    usual = fields_of(usual_config(kind))
     many = {
         name: FEW
         for name, value in usual.items()
@@ -941,7 +960,7 @@ def deviation(
     """Return the largest deviation of the count at other sizes, and how many sizes could be built."""
     chance = random.Random(kind)
     worst, tried = 0.0, 0
-    base = fields_of(CONFIG_MAPPING[kind]())
+    base = fields_of(usual_config(kind))
     for attempt in range(4):
         changes = sized(kind, base, chance) if attempt else {}
         try:
@@ -967,7 +986,7 @@ def checked(kind: str, folder: Path) -> None:
     """Write the largest deviation of whole files: as the library writes them, at other sizes as well."""
     path = folder / f"{kind}.json"
     entry = json.loads(path.read_text(encoding="utf-8"))
-    base = fields_of(CONFIG_MAPPING[kind]())
+    base = fields_of(usual_config(kind))
     for architecture, made in entry["architectures"].items():
         chance = random.Random(kind)
         worst, tried, why = 0.0, 0, ""

@@ -15,22 +15,14 @@ from functools import lru_cache
 from typing import Any
 
 from app.errors import Message, Unprocessable
-from app.profiles.architectures.tensors import TensorGroup, written
-from app.profiles.bodies import ArchitectureBody
 from app.profiles.documents import as_text
-from app.profiles.model import LONGEST_TAKEN, ModelProfile, ScoredTokens
 from app.profiles.presets import beside
 from app.profiles.structures import ConfigScope, Tensor, UndefinedName, decided, tensors_of
-from app.profiles.transformer import MASKED, TARGET_SHARE
 
 LARGEST_FIELD = 1e9
 MOST_LISTED = 10_000
 EXACT = 0.005
 """Deviation from the library up to which a structure counts as understood."""
-AUDIO_FRAMES = 1500
-"""Frames of 30 s of speech behind Whisper's convolutions."""
-PATCH = 16
-"""Side of a patch where a class does not say, as in ViT. [pixels]"""
 SUSPICIOUS = re.compile(
     r"expert|moe|mamba|ssm|lora_rank|rank$|block_config|_latent|state_size|conv_kernel|recurrent"
 )
@@ -51,6 +43,24 @@ def model_type(name: str) -> Mapping[str, Any] | None:
     file = beside("data/model_types") / f"{name}.json"
     found: Mapping[str, Any] | None = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
     return found
+
+
+@lru_cache(maxsize=1)
+def _types_of_classes() -> Mapping[str, str]:
+    """Return the model type of each class of the library; the first one that has it."""
+    found: dict[str, str] = {}
+    for file in sorted(beside("data/model_types").glob("*.json")):
+        known = json.loads(file.read_text(encoding="utf-8"))
+        for name in known["architectures"] if known.get("library") != "diffusers" else ():
+            found.setdefault(name, file.stem)
+    return found
+
+
+def type_by_class(document: Mapping[str, object]) -> str | None:
+    """Return the model type of the class that a configuration names; None for any other class."""
+    named = document.get("architectures")
+    name = named[0] if isinstance(named, list) and named else None
+    return _types_of_classes().get(name) if isinstance(name, str) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +85,8 @@ def architecture_of(known: Mapping[str, Any], document: Mapping[str, object]) ->
     named = document.get("architectures")
     options = known["architectures"]
     for name in named if isinstance(named, list) else ():
-        if name in options:
-            return str(name)
+        if isinstance(name, str) and name in options:
+            return name
     stated = str(named[0]) if isinstance(named, list) and named else ""
     for ending in (
         "ForMaskedLM",
@@ -111,7 +121,10 @@ def fields_of(
 ) -> dict[str, Any]:
     """Return the fields of a configuration by path: its own, else the defaults of the class."""
     defaults, aliases = known["defaults"], known.get("aliases", {})
-    given = {aliases.get(name, name): value for name, value in document.items()}
+    given = {
+        aliases.get(name, name): _renamed(known, value) if LAYER_LIST.search(name) else value
+        for name, value in document.items()
+    }
     back = {name: alias for alias, name in aliases.items()}
     values: dict[str, Any] = {}
     later: list[tuple[str, Any]] = []
@@ -123,7 +136,7 @@ def fields_of(
                 # Older files keep the fields of the language model beside the towers.
                 inner = {field: entry for field, entry in document.items() if field in usual["fields"]}
                 inner = {field: entry for field, entry in inner.items() if field not in GENERIC}
-            kind = str(inner.get("model_type") or usual["type"])
+            kind = _inner_kind(inner, usual, document)
             under = model_type(kind) if kind != usual["type"] or inner else None
             source = under or {"defaults": usual["fields"]}
             found = fields_of(source, inner, f"{where}.{name}", f"{prefix}{name}.")
@@ -141,6 +154,17 @@ def fields_of(
             values[prefix + name] = usual
     if "feed_forward_proj" in given and "is_gated_act" in defaults and "is_gated_act" not in given:
         values[f"{prefix}is_gated_act"] = str(given["feed_forward_proj"]).startswith("gated")
+    attending = given.get("full_attn_idxs")
+    layers = values.get(f"{prefix}num_hidden_layers")
+    if (
+        isinstance(attending, list)
+        and "layer_types" not in given
+        and isinstance(layers, int)
+        and layers < 1e4
+    ):
+        values[f"{prefix}layer_types"] = [
+            "full_attention" if number in attending else "conv" for number in range(layers)
+        ]
     if "moe_layers" in defaults and "moe_layers" not in given:
         step = values.get(f"{prefix}interleave_moe_layer_step")
         layers = values.get(f"{prefix}num_hidden_layers")
@@ -148,6 +172,8 @@ def fields_of(
             values[f"{prefix}moe_layers"] = list(range(step - 1, layers, step))
     local = ConfigScope({path.removeprefix(prefix): value for path, value in values.items()})
     for name, usual in later:
+        if prefix + name in values:
+            continue
         try:
             values[prefix + name] = _derived(usual, local)
         except UndefinedName:
@@ -158,6 +184,27 @@ def fields_of(
         if short in back:
             values.setdefault(prefix + back[short], value)
     return values
+
+
+LAYER_LIST = re.compile(r"layer_types$|layers?_block_type$")
+NEWER_NAMES = {"mamba": "linear_attention", "attention": "full_attention"}
+"""Kinds of layers under the names that version 5 of the library gives them."""
+
+
+def _renamed(known: Mapping[str, Any], value: object) -> object:
+    """Return a list of layers by the names that the formulas of a class use."""
+    if not isinstance(value, list) or "mamba" not in value or len(value) > MOST_LISTED:
+        return value
+    text = json.dumps([known["defaults"], known.get("architectures")])
+    if '"mamba\\"' in text or '"mamba"' in text or "linear_attention" not in text:
+        return value
+    return [NEWER_NAMES.get(kind, kind) if isinstance(kind, str) else kind for kind in value]
+
+
+def _inner_kind(inner: Mapping[str, object], usual: Mapping[str, Any], document: Mapping[str, object]) -> str:
+    """Return the type of a part; older files name there that of the whole."""
+    stated = inner.get("model_type")
+    return str(usual["type"] if stated in (None, "", document.get("model_type")) else stated)
 
 
 def _nested(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -185,6 +232,13 @@ def _derived(rule: Mapping[str, Any], scope: ConfigScope) -> Any:
 def _checked(value: Any, usual: Any, where: str) -> Any:
     """Return a value of a field; refuse what is of another kind than the class takes."""
     name = where.rpartition(".")[2]
+    if isinstance(value, str) and name == "sliding_window_pattern" and re.fullmatch("[LG]{1,99}", value):
+        return len(value)
+    if isinstance(value, list) and value and not isinstance(usual, list | Mapping | str):
+        first = value[0]
+        if isinstance(first, int) and len(value) <= MOST_LISTED and all(entry == first for entry in value):
+            # One number for every layer, where the class takes one for all.
+            value = first
     if isinstance(value, list):
         if len(value) > MOST_LISTED:
             raise Unprocessable.at(
@@ -246,6 +300,8 @@ def read_class(
         for name in document
         if SUSPICIOUS.search(name)
         and document[name] not in (None, 0, False, [], {})
+        and document[name] != HARMLESS.get(name)
+        and (name != "experts_per_token" or document[name] != document.get("num_experts_per_tok"))
         and name not in known["defaults"]
         and name not in known.get("aliases", {})
         and name not in GENERIC
@@ -272,7 +328,11 @@ def read_class(
     loose = _unfollowed(known, structure, document)
     doubts += [
         Message("the field {field} differs from that of the class and is not followed", {"field": name})
-        for name in loose
+        for name in [
+            *loose,
+            *_repeats(known, structure, values),
+            *_unknown_layers(known, structure, document),
+        ]
     ]
     tensors = _replaced(tensors, known, document, where, doubts)
     if structure.get("deviation", 1.0) > EXACT:
@@ -329,6 +389,53 @@ def _unfollowed(
     return loose
 
 
+HARMLESS = {"moe_layer_freq": 1, "mamba_use_mlp": True}
+"""Values of fields that state what a class does anyway."""
+SAME_TENSORS = frozenset(
+    ("full_attention", "sliding_attention", "chunked_attention", "local_attention", "global_attention")
+)
+"""Kinds of layers that differ in what they attend to, not in their tensors."""
+
+
+def _unknown_layers(
+    known: Mapping[str, Any], structure: Mapping[str, Any], document: Mapping[str, object]
+) -> list[str]:
+    """Return lists of layers that name a kind which no formula of the class speaks of."""
+    text = json.dumps([structure["loops"], known["defaults"]])
+    return [
+        name
+        for name, stated in document.items()
+        if LAYER_LIST.search(name)
+        and isinstance(value := _renamed(known, stated), list)
+        and any(
+            isinstance(kind, str)
+            and kind not in SAME_TENSORS
+            and f'{kind}\\"' not in text
+            and f'"{kind}"' not in text
+            for kind in value[:MOST_LISTED]
+        )
+    ]
+
+
+REPEATS = re.compile(r"(^|_)(loops?|cycles|passes|recurrences|ut_steps)(_|$)(?!gate|layer)")
+"""Names of fields that say how often the same layers run."""
+
+
+def _repeats(known: Mapping[str, Any], structure: Mapping[str, Any], values: Mapping[str, Any]) -> list[str]:
+    """Return fields that let layers run several times, where the measured rows do not follow them."""
+    return [
+        name
+        for name, usual in known["defaults"].items()
+        if REPEATS.search(name)
+        and isinstance(values.get(name), int)
+        and values[name] > 1
+        and (values[name] != usual or not structure.get("rows"))
+    ]
+
+
+LAST = re.compile(
+    r"(^|\.)(lm_head|embed_out|output_layer|predictions|cls|score|classifier|vocab_head|lm_loss)\b"
+)
 LANGUAGE = re.compile(r"(^|\.)(language_model|text_model|llm|decoder|lm_head|text_decoder)\.")
 VISION = re.compile(r"(^|\.)(vision_tower|vision_model|visual|vision_encoder|image_encoder|vision)\.")
 AUDIO = re.compile(r"(^|\.)(audio_tower|audio_encoder|audio_model|encoder|speech_encoder)\.")
@@ -346,7 +453,7 @@ def _replaced(
         inner = document.get(name)
         if not (isinstance(usual, Mapping) and "type" in usual and isinstance(inner, Mapping)):
             continue
-        kind = str(inner.get("model_type") or usual["type"])
+        kind = _inner_kind(inner, usual, document)
         if kind == usual["type"]:
             continue
         pattern = VISION if "vision" in name else AUDIO if "audio" in name or "encoder" in name else LANGUAGE
@@ -370,321 +477,3 @@ def _replaced(
         for tensor, count in own.tensors.items():
             tensors[Tensor(tower + tensor.path, tensor.kind, tensor.sizes)] += count
     return tensors
-
-
-ATTENTION_OUT = re.compile(
-    r"att.*\.(o_proj|out_proj|c_proj|dense|wo|to_out(\.\d+)?|proj|out|o_b_proj|output\.dense|linear_out|o|out_lin)\.weight$"
-)
-QUERY = re.compile(r"att.*\.(q_proj|query|q_b_proj|q|q_lin)\.weight$")
-LINEAR_ATTENTION = re.compile(r"linear_att|mamba|ssm|\.gdn|lightning|recurrent|time_mix|conv")
-TOWER = re.compile(
-    r"vision|visual|image|img|pixel|patch|projector|connector|merger|resampler|aligner|qformer|perceiver|vit|siglip|clip"
-)
-SOUND = re.compile(r"audio|speech|whisper|conformer|wav2vec|feature_extractor|feature_projection|sound")
-CROSS = re.compile(r"encoder_attn|crossattention|\.cross_attn|EncDecAttention")
-ENCODER, DECODER = re.compile(r"(^|\.)encoder\."), re.compile(r"(^|\.)(decoder|lm_head)\.")
-LAST = re.compile(
-    r"(^|\.)(lm_head|embed_out|output_layer|predictions|cls|score|classifier|vocab_head|lm_loss)\b"
-)
-
-
-def parts_of(reading: TensorReading) -> tuple[list[TensorGroup], tuple[Message, ...]]:
-    """Return the parts of a network from its tensors, and what was assumed of the rows of its products."""
-    scope, structure = reading.scope, reading.structure
-    values = scope.values
-    assumptions: list[Message] = []
-    paths = [tensor.path for tensor in reading.tensors]
-    both = (
-        not reading.architecture.endswith(("ForCausalLM", "LMHeadModel", "ForMaskedLM"))
-        and any(ENCODER.search(path) for path in paths)
-        and any(DECODER.search(path) for path in paths)
-        and not any(TOWER.search(path) for path in paths)
-    )
-    top = _top(structure, values)
-    ratios = structure.get("rows") or {}
-    patch, frames = _patch(values), AUDIO_FRAMES
-    alone = _alone(reading)
-    window = (
-        float(values.get("sliding_window") or 0)
-        if isinstance(values.get("sliding_window"), int | float)
-        else 0.0
-    )
-    kinds = values.get("layer_types")
-    sliding = kinds.count("sliding_attention") / len(kinds) if isinstance(kinds, list) and kinds else 0.0
-    queries: dict[str, int] = {}
-    for tensor in reading.tensors:
-        if QUERY.search(tensor.path) and len(tensor.sizes) == 2:
-            queries[tensor.path.rpartition(".")[0].rpartition(".")[0]] = tensor.sizes[0]
-    heads = max(_heads(values), 1)
-    parts: list[TensorGroup] = []
-    seen: set[str] = set()
-    for tensor, count in reading.tensors.items():
-        path, sizes = tensor.path, tensor.sizes
-        rows, share = "tokens", 1.0
-        last = bool(LAST.search(path))
-        if SOUND.search(path):
-            rows, share = "sound", float(frames)
-        elif TOWER.search(path):
-            rows, share = "image", 1.0 / patch**2
-        elif both and DECODER.search(path):
-            rows = "target"
-        if last:
-            rows, share = ("target" if both else "scored"), 1.0
-        if CROSS.search(path) and reading.architecture.endswith("ForCausalLM"):
-            share = 0.0  # There is no other sequence to attend to.
-        ratio = ratios.get(path)
-        if ratio is not None and rows == "tokens":
-            share = float(scope.value(ratio) if isinstance(ratio, str) else ratio)
-        if alone:
-            rows, share = (alone, float(frames) if alone == "fixed" else 1.0 / patch**2)
-        elif rows in ("image", "sound"):
-            seen.add(rows)
-            rows = "image" if rows == "image" else "fixed"
-        common: dict[str, Any] = {
-            "name": path,
-            "count": float(count),
-            "weights": float(tensor.elements),
-            "rows": rows,
-            "share": share,
-            "last": last,
-        }
-        routed = re.search(r"\bexperts\b|\.expert|experts\.", path) and "shared" not in path
-        if tensor.kind == "embedding":
-            lookup = bool(re.search("emb|wte|wpe|shared|word|token", path))
-            parts.append(
-                TensorGroup(
-                    **common
-                    | {
-                        "kind": "lookup",
-                        "columns": float(sizes[-1]),
-                        "last": False,
-                        "rows": rows if rows != "scored" else "tokens",
-                    }
-                )
-                if lookup
-                else TensorGroup(**common | {"kind": "lookup", "columns": float(sizes[-1])})
-            )
-        elif tensor.kind == "experts" or (routed and len(sizes) == 3):
-            active = min(top / sizes[0], 1.0) if top else 1.0
-            parts.append(
-                TensorGroup(
-                    **common,
-                    kind="product",
-                    inner=float(sizes[2]),
-                    columns=float(sizes[1]),
-                    batch=float(sizes[0]),
-                    active=active,
-                )
-            )
-        elif routed and len(sizes) == 2:
-            experts = max(_experts(values), 1)
-            parts.append(
-                TensorGroup(
-                    **common,
-                    kind="product",
-                    inner=float(sizes[1]),
-                    columns=float(sizes[0]),
-                    active=min(top / experts, 1.0) if top else 1.0,
-                )
-            )
-        elif len(sizes) >= 2 and tensor.kind in ("linear", "turned", "convolution"):
-            inner = float(tensor.elements / sizes[0])
-            columns = float(sizes[0])
-            if tensor.kind == "turned":
-                inner, columns = float(sizes[0]), float(sizes[1])
-            parts.append(TensorGroup(**common, kind="product", inner=inner, columns=columns))
-            if (
-                ATTENTION_OUT.search(path)
-                and not LINEAR_ATTENTION.search(path)
-                and tensor.kind != "convolution"
-            ):
-                width = (inner + queries.get(path.rpartition(".")[0].rpartition(".")[0], inner)) / 2
-                attention = {
-                    "kind": "attention",
-                    "inner": width / heads,
-                    "batch": float(heads),
-                    "weights": 0.0,
-                    "columns": width,
-                }
-                for slid, part_share in ((True, sliding), (False, 1.0 - sliding)):
-                    if (part_share and window and rows == "tokens") or not slid:
-                        parts.append(
-                            TensorGroup(
-                                **common
-                                | attention
-                                | {
-                                    "name": path.replace("weight", "attention"),
-                                    "count": count * (part_share if window and rows == "tokens" else 1.0),
-                                    "window": window if slid else 0.0,
-                                }
-                            )
-                        )
-        else:
-            parts.append(TensorGroup(**common, kind="vector"))
-    for path, source in (structure.get("tied") or {}).items():
-        origin = next((t for t in reading.tensors if t.path == source), None)
-        if alone or any(part.name == path for part in parts) or origin is None or origin.kind != "embedding":
-            continue
-        if origin is not None and len(origin.sizes) == 2:
-            parts.append(
-                TensorGroup(
-                    name=path,
-                    kind="product",
-                    inner=float(origin.sizes[1]),
-                    columns=float(origin.sizes[0]),
-                    rows="target" if both else "scored",
-                    last=True,
-                )
-            )
-    if "image" in seen:
-        assumptions.append(
-            Message("no image is counted in a sample; state image_size to count one of that size a sample")
-        )
-    if "sound" in seen:
-        assumptions.append(Message("one recording of {count} frames a sample is assumed", {"count": frames}))
-    return parts, tuple(assumptions)
-
-
-def _alone(reading: TensorReading) -> str:
-    """Return the rows of a network that reads images or sound alone; empty for one that reads tokens."""
-    if reading.architecture.endswith(
-        ("ForImageClassification", "ForObjectDetection", "ForSemanticSegmentation")
-    ):
-        return "image"
-    return "fixed" if reading.architecture.endswith("ForCTC") else ""
-
-
-def _patch(values: Mapping[str, Any]) -> int:
-    """Return the side of a patch of the image tower. [pixels]"""
-    for prefix in ("vision_config.", ""):
-        patch = values.get(f"{prefix}patch_size")
-        patch = patch[0] if isinstance(patch, list) and patch else patch
-        if isinstance(patch, int) and not isinstance(patch, bool) and patch > 0:
-            return patch
-    return PATCH
-
-
-def _image_size(values: Mapping[str, Any]) -> int:
-    for prefix in ("vision_config.", ""):
-        size = values.get(f"{prefix}image_size")
-        size = size[0] if isinstance(size, list) and size else size
-        if isinstance(size, int) and 0 < size <= 1e5:
-            return size
-    return 224
-
-
-def _named(values: Mapping[str, Any], names: tuple[str, ...]) -> int:
-    for prefix in ("", "text_config.", "decoder."):
-        for name in names:
-            value = values.get(prefix + name)
-            if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-                return value
-    return 0
-
-
-def _heads(values: Mapping[str, Any]) -> int:
-    return _named(
-        values,
-        (
-            "num_attention_heads",
-            "n_head",
-            "num_heads",
-            "n_heads",
-            "decoder_attention_heads",
-            "encoder_attention_heads",
-        ),
-    )
-
-
-def _experts(values: Mapping[str, Any]) -> int:
-    return _named(values, ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"))
-
-
-def _top(structure: Mapping[str, Any], values: Mapping[str, Any]) -> int:
-    stated = structure.get("top")
-    value = values.get(stated) if stated else None
-    if isinstance(value, list):
-        value = max((entry for entry in value if isinstance(entry, int)), default=0)
-    if isinstance(value, int) and value > 0:
-        return value
-    return _named(values, TOP)
-
-
-TOP = (
-    "num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_top_k", "top_k_experts", "moe_k", "topk",
-    "num_selected_experts", "num_active_experts",
-)  # fmt: skip
-"""Fields of the number of experts that a token visits."""
-
-
-def class_profile(reading: TensorReading, title: str) -> ModelProfile:
-    """Return the profile of a configuration by the tensors of its class."""
-    parts, assumptions = parts_of(reading)
-    values = reading.scope.values
-    context = (
-        _named(
-            values,
-            (
-                "max_position_embeddings",
-                "n_positions",
-                "max_sequence_length",
-                "max_seq_len",
-                "seq_length",
-                "n_ctx",
-            ),
-        )
-        or 2048
-    )
-    depth = _named(values, ("num_hidden_layers", "n_layer", "num_layers", "n_layers", "encoder_layers")) or 1
-    hidden = _named(values, ("hidden_size", "d_model", "n_embd", "dim", "decoder_hidden_size")) or 1
-    masked = "MaskedLM" in reading.architecture
-    both = any(part.rows == "target" for part in parts)
-    family = "t5" if both else "bert" if masked else "llama"
-    experts = any(part.active < 1 for part in parts)
-    if _alone(reading):
-        pass
-    elif context > LONGEST_TAKEN:
-        assumptions += (
-            Message(
-                "samples of {usual} tokens are assumed; the {value} positions are a limit, "
-                "not a training length",
-                {"usual": LONGEST_TAKEN, "value": context},
-            ),
-        )
-    else:
-        assumptions += (
-            Message("samples are assumed to fill the longest context, {value} tokens", {"value": context}),
-        )
-    doubts = reading.doubts
-    alone = _alone(reading)
-    if alone == "image" and any(
-        tensor.kind == "convolution" and tensor.sizes[-1] > 1
-        for tensor in reading.tensors
-        if "patch" not in tensor.path
-    ):
-        doubts += (
-            Message("the compute of the stages of this image model is not followed: only its parameters are"),
-        )
-    if not experts and any("experts" in part.name and "shared" not in part.name for part in parts):
-        doubts += (Message("how many experts a token visits is not given; all are counted"),)
-    return ModelProfile(
-        id="config",
-        name=title,
-        family=family,
-        origin="config",
-        body=ArchitectureBody(
-            "tensors",
-            (
-                ("depth", depth),
-                ("heads", _heads(values)),
-                ("hidden", hidden),
-                ("parts", written(parts)),
-                ("target_share", TARGET_SHARE if both else 1.0),
-            ),
-        ),
-        assumptions=assumptions,
-        doubts=doubts,
-        default_seq_len=None if alone else context,
-        default_image_size=_image_size(values) if alone == "image" else None,
-        scored=MASKED if masked else ScoredTokens(),
-    )

@@ -14,12 +14,22 @@ from app.engine.operators.transformer import Stack, TransformerShape
 from app.errors import AppError, Message, Unprocessable
 from app.profiles.architectures.hybrid import ATTENTION, EXPERTS, FEED_FORWARD, LETTERS, STATE_SPACE
 from app.profiles.bodies import ArchitectureBody, TransformerBody
-from app.profiles.classes import EXACT, SUSPICIOUS, USUAL_CLASSES, TensorReading, class_profile, read_class
+from app.profiles.class_parts import ALL_SCORED, class_profile
+from app.profiles.classes import (
+    EXACT,
+    SUSPICIOUS,
+    USUAL_CLASSES,
+    TensorReading,
+    model_type,
+    read_class,
+    type_by_class,
+)
 from app.profiles.config_fields import ALIASES, MOST, ConfigReader
+from app.profiles.diffusion_config import diffusers_profile
 from app.profiles.documents import as_text, flag, printable, whole
-from app.profiles.model import LONGEST_TAKEN, ModelProfile, ScoredTokens
+from app.profiles.model import LONGEST_TAKEN, ModelProfile
 from app.profiles.traits import MODEL_TYPES, SHAPES, Traits
-from app.profiles.transformer import MASKED, TARGET_SHARE, must_divide
+from app.profiles.transformer import TARGET_SHARE, must_divide
 
 GATES = frozenset({"silu", "swish", "swiglu", "geglu", "reglu", "gelu_pytorch_tanh", "xielu"})
 """Activations of gated feed-forward blocks."""
@@ -31,6 +41,8 @@ LANGUAGE_PARTS = ("text_config", "llm_config", "language_config", "llm_cfg", "th
 OTHER_PARTS = re.compile(
     r"(vision|visual|audio|image|speech|encoder|tower|vit|talker|code2wav).*(config|cfg)$"
 )
+ALONE = ("ForCausalLM", "EncoderModel")
+"""Classes that build one side of an encoder-decoder."""
 SAME_WORK = 0.03
 """Difference in compute up to which an ordinary form stands for the tensors of a class."""
 
@@ -46,6 +58,10 @@ def config_profile(document: object, *, name: str = "config.json", where: str = 
             f"{where}.model_type", "model_type must be text, not {value}", value=as_text(kind)
         )
     title = printable(str(document.get("_name_or_path") or kind or name), 80)
+    if kind is not None and kind not in MODEL_TYPES and model_type(kind) is None:
+        # A type of its own beside a class of the library, as DeepSeek's derivatives have.
+        kind = type_by_class(document) or kind
+        document = {**document, "model_type": kind}
     if kind == "swin":
         return _swin(ConfigReader(document, where), title)
     if kind == "nemotron_h":
@@ -54,11 +70,10 @@ def config_profile(document: object, *, name: str = "config.json", where: str = 
         reader = ConfigReader(document, where)
         return replace(_profile(reader, _stated_traits(document), title), doubts=tuple(reader.doubts))
     if "_class_name" in document:
-        raise Unprocessable.at(
-            f"{where}._class_name",
-            "{value} of diffusers is not read by its fields; choose a diffusion preset, or send the model "
-            "as ONNX or its safetensors header",
-            value=as_text(document["_class_name"]),
+        return diffusers_profile(
+            document,
+            title if kind or "_name_or_path" in document else str(document["_class_name"])[:80],
+            where,
         )
     if kind in MODEL_TYPES:
         _check_fields(document, MODEL_TYPES[kind], title, where)
@@ -132,6 +147,8 @@ def _ordinary(
     kind = str(document.get("model_type"))
     filled = {**{path: value for path, value in reading.scope.values.items() if "." not in path}, **document}
     listed = MODEL_TYPES.get(kind)
+    if listed is not None and listed.stack is Stack.ENCODER_DECODER and reading.architecture.endswith(ALONE):
+        return None
     forms = (listed,) if listed is not None else SHAPES
     whole_class: ModelProfile | None = None
     for form in forms:
@@ -147,7 +164,7 @@ def _ordinary(
         )
         if listed is not None and not reading.followed:
             # A listed form follows these fields itself.
-            return profile
+            return replace(profile, doubts=tuple(reader.doubts))
         shape = profile.body.shape
         # Checkpoints of a listed type may hold an output layer that the class ties.
         untied = shape.vocabulary * shape.hidden if listed is not None and not shape.tied else 0
@@ -157,7 +174,7 @@ def _ordinary(
         ):
             continue
         if listed is not None:
-            return replace(profile, doubts=reading.doubts)
+            return replace(profile, doubts=(*reading.doubts, *reader.doubts))
         whole_class = whole_class or class_profile(reading, title)
         at = plain.tokens(128)
         ours, theirs = (float(entry.operators(at).forward_flop.sum()) for entry in (plain, whole_class))
@@ -213,6 +230,8 @@ def _profile(reader: ConfigReader, traits: Traits, title: str) -> ModelProfile:
         )
     elif context is not None:
         reader.assume("samples are assumed to fill the longest context, {value} tokens", value=context)
+    if traits.masked:
+        reader.assumptions.append(ALL_SCORED)
     return ModelProfile(
         id="config",
         name=title,
@@ -222,7 +241,6 @@ def _profile(reader: ConfigReader, traits: Traits, title: str) -> ModelProfile:
         assumptions=tuple(reader.assumptions),
         default_seq_len=context,
         default_image_size=image_size,
-        scored=MASKED if traits.masked else ScoredTokens(),
     )
 
 
@@ -304,6 +322,12 @@ def _experts(reader: ConfigReader, feed_forward: int) -> dict[str, int]:
     )
     if str(reader.document.get("model_type", "")).startswith("llama4"):
         shared = feed_forward
+        reader.doubt(
+            "transformers multiplies all {experts} experts of {model} for every token; only those that a "
+            "token visits are counted",
+            experts=experts,
+            model=as_text(reader.document["model_type"]),
+        )
     return {
         "experts": experts,
         "experts_per_token": min(reader.get("experts_per_token") or 2, experts),
@@ -448,7 +472,10 @@ def _swin(reader: ConfigReader, title: str) -> ModelProfile:
     )
 
 
-BLOCKS = {"mamba": STATE_SPACE, "attention": ATTENTION, "mlp": FEED_FORWARD, "moe": EXPERTS}
+BLOCKS = {
+    "mamba": STATE_SPACE, "linear_attention": STATE_SPACE,
+    "attention": ATTENTION, "full_attention": ATTENTION, "mlp": FEED_FORWARD, "moe": EXPERTS,
+}  # fmt: skip
 """Letters of the layers that newer configurations list by name."""
 
 

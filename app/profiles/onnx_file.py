@@ -2,8 +2,8 @@
 
 The parser and the shape inference are native code that cannot be interrupted; see
 :mod:`app.profiles.onnx_graph` for what they do and :mod:`app.profiles.sandbox` for the bounds.
-``python -m app.profiles.onnx_file NAME`` writes a profile or a refusal to standard output, nothing else; it
-bounds itself before the native reader is even loaded.
+``python -m app.profiles.onnx_file NAME LENGTH SIDE`` writes a profile or a refusal to standard output,
+nothing else; it bounds itself before the native reader is even loaded.
 """
 
 from __future__ import annotations
@@ -25,10 +25,14 @@ SECONDS = 15.0
 REFUSALS: Mapping[str, type[AppError]] = {kind.__name__: kind for kind in (BadInput, TooLarge, Unprocessable)}
 
 
-def read_onnx_file(name: str, data: bytes) -> ModelProfile:
+def read_onnx_file(
+    name: str, data: bytes, seq_len: int | None = None, image_size: int | None = None
+) -> ModelProfile:
+    """Return the model of a graph; symbolic lengths and sides of images are the given ones, or usual ones."""
     check_size(name, len(data), MOST_ONNX_BYTES)
     need("onnx", "files")
-    answer = read_in_subprocess(name, "app.profiles.onnx_file", name, content=data, seconds=SECONDS)
+    sizes = (str(seq_len or 0), str(image_size or 0))
+    answer = read_in_subprocess(name, "app.profiles.onnx_file", name, *sizes, content=data, seconds=SECONDS)
     match answer:
         case {"profile": dict(profile)}:
             return ModelProfile.from_json(profile)
@@ -58,15 +62,18 @@ def refusal_from_json(document: Mapping[str, object]) -> AppError:
     )
 
 
-def answer_of(name: str, data: bytes) -> dict[str, object]:
+def answer_of(name: str, data: bytes, seq_len: int = 0, image_size: int = 0) -> dict[str, object]:
     from app.profiles.onnx_graph import read_onnx
 
     try:
-        return {"profile": read_onnx(name, data).to_json()}
+        return {"profile": read_onnx(name, data, seq_len or None, image_size or None).to_json()}
     except AppError as error:
         return {"refused": refusal_to_json(error)}
 
 
 if __name__ == "__main__":
     bound_memory(MOST_MEMORY)
-    sys.stdout.write(json.dumps(answer_of(sys.argv[1], sys.stdin.buffer.read()), allow_nan=False))
+    _, file, length, side = sys.argv
+    sys.stdout.write(
+        json.dumps(answer_of(file, sys.stdin.buffer.read(), int(length), int(side)), allow_nan=False)
+    )

@@ -45,7 +45,9 @@ class Sizes:
     assumptions: tuple[Message, ...]
 
 
-def read_onnx(name: str, data: bytes) -> ModelProfile:
+def read_onnx(
+    name: str, data: bytes, seq_len: int | None = None, image_size: int | None = None
+) -> ModelProfile:
     check_size(name, len(data), MOST_ONNX_BYTES)
     deadline = Deadline(name, SECONDS)
     try:
@@ -59,7 +61,7 @@ def read_onnx(name: str, data: bytes) -> ModelProfile:
         ) from error
     _check(name, model)
     parameters = _set_weights_aside(name, model.graph)
-    sizes = _settle_inputs(name, model.graph, parameters)
+    sizes = _settle_inputs(name, model.graph, parameters, seq_len, image_size)
     deadline.check()
     graph = Graph(
         file=name,
@@ -190,8 +192,14 @@ def _set_weights_aside(name: str, graph: onnx.GraphProto) -> dict[str, tuple[int
     return parameters
 
 
-def _settle_inputs(name: str, graph: onnx.GraphProto, parameters: Mapping[str, tuple[int, ...]]) -> Sizes:
-    """Set symbolic sizes: 1 for the batch, an assumed one for lengths and sides."""
+def _settle_inputs(
+    name: str,
+    graph: onnx.GraphProto,
+    parameters: Mapping[str, tuple[int, ...]],
+    seq_len: int | None,
+    image_size: int | None,
+) -> Sizes:
+    """Set symbolic sizes: 1 for the batch, the asked or an assumed one for lengths and sides."""
     batch = 0
     assumptions: list[Message] = []
     for entry in graph.input:
@@ -210,10 +218,15 @@ def _settle_inputs(name: str, graph: onnx.GraphProto, parameters: Mapping[str, t
                 batch = 1
             else:
                 rank = len(entry.type.tensor_type.shape.dim)
-                value = ASSUMED_SIDE if floating and rank >= 4 else ASSUMED_LENGTH
+                side = floating and rank >= 4
+                asked = image_size if side else seq_len
+                value = asked or (ASSUMED_SIDE if side else ASSUMED_LENGTH)
+                elements(name, entry.name, (value,))
                 assumptions.append(
                     Message(
-                        "input {tensor} does not fix its size {symbol}; {value} is assumed",
+                        "input {tensor} does not fix its size {symbol}; {value} is taken as asked"
+                        if asked
+                        else "input {tensor} does not fix its size {symbol}; {value} is assumed",
                         {
                             "tensor": printable(entry.name),
                             "symbol": printable(symbol) or str(axis),
@@ -269,6 +282,13 @@ def _profile(name: str, operators: list[Operator], sizes: Sizes, notes: tuple[Me
     assumptions.append(
         Message("operators are counted at the sizes of the graph and do not change with other sizes")
     )
+    doubts: tuple[Message, ...] = ()
+    if not any(operator.weights for operator in merged):
+        doubts = (
+            Message(
+                "the graph has no weights: its parameters are 0; export it with its weights as initializers"
+            ),
+        )
     convolutions = sum(operator.kind in {Kind.CONVOLUTION, Kind.DEPTHWISE} for operator in merged)
     return ModelProfile(
         id="onnx",
@@ -277,6 +297,7 @@ def _profile(name: str, operators: list[Operator], sizes: Sizes, notes: tuple[Me
         origin="onnx",
         body=OperatorBody(tuple(merged), depth=depth, hidden=hidden, tokens=tokens),
         assumptions=tuple(assumptions),
+        doubts=doubts,
     )
 
 

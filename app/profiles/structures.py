@@ -76,7 +76,7 @@ class ConfigScope:
             return self.values[expression]
         try:
             return self._value(_parsed(expression))
-        except (TypeError, ValueError, ZeroDivisionError, IndexError, OverflowError) as error:
+        except (TypeError, ValueError, ZeroDivisionError, LookupError, OverflowError) as error:
             raise UndefinedName(expression) from error
 
     def whole(self, expression: str) -> int:

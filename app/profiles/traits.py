@@ -82,6 +82,7 @@ MODEL_TYPES: dict[str, Traits] = {
     "qwen3_moe": QWEN3,
     "deepseek_v2": LLAMA,
     "deepseek_v3": DEEPSEEK,
+    "deepseek_v32": DEEPSEEK,
     "gpt_oss": replace(LLAMA, biases=True),
     "llama4": LLAMA,
     "llama4_text": LLAMA,

@@ -127,7 +127,6 @@ def test_a_training_configuration_without_a_model_gives_its_plan(text: str, plan
     "text",
     [
         "  | Name  | Type | Params\n0 | model | ResNet | 25.6 M\n25.6 M    Total params\n",
-        " iteration  10/ 500 | consumed samples: 2560 | elapsed time per iteration (ms): 15200.5 |\n",
         ":::MLLOG {}\n",
     ],
 )
@@ -172,3 +171,44 @@ def test_a_long_text_of_one_piece_takes_no_long_time(start: str, piece: str) -> 
     with suppress(AppError):
         read_import("model.txt", (start + piece * (200_000 // len(piece)) + "x").encode())
     assert time.process_time() - started < 5.0
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        (
+            " iteration  10/ 500 | elapsed time per iteration (ms): 15200.5 | global batch size:   256 |\n",
+            15.2,
+        ),
+        ("completed step: 10, seconds: 3.51, TFLOP/s/device: 180.2, loss: 9.1\n", 3.51),
+        ("Epoch 0: 1%| 10/1000 [01:20, global_step=9.0, train_step_timing in s=8.12]\n", 8.12),
+    ],
+)
+def test_the_log_of_a_run_says_the_median_time_of_a_step(text: str, seconds: float) -> None:
+    found = read_import("run.log", (text * 20).encode())
+    assert found.kind == "log"
+    assert found.recognised.values["seconds"] == pytest.approx(seconds, rel=1e-3)
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_a_table_of_steps_is_one_run(separator: str) -> None:
+    cell = "15.2" if separator == "," else "15,2"
+    rows = "".join(f"{step}{separator}{9 if step < 2 else cell}{separator}2\n" for step in range(50))
+    found = read_import("steps.csv", f"Step{separator}step_time (s){separator}loss\n{rows}".encode())
+    assert (found.kind, found.recognised.values["seconds"]) == ("log", 15.2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ":::MLLOG {}\n",
+        "step: 10  loss:  7.1  memory: 40.2GiB(50%)  tps: 5,821\n",
+        "Wall time,Step,Value\n" + "17.5,1,15.2\n" * 9,
+        "gpus,global_batch_size,step_time\n8,64,15.2\n",
+    ],
+)
+def test_a_log_without_times_of_steps_names_what_was_found_and_looked_for(text: str) -> None:
+    with pytest.raises(AppError) as refused:
+        read_import("run.log", text.encode())
+    (error,) = refused.value.errors
+    assert "found" in error.message.values

@@ -159,3 +159,21 @@ def test_a_graph_that_runs_in_a_circle_is_refused_by_its_names(length: int) -> N
         read_onnx("circle.onnx", helper.make_model(graph).SerializeToString())
     assert time.monotonic() - began < onnx_graph.SECONDS
     assert len(str(caught.value.message)) < 300
+
+
+def test_open_sizes_are_those_that_are_asked() -> None:
+    def flop(seq_len: int | None) -> float:
+        b = Builder(helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", "length", 8]))
+        return read_onnx("m", b.bytes(b.node("MatMul", "x", b.weight(8, 4))), seq_len).forward_flop_per_sample
+
+    assert [flop(None), flop(64)] == [2 * 512 * 32, 2 * 64 * 32]
+
+
+def test_a_graph_without_weights_is_questioned() -> None:
+    b = Builder(
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8]),
+        helper.make_tensor_value_info("w", TensorProto.FLOAT, [8, 4]),
+    )
+    profile = read_onnx("bare.onnx", b.bytes(b.node("MatMul", "x", "w")))
+    assert profile.parameters == 0
+    assert profile.doubts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import ValidationError
@@ -22,7 +23,7 @@ MOST_TOLD = 10
 """Faults that are named at once."""
 
 HEADERS: Mapping[str, tuple[str, ...]] = {
-    "samples_per_s": ("samples_per_s", "samples/s", "samples_per_second", "samples_per_sec", "throughput"),
+    "samples_per_s": ("samples_per_s", "samples/s", "samples_per_second", "samples_per_sec"),
     "step_time_s": ("step_time_s", "step_time", "seconds_per_step", "s_per_step", "s/step", "step_seconds"),
     "step_time_ms": ("step_time_ms", "ms_per_step", "ms/step", "milliseconds_per_step"),
     "tokens_per_s": ("tokens_per_s", "tokens/s", "tokens_per_second", "tok/s"),
@@ -40,6 +41,9 @@ HEADERS: Mapping[str, tuple[str, ...]] = {
 }
 """Field of a run → names of its column; capitals, spaces, hyphens and a unit in brackets do not matter."""
 
+DECIDING = re.compile(r"(?i)gpu|device|accelerator|batch|token|step|second|throughput|장비|배치|시간|처리량")
+"""Columns that would change what a run is, so that none of them is passed over."""
+
 FIELDS = {name: field for field, names in HEADERS.items() for name in names}
 
 RUN = FormFields(CalibrationRun)
@@ -52,11 +56,22 @@ def read_runs(content: bytes) -> list[CalibrationRun]:
     rows = _rows(content)
     header = next(rows, (0, []))[1]
     fields = [FIELDS.get(_plain(name), "") for name in header]
+    unknown = [
+        name for name, field in zip(header, fields, strict=True) if DECIDING.search(name) and not field
+    ]
+    if unknown and set(MEASURED) & set(fields):
+        raise BadInput.at(
+            FILE,
+            "the column {names} is not understood; rename it to one of {known}, or leave it out",
+            names=", ".join(name[:80] for name in unknown[:5]),
+            known=", ".join(names[0] for names in HEADERS.values()),
+        )
     if not set(MEASURED) & set(fields):
         raise BadInput.at(
             FILE,
-            "no column is named {names}; name the column of the measured values so",
+            "no column is named {names}; name the column of the measured values so; found: {found}",
             names=", ".join(MEASURED),
+            found=", ".join(name[:80] for name in header[:20]) or "–",
         )
     doubled = sorted({name for name in fields if name and fields.count(name) > 1})
     if doubled:

@@ -11,6 +11,7 @@ from app.features.uploads import service as uploads
 from app.features.uploads.model import (
     ImportDocument,
     ProfileDocument,
+    ProfileFields,
     ProfileRequest,
     SampleFields,
     UploadPatch,
@@ -46,7 +47,7 @@ PROFILE_BODY = {
                 "schema": {"$ref": "#/components/schemas/ProfileRequest"},
                 "examples": {"config": {"value": CONFIG}, "transformer": {"value": TRANSFORMER}},
             },
-            **form_body(SampleFields),
+            **form_body(ProfileFields),
         },
     }
 }
@@ -77,11 +78,11 @@ def attachment(name: str, content: bytes) -> Response:
     return Response(content, media_type="application/octet-stream", headers=headers)
 
 
-async def profile_upload(request: Request) -> Upload[SampleFields] | Any:
-    """Read a model's file with the length of its samples, or JSON in its place."""
+async def profile_upload(request: Request) -> Upload[ProfileFields] | Any:
+    """Read a model's file with the sizes of its samples, or JSON in its place."""
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind == "multipart/form-data":
-        return await read_upload(request, SampleFields)
+        return await read_upload(request, ProfileFields)
     return await read_upload_or_json(request)
 
 
@@ -94,7 +95,7 @@ def create_profile(
 ) -> ProfileDocument:
     """Read a model from an ONNX graph, a Hugging Face config.json or a layer table, and store it."""
     if isinstance(upload, Upload):
-        return uploads.upload_profile(workspace, upload.name, upload.content, key, upload.fields.seq_len)
+        return uploads.upload_profile(workspace, upload.name, upload.content, key, upload.fields)
     return uploads.describe_profile(workspace, checked(ProfileRequest, upload), key)
 
 

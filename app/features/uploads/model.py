@@ -165,6 +165,15 @@ class SampleFields(Schema):
     """Row length; if omitted, enough for the longest sample."""
 
 
+class ProfileFields(Schema):
+    """What may come with the file of a model."""
+
+    seq_len: Whole | None = None
+    """Length of a sample, also for an ONNX graph that leaves it open. [tokens]"""
+    image_size: Whole | None = None
+    """Side of an image, also for an ONNX graph that leaves it open. [pixels]"""
+
+
 class ProfileRequest(Schema):
     """A model to store: exactly one of ``config``, ``transformer``, ``layers``.
 

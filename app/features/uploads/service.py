@@ -18,6 +18,7 @@ from app.features.uploads.model import (
     Bin,
     ImportDocument,
     ProfileDocument,
+    ProfileFields,
     ProfileRequest,
     UploadPatch,
     UploadSummary,
@@ -39,6 +40,8 @@ from app.profiles.readers.recognition import read_import
 from app.profiles.samples import MOST_LENGTH, LengthSample, read_sample
 
 MAX_NAME = 200
+MOST_SIDE = 100_000
+"""Largest side of an image. [pixels]"""
 
 
 class Uploads(Document):
@@ -49,14 +52,22 @@ class Uploads(Document):
 
 
 def upload_profile(
-    workspace: Workspace, name: str, content: bytes, key: str | None = None, seq_len: int | None = None
+    workspace: Workspace,
+    name: str,
+    content: bytes,
+    key: str | None = None,
+    fields: ProfileFields | None = None,
 ) -> ProfileDocument:
-    once = IdempotentCall.of("profiles", key, f"{name}\n{seq_len}\n".encode() + content)
+    fields = fields or ProfileFields()
+    seq_len, image_size = fields.seq_len, fields.image_size
+    once = IdempotentCall.of("profiles", key, f"{name}\n{seq_len}\n{image_size}\n".encode() + content)
     if seq_len is not None:
         check_between("seq_len", seq_len, 1, MOST_LENGTH)
+    if image_size is not None:
+        check_between("image_size", image_size, 1, MOST_SIDE)
 
     def read() -> ModelProfile:
-        return read_profile(name, content).of_length(seq_len)
+        return read_profile(name, content, seq_len, image_size)
 
     return keep_profile(workspace, once, read, (name, content))
 

@@ -28,6 +28,7 @@ from app.profiles.architectures import (
 
 BUILDERS: dict[str, Callable[..., OperatorTable]] = {
     "ast": towers.build_ast,
+    "autoencoder": diffusion.build_autoencoder,
     "clip": towers.build_clip,
     "conformer": conformer.build_conformer,
     "dcn": recommendation.build_dcn,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 
@@ -27,10 +28,16 @@ class TensorGroup:
     """Those of the input, scored ones, those of a target, pixels of an image, or a fixed number."""
     share: float = 1.0
     """Rows of the product for each of them."""
+    more: float = 0.0
+    """Rows beside those: tokens of a text that an image is joined to."""
+    keys: float = 0.0
+    """Keys of attention to another sequence; 0 for its own."""
     active: float = 1.0
     batch: float = 1.0
     """Products beside each other: experts."""
     window: float = 0.0
+    chunk: float = 1.0
+    """Rows come in whole chunks."""
     last: bool = False
     """True behind the last layer."""
 
@@ -74,7 +81,9 @@ def build_tensors(
     operators: list[Operator] = []
     for values in json.loads(parts):
         part = TensorGroup(**values)
-        length = rows[part.rows] * part.share
+        length = rows[part.rows] * part.share + part.more
+        if part.chunk > 1:
+            length = part.chunk * math.ceil(length / part.chunk)
         section = Section.HEAD if part.last else Section.LAYER
         if part.kind == "lookup":
             operators.append(
@@ -123,7 +132,9 @@ def build_tensors(
                     )
                 )
         elif part.kind == "attention":
-            squared = lengths.squared if part.rows == "tokens" and part.share == 1.0 else length * length
+            keys = part.keys or length
+            whole = part.rows == "tokens" and part.share == 1.0 and not part.more and not part.keys
+            squared = lengths.squared if whole else length * keys
             if 0 < part.window < length:
                 squared = length * part.window - 0.5 * part.window**2
             operators.append(
@@ -133,13 +144,13 @@ def build_tensors(
                     count=part.count,
                     rows=length,
                     inner=part.inner,
-                    columns=length,
+                    columns=keys,
                     batch=part.batch,
                     squared=squared,
                     split=Split.BATCH,
                     saved=2.0 * part.batch * (length * part.inner + squared),
                     masks=part.batch * squared,
-                    keys_values=2.0 * length * part.columns,
+                    keys_values=2.0 * keys * part.columns,
                     saved_split=Split.BATCH,
                 )
             )

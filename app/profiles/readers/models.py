@@ -32,7 +32,17 @@ ACCEPTED = Message(
 )
 
 
-def read_profile(name: str, data: bytes) -> ModelProfile:
+def read_profile(
+    name: str, data: bytes, seq_len: int | None = None, image_size: int | None = None
+) -> ModelProfile:
+    """Return the model of a file at the asked length of a sample and size of an image."""
+    profile = _read(name, data, seq_len, image_size).of_length(seq_len)
+    if image_size is not None and profile.default_image_size is not None:
+        profile = replace(profile, default_image_size=image_size)
+    return profile
+
+
+def _read(name: str, data: bytes, seq_len: int | None, image_size: int | None) -> ModelProfile:
     title = printable(name, 80) or "file"
     check_size(title, len(data), MOST_ONNX_BYTES)
     kind = foreign_kind(data)
@@ -44,7 +54,7 @@ def read_profile(name: str, data: bytes) -> ModelProfile:
     if header is not None:
         return weights_profile(title, header)
     if is_binary(data):
-        return read_onnx_file(title, data)
+        return read_onnx_file(title, data, seq_len, image_size)
     check_size(title, len(data), MOST_TEXT_BYTES)
     text = decode(title, data)
     start = text.lstrip()[:1]

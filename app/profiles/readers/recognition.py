@@ -9,11 +9,12 @@ from typing import Any
 
 from app.errors import AppError, Message, Unprocessable
 from app.profiles.config import config_profile
-from app.profiles.documents import check_size, decode, printable, unreadable
+from app.profiles.documents import check_size, decode, printable
 from app.profiles.layer_table import read_layer_csv
 from app.profiles.model import ModelProfile
 from app.profiles.readers.arguments import Arguments, document_arguments, script_arguments
 from app.profiles.readers.datasets import criteo_rows, listed_images
+from app.profiles.readers.logs import RunLog, read_log, trainer_log
 from app.profiles.readers.loose import parse_config
 from app.profiles.readers.models import (
     CONFIGURATION,
@@ -87,7 +88,9 @@ def read_import(name: str, data: bytes) -> Import:
     text = decode(title, data)
     if CONFIGURATION.match(text):
         return _structured(title, data, text)
-    _refuse_log(title, text)
+    log = read_log(title, text)
+    if log is not None:
+        return _logged(log)
     said = script_arguments(text)
     if said is not None:
         return _arguments(title, said)
@@ -117,6 +120,8 @@ def _structured(title: str, data: bytes, text: str) -> Import:
         prices = priced_document(value)
         if prices is not None:
             return _priced(prices)
+        if "log_history" in value:
+            return _logged(trainer_log(title, value))
         if "peft_type" in value:
             return _adapter(value)
         images = value.get("images")
@@ -214,18 +219,23 @@ def _arguments(title: str, said: Arguments) -> Import:
     )
 
 
-LOG = re.compile(
-    r"^:::MLLOG |iteration\s+\d+/\s*\d+ \||elapsed time per iteration|^\S* ?step: +\d+ +loss:", re.MULTILINE
-)
-
-
-def _refuse_log(title: str, text: str) -> None:
-    if LOG.search(text[:200_000]):
-        raise unreadable(
-            "{file} is the log of a training run, not a model or data; send runs as a table with the columns "
-            "devices, global_batch and step_time_s to the validation of the service",
-            file=title,
-        )
+def _logged(log: RunLog) -> Import:
+    """Return what the log of a run says, in words that can be held against what was meant."""
+    return Import(
+        kind="log",
+        recognised=Message(
+            "the log of a training run ({program}): {seconds} s a step over {count} steps; batch {batch}",
+            {
+                "program": log.program,
+                "seconds": float(f"{log.seconds:.4g}"),
+                "count": log.steps,
+                "batch": log.global_batch or "?",
+            },
+        ),
+        workload={"global_batch": log.global_batch} if log.global_batch else {},
+        assumed=(Message("the median is taken, without the first tenth of the steps"),),
+        missing=("model", "system"),
+    )
 
 
 def _adapter(value: Mapping[str, object]) -> Import:

@@ -52,7 +52,7 @@ def test_the_runs_are_those_a_calibration_takes() -> None:
         (b"", {"names": ", ".join(MEASURED)}),
         (b"speed\n1\n", {"names": ", ".join(MEASURED)}),
         (b"samples_per_s\n", {}),
-        (b"throughput,samples/s\n1,2\n", {"names": "samples_per_s"}),
+        (b"samples_per_sec,samples/s\n1,2\n", {"names": "samples_per_s"}),
         (b"samples_per_s,batch\n1440,512\nfast,512\n", {"line": 3, "column": "samples_per_s"}),
         (b"samples_per_s,Batch size\n1440,many\n", {"line": 2, "column": "Batch size"}),
         (b"samples_per_s\n-5\n", {"line": 2, "column": "samples_per_s"}),
@@ -78,3 +78,16 @@ def test_many_faults_are_told_at_once() -> None:
     with pytest.raises(AppError) as refused:
         read_runs(b"samples_per_s,count\nfast,1\n1440,few\n")
     assert [str(one.message)[:6] for one in refused.value.errors] == ["line 2", "line 3"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "gpus,batch,step_time\n1024,64,15.2\n",
+        "batch,throughput\n64,51.2\n",
+        "batch,step_time,장비수\n64,1,8\n",
+    ],
+)
+def test_a_column_that_would_change_the_run_is_not_passed_over(text: str) -> None:
+    with pytest.raises(AppError):
+        read_runs(text.encode())

@@ -129,7 +129,7 @@ def test_any_file_is_recognised_before_it_is_kept(reader: Reader) -> None:
     assert "GPU server" in prices.select_one("#prices").text  # type: ignore[union-attr]
     kept = sent(b'{"text": "one two three four"}\n', keep="1")
     assert kept.headers["location"].startswith("/uploads/wkl_")
-    refused = sent(b'{"_class_name": "UNet2DConditionModel"}')
+    refused = sent(b'{"_class_name": "UNet3DConditionModel"}')
     assert refused.status_code == 422
 
 
