@@ -1,6 +1,7 @@
 """Steps on GPUs: published ratios, and what must hold for any plan."""
 
 from dataclasses import replace
+from typing import get_type_hints
 
 import numpy as np
 import pytest
@@ -208,4 +209,4 @@ def test_one_device_exchanges_no_rows() -> None:
 
 
 def test_figures_of_software_are_numbers_that_a_row_holds() -> None:
-    assert {*GpuSoftware.__annotations__.values()} == {"float"}
+    assert {*get_type_hints(GpuSoftware).values()} == {float}
