@@ -669,6 +669,12 @@ class Rack(Document):
     """Power limit of one rack. [W]"""
     weight: float
     """Weight of the contents. [kg]"""
+    feeds: int | None = None
+    """Power feeds, each able to carry the rack alone; null in bills that did not keep them."""
+    pdus_per_feed: int | None = None
+    """Power strips on each feed."""
+    pdu_power: float | None = None
+    """Power that one strip can carry. [W]"""
     placements: list[RackPlacement]
     """Contents of the rack, from the bottom up."""
 
@@ -1153,6 +1159,10 @@ class PlanSummary(Document):
     """Context-parallel degree: devices that share the tokens of each sample."""
     offload: bool
     """Whether the optimizer state is offloaded from the device."""
+    offload_parameters: bool = False
+    """Whether the weights are offloaded to host memory."""
+    offload_activations: bool = False
+    """Whether the activations that wait for the backward pass are offloaded to host memory."""
     rts: int
     """IPU: number of replicas over which weights are sharded."""
     rts_optimizer: int
@@ -1424,6 +1434,10 @@ class AssumptionsInput(Request):
     """Pricing model of a rented system; ignored for owned systems."""
     spot_interruptions_per_month: float | None = None
     """Rate at which the provider interrupts one spot instance. [1/month]"""
+    home_currency: Literal['CNY', 'EUR', 'JPY', 'KRW', 'USD'] | None = None
+    """Currency of the customer's own money: what is paid in others has the range of their exchange rates.
+    If omitted, that of the request.
+    """
     price_date: datetime.date | None = None
     """Date for which prices, rents, tariffs and rates are taken; if omitted, the newest known."""
     discount_rate: float | None = None
@@ -1509,6 +1523,10 @@ class PlanInput(Request):
     """
     offload: bool | None = None
     """Whether the optimizer state is offloaded to host or streaming memory."""
+    offload_parameters: bool | None = None
+    """Whether the weights are offloaded to host memory, from which they come layer by layer; GPU only."""
+    offload_activations: bool | None = None
+    """Whether the activations that wait for the backward pass are offloaded to host memory; GPU only."""
     rts: int | None = None
     """IPU: number of replicas over which weights are sharded (replicated tensor sharding)."""
     rts_optimizer: int | None = None
@@ -2854,7 +2872,7 @@ class FabricGain(Document):
     """Components of the predicted difference, with the reference's plan on both networks."""
 
 
-class DecidedBy(Document):
+class DecidingFactor(Document):
     """Why the gain of the dearer network is as large as it is, and not larger."""
     term: Literal['accumulation', 'data_latency', 'data_volume', 'limits', 'measured', 'one_machine', 'overlap', 'pipeline_across_machines', 'same_network', 'tensor_across_machines']
     """Deciding factor."""
@@ -2896,7 +2914,7 @@ class NetworkAdvice(Document):
     """Parts of the network that is not recommended."""
     instead: list[NetworkLine]
     """Parts of the recommended network."""
-    decided_by: DecidedBy
+    decided_by: DecidingFactor
     """Deciding factor."""
 
 
@@ -4010,7 +4028,7 @@ class WeighedOption(Document):
     """Number of cables in the network."""
 
 
-class PartLeftOut(Document):
+class OmittedPart(Document):
     """A part of the network that is not bought."""
     item: str
     """Identifier of the item in the catalogue."""
@@ -4058,7 +4076,7 @@ class GainFound(Document):
     """Number of switches not bought."""
     cables_saved: int | None
     """Number of cables not bought."""
-    left_out: list[PartLeftOut]
+    left_out: list[OmittedPart]
     """Parts of the network that is not recommended."""
 
 
@@ -4422,7 +4440,7 @@ class WeightyAssumption(Document):
     """Whether it is a price or an exchange rate older than a year."""
 
 
-class Account(Document):
+class ProposalAccount(Document):
     """The money of a proposal."""
     years: float
     """Term. [a]"""
@@ -4556,7 +4574,7 @@ class ProposalContent(Document):
     """Whether it is an offer or an estimate; omitted in proposals of before they were told apart."""
     conditions: Conditions | None = None
     """Conditions that its author states; those left out are to be agreed."""
-    account: Account | None = None
+    account: ProposalAccount | None = None
     """Price with tax, outlay by line and by year, break-even; omitted if nothing has a price."""
     layout: SiteLayout | None = None
     """Racks and network of the option that is offered; omitted if it is rented."""
@@ -5295,6 +5313,10 @@ class SearchConstraints(Request):
     """
     offload: bool | None = None
     """Whether the optimizer state is offloaded to host or streaming memory."""
+    offload_parameters: bool | None = None
+    """Whether the weights are offloaded to host memory, from which they come layer by layer; GPU only."""
+    offload_activations: bool | None = None
+    """Whether the activations that wait for the backward pass are offloaded to host memory; GPU only."""
     rts: int | list[int] | None = None
     """IPU: number of replicas over which weights are sharded (replicated tensor sharding)."""
     rts_optimizer: int | list[int] | None = None
@@ -5508,7 +5530,7 @@ class FrontPoint(Document):
     """Costs: purchase, run and term."""
 
 
-class LeftOut(Document):
+class Omission(Document):
     """A system and count without an option, and the reason."""
     system: str
     """Identifier of the system."""
@@ -5555,7 +5577,7 @@ class Sizing(Document):
     """Number of combinations of system and count that were considered."""
     searched: int
     """Number of plan searches; systems with the same hardware share a search."""
-    left_out: list[LeftOut]
+    left_out: list[Omission]
     """Combinations of system and count without an option, and why."""
     defaults: list[Default]
     """Default values that were used."""

@@ -17,6 +17,7 @@ import onnx
 
 from app.platform.web.examples import BOOK, CONFIG, STUDY_FILE, TRANSFORMER
 from tests.profiles.conftest import CONFIGS, FVCORE, TABLE, TORCHINFO
+from tests.profiles.files import columns
 from tests.support.graphs import encoder, resnet50
 
 PROFILES, WORKLOADS, BOOKS, STUDIES = (
@@ -125,18 +126,6 @@ def seeds() -> tuple[UploadSeed, ...]:
     found += [UploadSeed(BOOKS, "book.csv", book.getvalue().encode(), "book")] * 6
     found += [UploadSeed(STUDIES, "study.json", json.dumps(STUDY_FILE).encode(), "study")] * 4
     return tuple(found)
-
-
-@cache
-def columns() -> bytes | None:
-    """Return a Parquet file of lengths; None where its writer is not installed."""
-    try:
-        import polars
-    except ImportError:
-        return None
-    buffer = io.BytesIO()
-    polars.DataFrame({"length": [5, 17, 128, 700] * 50, "text": ["a b c"] * 200}).write_parquet(buffer)
-    return buffer.getvalue()
 
 
 def flipped(data: bytes, chance: random.Random) -> bytes:

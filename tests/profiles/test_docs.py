@@ -10,7 +10,7 @@ from app.profiles.readers.recognition import read_import
 from app.profiles.sample_lengths import LENGTH_COLUMNS, LIST_COLUMNS, TEXT_COLUMNS
 from app.profiles.traits import MODEL_TYPES
 from tests.conftest import ROOT
-from tests.endurance.fuzz_imports import seeds
+from tests.profiles.files import seeds
 
 TEXT = (ROOT / "docs" / "uploads.md").read_text(encoding="utf-8")
 
