@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from app.engine.records import Floats
 from app.engine.units import YEAR
 from app.errors import AppError, BadInput, Message
-from app.estimating.basis import three_steps
-from app.estimating.calibrated import configurations
 from app.estimating.capital import check_assumptions, spot_interruptions
 from app.estimating.checks import (
-    bolder_plan,
-    data_sheet_checks,
     does_not_fit,
-    model_checks,
-    plan_checks,
-    rental_checks,
-    run_checks,
     time_checks,
-    validation_checks,
 )
-from app.estimating.context import CALIBRATION_PREFIX, SizingContext, critical_batch_checks
+from app.estimating.context import CALIBRATION_PREFIX, SizingContext
 from app.estimating.costing import RunExpense, cost_trace, run_expense
 from app.estimating.deciding import PlanDecision, decide
 from app.estimating.defaults import assumption_defaults, plan_defaults, system_defaults
@@ -34,50 +24,29 @@ from app.estimating.documents import (
     CheckWarning,
     Default,
     Estimate,
-    Expectation,
-    Sensitivity,
     Text,
-    ThreeSteps,
     Validation,
 )
-from app.estimating.expectation import expectation_of, spanning
 from app.estimating.hardware import Hardware, Reliability, reliability
-from app.estimating.nearest import FamilyError, Status, claimed, status_of
 from app.estimating.plan_search import memory_of
 from app.estimating.ranges import (
-    NOT_UNDERSTOOD,
     common_normals,
     quantity,
-    residual_factors,
     significant,
     stated_samples,
 )
-from app.estimating.regimes import regimes
 from app.estimating.request import EstimateRequest, PlanInput
-from app.estimating.runtime import Run, Steps, runs_of, sensitivity_of, steps_of
-from app.estimating.scenario import Scenario
-from app.estimating.schema import Quantity
 from app.estimating.summaries import (
     all_in_hours,
-    breakdown_of,
-    memory_summary,
     plan_summary,
-    roofline_of,
-    schedule_of,
     startup_of,
     system_summary,
 )
-from app.estimating.three_steps import after_three_steps
+from app.estimating.timed_plan import TimedPlan
 from app.estimating.total_flop import total_flop_estimate
 from app.estimating.trace import measured_effects, trace_of
 from app.estimating.trace_amounts import with_amounts
 from app.estimating.validity import (
-    SameRuns,
-    family_error_of,
-    measurable,
-    outside_checks,
-    reach_of,
-    same_runs,
     validation_summary,
 )
 from app.estimating.version import engine_version
@@ -160,314 +129,6 @@ def step_question(request: EstimateRequest) -> str:
     """Return a cache key of what a step of a plan depends on beside the plan that was found."""
     asked = {"model", "workload", "system", "plan", "software"}
     return request.model_dump_json(exclude_unset=True, include=asked, exclude=AMOUNTS)
-
-
-T = TypeVar("T")
-
-BATCH_ADJUSTED = "batch_not_divisible"
-IMPLAUSIBLE = "calibration_implausible"
-
-
-class TimedPlan:
-    """A decided plan with its run, and what follows from both without money.
-
-    What depends on a step of the plan alone is shared by runs of any length.
-    """
-
-    def __init__(
-        self, plan: PlanDecision, assumed: Reliability, context: SizingContext, step: str | None = None
-    ) -> None:
-        self.plan = plan
-        self.assumed = assumed
-        self.context = context
-        self._step: dict[str, Any] = {}
-        if step is not None:
-            key = ("step", step, plan.choice.plans.rows.tobytes(), plan.scenario.team)
-            self._step = context.remember(key, dict)
-
-    def _of_step(self, name: str, make: Callable[[], T]) -> T:
-        if name not in self._step:
-            self._step[name] = make()
-        found: T = self._step[name]
-        return found
-
-    @cached_property
-    def regimes(self) -> list[str]:
-        plan = self.plan
-        return self._of_step(
-            "regimes",
-            lambda: regimes(plan.scenario, plan.choice.plans, plan.profile.family, self.context.measured),
-        )
-
-    @cached_property
-    def factors(self) -> Floats:
-        """Residual samples of the plan's times, wide enough to hold own runs of the same configuration."""
-        plan = self.plan
-        factors = self._of_step(
-            "factors",
-            lambda: residual_factors(
-                self.regimes,
-                self.context.residuals,
-                common_normals(),
-                plan.scenario,
-                plan.choice.plans,
-                understood=not plan.profile.doubts,
-            ),
-        )
-        calibration = plan.scenario.software.calibration
-        known = {} if calibration is None else calibration.measured
-        own = [step for key in configurations(self.plan) for step in known.get(key, ())] if known else []
-
-        def steps(wider: Floats) -> Floats:
-            return _run(plan, self.assumed, wider, self._steps(wider)).step_samples
-
-        return _holding(factors, own, steps)
-
-    @cached_property
-    def steps(self) -> Steps:
-        return self._of_step("steps", lambda: self._steps(self.factors))
-
-    def _steps(self, factors: Floats) -> Steps:
-        return steps_of(self.plan.scenario, self.plan.choice.plans, factors, common_normals())
-
-    @cached_property
-    def run(self) -> Run:
-        return _run(self.plan, self.assumed, self.factors, self.steps)
-
-    @property
-    def fits(self) -> bool:
-        return self.plan.choice.fits
-
-    @cached_property
-    def figures(self) -> dict[str, Quantity]:
-        """Ranges by metric of measured runs; none where the model does not fit."""
-        if not self.fits:
-            return {}
-        figures = measurable(self.plan, self.run)
-        if self.tuned is self:
-            return figures
-        return {name: spanning(figure, self.tuned.figures[name]) for name, figure in figures.items()}
-
-    @cached_property
-    def tuned(self) -> TimedPlan:
-        """The same plan as published records reach it."""
-        return self._of(self.plan.scenario.tuned, "tuned")
-
-    @cached_property
-    def reported(self) -> TimedPlan | None:
-        """The same plan as ordinary teams report it; None where nothing but records is known."""
-        team = self.plan.scenario.team
-        if team is None or team.headline:
-            return None if team is None else self
-        return self._of(replace(self.plan.scenario, team=replace(team, headline=True)), "reported")
-
-    def _of(self, scenario: Scenario, name: str) -> TimedPlan:
-        if scenario is self.plan.scenario:
-            return self
-        other = TimedPlan(replace(self.plan, scenario=scenario), self.assumed, self.context)
-        other._step = self._of_step(name, dict)
-        return other
-
-    def over_both(self, figure: Callable[[Run], Quantity]) -> Quantity:
-        """Return a figure of the run, with a range over tuned and reported runs."""
-        own = figure(self.run)
-        return own if self.tuned is self else spanning(own, figure(self.tuned.run))
-
-    @property
-    def time(self) -> Quantity:
-        """Time to train."""
-        return self.over_both(time_of)
-
-    @property
-    def mfu(self) -> Quantity:
-        """Share of the peak that the work of the model itself takes."""
-        scenario, plans = self.plan.scenario, self.plan.choice.plans
-        work = scenario.table.training_flop * float(plans.global_batch[0])
-        least = work / (scenario.peak * float(plans.devices[0]))
-        return self.over_both(lambda run: quantity(least / run.step_seconds, least / run.step_samples, "1"))
-
-    @property
-    def expectation(self) -> Expectation:
-        reported = None if self.reported is None else time_of(self.reported.run)
-        return expectation_of(self.plan.scenario.team, time_of(self.tuned.run), reported)
-
-    @cached_property
-    def family_error(self) -> FamilyError | None:
-        return self._of_step("family_error", lambda: family_error_of(self.plan, self.context))
-
-    @cached_property
-    def reach(self) -> float:
-        """Distance of the nearest measured run of the same kind."""
-        return self._of_step("reach", lambda: reach_of(self.plan, self.context))
-
-    @cached_property
-    def same(self) -> SameRuns:
-        """Measured runs of the same case."""
-        return same_runs(self.plan, self.context, self.figures)
-
-    @property
-    def presumed(self) -> bool:
-        """Whether the software of a GPU is not named, so that another may run."""
-        return self.plan.scenario.software.presumed and not self.plan.scenario.is_ipu
-
-    @cached_property
-    def borne_out(self) -> Status:
-        """Whether measured runs are close and agree, if the software is the usual one."""
-        calibration = self.plan.scenario.software.calibration
-        if calibration is not None and calibration.doubt is not None:
-            return "extrapolated"
-        return status_of(self.regimes, self.reach, self.family_error, self.same.contradicted)
-
-    @property
-    def status(self) -> Status:
-        return claimed(self.borne_out, self.presumed)
-
-    @cached_property
-    def memory(self) -> dict[str, object]:
-        return {"memory": self._of_step("memory", lambda: memory_summary(self.plan))}
-
-    @cached_property
-    def parts(self) -> dict[str, object]:
-        """Fields of the answer that follow from plan and run alone."""
-        plan, run = self.plan, self.run
-        scenario, plans = plan.scenario, plan.choice.plans
-        run_deviation = plan.training.target.scatter if plan.training.target else 0.0
-        deviations = {"run_length": run_deviation, "failure_rate": self.assumed.rate_deviation}
-        uncertain = [name for name, deviation in deviations.items() if deviation > 0]
-        return {
-            **self.memory,
-            "breakdown": breakdown_of(run),
-            "schedule": schedule_of(scenario, plans, run),
-            **self._of_step("roofline", lambda: roofline_of(scenario, plans)),
-            "sensitivity": _reaching(
-                sensitivity_of(scenario, run, self.factors, common_normals(), uncertain),
-                time_of(run),
-                self.time,
-            ),
-        }
-
-    @cached_property
-    def three_steps(self) -> ThreeSteps | None:
-        """How three measured steps would narrow the time; None if by little or if already calibrated."""
-        if self.plan.scenario.software.calibration is not None:
-            return None
-
-        def calibrated() -> tuple[PlanDecision, Floats, Steps]:
-            plan, factors = after_three_steps(self.plan, self.context, self.regimes)
-            return plan, factors, steps_of(plan.scenario, plan.choice.plans, factors, common_normals())
-
-        rate = self.plan.request.assumptions.input_samples_per_second
-        plan, factors, steps = self._of_step(f"calibrated at {rate}", calibrated)
-        run = _run(
-            replace(plan, request=self.plan.request, training=self.plan.training),
-            self.assumed,
-            factors,
-            steps,
-        )
-        return three_steps(self.time, time_of(run))
-
-    def warnings(self, *, stated: bool = False) -> list[CheckWarning]:
-        """Return the warnings of plan, run and distance from measured runs, without those of money.
-
-        ``stated`` is for a request that states batch and plan, which then are neither adjusted nor compared.
-        """
-        plan, hardware, scenario, context = self.plan, self.plan.hardware, self.plan.scenario, self.context
-        choice, adjusted = plan.choice, plan.warnings
-        if stated:
-            space = replace(choice.space, any_batch=False)
-            choice = replace(choice, found=replace(choice.found, space=space))
-            adjusted = [warning for warning in adjusted if warning.code != BATCH_ADJUSTED]
-        warnings = [*adjusted, *plan_checks(scenario, choice, hardware, hardware.devices)]
-        own, time = context.catalog.own, self.figures.get("step_time_s")
-        if not self.fits:
-            return [*warnings, *data_sheet_checks(hardware, own, self.regimes, time)]
-        warnings += run_checks(self.run, self.assumed, plan.training)
-        warnings += rental_checks(hardware)
-        if not stated:
-            warnings += bolder_plan(choice)
-        warnings += self._batch_checks()
-        warnings += validation_checks(
-            self.borne_out,
-            None if self.family_error is None else self.family_error.median,
-            hardware.entry.machine.chip.kind,
-            self.same.contradicted,
-            software_presumed=self.presumed,
-        )
-        warnings += outside_checks(self.same)
-        calibration = scenario.software.calibration
-        if calibration is not None and calibration.doubt is not None:
-            warnings.append(CheckWarning.of(IMPLAUSIBLE, "serious", calibration.doubt, "software"))
-        warnings += model_checks(scenario)
-        doubts = plan.profile.doubts
-        warnings += [CheckWarning.of(NOT_UNDERSTOOD, "serious", doubt, "model") for doubt in doubts]
-        warnings += data_sheet_checks(hardware, own, self.regimes, time)
-        return warnings
-
-    def _batch_checks(self) -> list[CheckWarning]:
-        profile, training = self.plan.profile, self.plan.training
-        if training.kind != "pretrain" or training.target is not None or training.tokens is None:
-            return []
-        per_sample = training.tokens.mean
-        return critical_batch_checks(
-            profile.family,
-            float(profile.parameters),
-            self.run.time.samples * per_sample,
-            float(self.plan.choice.plans.global_batch[0]) * per_sample,
-            self.context.catalog,
-        )
-
-
-WIDER = tuple(1.25**power for power in range(16))
-"""Factors on the log-deviation of residuals that are tried until a range holds own runs."""
-
-
-def _holding(factors: Floats, own: Sequence[float], steps: Callable[[Floats], Floats]) -> Floats:
-    """Return residuals stretched until the steps they give hold the own runs between their ends."""
-    for wider in WIDER if own else ():
-        stretched = factors**wider
-        low, high = np.quantile(steps(stretched), (0.1, 0.9))
-        if low <= min(own) and max(own) <= high:
-            return stretched
-    return factors ** WIDER[-1] if own else factors
-
-
-def _reaching(parts: Sequence[Sensitivity], own: Quantity, shown: Quantity) -> list[Sensitivity]:
-    """Return parts of a run's own range as parts of the range that is shown, which may be wider."""
-
-    def stretched(end: float, edge: float, to: float) -> float:
-        reach = own.value - edge
-        return own.value - (own.value - end) * ((own.value - to) / reach if reach else 1.0)
-
-    return [
-        part.model_copy(
-            update={
-                "low": stretched(part.low, own.low, shown.low),
-                "high": stretched(part.high, own.high, shown.high),
-            }
-        )
-        for part in parts
-    ]
-
-
-def time_of(run: Run) -> Quantity:
-    return quantity(run.time.total, run.total_samples, "s")
-
-
-def _run(decision: PlanDecision, assumed: Reliability, factors: Floats, steps: Steps) -> Run:
-    training = decision.training
-    (run,) = runs_of(
-        decision.scenario,
-        decision.choice.plans,
-        training,
-        machines=decision.machines_used,
-        assumed=assumed,
-        input_rate=decision.request.assumptions.input_samples_per_second,
-        factors=factors,
-        normals=common_normals(),
-        run_deviation=training.target.scatter if training.target else 0.0,
-        steps=steps,
-    )
-    return run
 
 
 UNTIMED = dict.fromkeys(

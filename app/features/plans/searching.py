@@ -17,7 +17,7 @@ from app.estimating.context import SizingContext
 from app.estimating.deciding import PlanDecision, decide, risk_of, run_totals
 from app.estimating.defaults import plan_defaults, system_defaults
 from app.estimating.documents import Part
-from app.estimating.estimate import TimedPlan, reliability_of
+from app.estimating.estimate import reliability_of
 from app.estimating.nearest import UNVALIDATED
 from app.estimating.plan_search import Risk, SearchRanking, memory_of, search_space
 from app.estimating.regimes import regimes
@@ -35,7 +35,7 @@ from app.estimating.scenario import (
 )
 from app.estimating.schema import Quantity
 from app.estimating.summaries import plan_summaries, plan_summary, system_summary
-from app.estimating.together import run_together
+from app.estimating.timed_plan import TimedPlan, run_together
 from app.estimating.version import engine_version
 from app.estimating.workload import resolve_model, summarise
 from app.features.plans.model import (

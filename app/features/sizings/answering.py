@@ -13,8 +13,8 @@ from app.errors import BadInput, Message
 from app.estimating.capital import check_assumptions
 from app.estimating.context import SizingContext
 from app.estimating.documents import CheckWarning, Default
-from app.estimating.estimate import BATCH_ADJUSTED
 from app.estimating.ranges import quantity
+from app.estimating.timed_plan import BATCH_ADJUSTED
 from app.estimating.version import engine_version
 from app.estimating.workload import resolve_model, summarise
 from app.features.sizings.model import (

@@ -25,7 +25,6 @@ from app.estimating.costing import Charges, system_power
 from app.estimating.deciding import PlanDecision, ResolvedRequest, choose, question_of
 from app.estimating.decision import Alternative
 from app.estimating.documents import CheckWarning
-from app.estimating.estimate import TimedPlan
 from app.estimating.hardware import Hardware, Reliability, known_id, reliability
 from app.estimating.options import alternative_of, usual_term
 from app.estimating.outlay import Uncertain
@@ -34,7 +33,7 @@ from app.estimating.prices import prices
 from app.estimating.ranges import common_normals, quantity, spread_quantity
 from app.estimating.request import EstimateRequest, PlanInput, SystemInput, WorkloadInput
 from app.estimating.scenario import as_stated, offloaded, recompute_name, recomputed_layers, sharding_name
-from app.estimating.together import run_together
+from app.estimating.timed_plan import TimedPlan, run_together
 from app.estimating.workload import ADAPTER_PAPERS
 from app.features.sizings.beaten import (
     ACCELERATORS,
