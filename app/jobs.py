@@ -48,8 +48,9 @@ class Jobs:
         make_pool: Callable[[], WorkerPool],
         lock: Path | None = None,
         threads: int = 1,
+        idle: float = IDLE_SECONDS,
     ) -> None:
-        self._installation = installation
+        self._installation, self._idle = installation, idle
         self._lock = lock
         self._job_threads = threads
         self._work: Mapping[str, Work] = {"sweep": partial(compute_sweep, make_pool=make_pool)}
@@ -92,7 +93,7 @@ class Jobs:
 
     def _work_on(self) -> None:
         for _ in range(self._job_threads):
-            self._begin("job", partial(self._repeat, self._do_next, IDLE_SECONDS))
+            self._begin("job", partial(self._repeat, self._do_next, self._idle))
         for _ in range(SENDERS):
             self._begin("webhook", partial(self._repeat, self._send_next, 0.0))
         self._begin(
@@ -136,7 +137,7 @@ class Jobs:
                 None if self._stopping else self._installation.store.claim_message(moment, moment + LEASE)
             )
             if message is None:
-                self._pause(IDLE_SECONDS)
+                self._pause(self._idle)
         if message is not None:
             deliver(self._installation, message)
 

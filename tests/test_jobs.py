@@ -113,11 +113,8 @@ def test_a_job_that_takes_its_runners_with_it_is_given_up(
     assert do_next(installation, Threads) and status(installation, made) == "done"
 
 
-def test_a_job_that_this_process_has_made_is_begun_at_once(
-    installation: Installation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(jobs, "IDLE_SECONDS", 600.0)
-    background = Jobs(installation, Threads)
+def test_a_job_that_this_process_has_made_is_begun_at_once(installation: Installation) -> None:
+    background = Jobs(installation, Threads, idle=600.0)
     installation.wake = background.wake
     background.start()
     # Nothing waits: from now on only who is woken looks.
