@@ -64,13 +64,13 @@ SILENT = frozenset(
         a an the and or of on in with for to at by is are be do does did can could should would will we
         i our us me my how long much many what which when who where it take takes need needs cost costs
         train trains training trained run runs model models system systems machine machines hardware
-        cloud buy rent or best cheapest fastest good budget deadline within under up vs versus against
-        compare compared comparison tokens parameters using use from 얼마나 걸려 걸릴까 걸리나 걸리나요
+        node nodes server servers cloud buy rent or best cheapest fastest good budget deadline within under
+        up vs versus against compare compared comparison tokens parameters using use from 얼마나 걸려 걸릴까 걸리나 걸리나요
         얼마 비용 비용은 며칠 어떤 무슨 어느 시스템 시스템이 장비 학습 훈련 학습하면 학습할
         학습시키려면 비교 대 및 또는 혹은 와 과 로 으로 에서 에 을 를 은 는 이 가 의 예산 예산은 기한
         기한은 모델 모델을 살까 빌릴까 구매 임대 추천 필요 필요한 좋을까 좋나 하려면 할까 파라미터
-        매개변수 토큰 이내 이하 안에 까지 클라우드 구축 사기 빌리기 one once smallest least 가장 작은
-        최소 최소한
+        매개변수 토큰 이내 이하 안에 까지 클라우드 구축 사기 빌리기 노드 서버 one once smallest least 가장
+        작은 최소 최소한
         """,
     )
 )
@@ -86,6 +86,9 @@ BEHIND = re.compile(
     r"\s*[x×]\s*(\d[\d,]*)$|\s+(\d[\d,]*)\s*(?:장|개|대|노드|gpus?|nodes?|machines?|ea)$", re.IGNORECASE
 )
 """How many of what was named before: H100 x8, H100 8장."""
+
+MACHINES = re.compile(r"(?:^|[\s\d])(?:nodes?|servers?|machines?|노드|서버)$", re.IGNORECASE)
+"""Words that say that machines are counted, not chips: 48 A100 nodes."""
 
 WORDS_OF_NAME = 6
 
@@ -169,6 +172,12 @@ def _busy(question: Question, match: re.Match[str]) -> None:
     question.fill(match[0], busy=share)
 
 
+def _power(question: Question, match: re.Match[str]) -> None:
+    """Take a limit of the power at the site. [kW]"""
+    kilowatts = number_in(match["power"], PLAIN) * (1000 if match["unit"].lower() == "m" else 1)
+    question.fill(match[0], power=f"{kilowatts:,.15g}")
+
+
 BUDGET_KINDS = {
     "purchase": r"to buy|purchase|capex|up front|구매|구입|초기",
     "run": r"per run|a run|each run|회당|1회",
@@ -205,7 +214,7 @@ RULES: Sequence[Rule] = (
         _amount("workload.seq_len"),
     ),
     (rf"(?:global\s+)?(?:batch(?:\s*size)?|배치(?:\s?크기)?)\s*({AMOUNT})", _amount("workload.global_batch")),
-    (rf"({AMOUNT})\s*kw\b", _amount("power")),
+    (rf"(?P<power>{AMOUNT})\s*(?P<unit>[km])w\b{PARTICLE}", _power),
     *(
         (rf"(?<![a-z])(?:{said})(?![a-z])", _word("workload.kind", kind))
         for said, kind in KINDS.items()
@@ -333,7 +342,9 @@ class _Names:
             behind = BEHIND.search(text)
             # A letter left of a longer name, such as the X of a model that is not known, names nothing.
             if len(text) > 1 and (systems := finder("system").find(BEHIND.sub("", text))):
-                self._system(text, systems, count or (behind and (behind[1] or behind[2])) or "")
+                number = count or (behind and (behind[1] or behind[2])) or ""
+                after = " ".join(words[place : place + length + 1])
+                self._system(text, systems, number, machines=MACHINES.search(after) is not None)
                 return length
             if SIZE.fullmatch(text.lower()):
                 self.sizes.append(text.lower())
@@ -343,7 +354,7 @@ class _Names:
                 return length
         return 0
 
-    def _system(self, text: str, systems: Sequence[str], count: str) -> None:
+    def _system(self, text: str, systems: Sequence[str], count: str, *, machines: bool) -> None:
         documents, chips = self.shelf.systems.documents, self.shelf.chips.documents
         known = [documents[name] for name in systems if name in documents]
         if not known:
@@ -357,7 +368,7 @@ class _Names:
             "gpus",
         }
         chip = set(finder("system").aliases.words_of(chips[system.chip].name))
-        if number and text not in documents and words <= chip:
+        if number and not machines and text not in documents and words <= chip:
             # “64 H100” counts chips; machines have several.
             number = ceil(number / system.devices)
         fields = self.question.fields

@@ -17,6 +17,17 @@ def shelf(context: SizingContext) -> Catalogue:
 
 
 LINES = {
+    "BLOOM 366B tokens, 120 days, 48 A100 nodes": {
+        "model.preset": "bloom-176b", "workload.tokens": 3.66e11, "deadline": 120,
+        "system": ["dgx-a100-640gb"], "count.dgx-a100-640gb": 48,
+    },
+    "13B, 1T tokens, 30 days, 20 MW": {
+        "model.preset": "llama-13b", "workload.tokens": 1e12, "deadline": 30, "power": 20000,
+    },
+    "13B 1조 토큰 H100 8노드 500 kW 이내": {
+        "model.preset": "llama-13b", "workload.tokens": 1e12, "system": ["dgx-h100"], "count.dgx-h100": 8,
+        "power": 500,
+    },
     "7B, 2T tokens, 60 days, ₩5bn": {
         "model.preset": "llama2-7b", "workload.tokens": 2e12, "deadline": 60, "budget": 5e9,
         "currency": "KRW",
