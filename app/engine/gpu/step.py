@@ -55,7 +55,13 @@ def step_time(
     r"""Time of one training step, by part.
 
     .. math:: T = \left(M + \frac{p-1}{v}\right)(t_m + t_{p2p} + t_{host}) + M t_{head}
-        + M t_{wait} + t_{opt} + t_{dp} + t_0
+        + M t_{in} + t_{opt} + t_{dp} + t_0
+
+    On the fullest stage a micro-batch computes and exchanges for :math:`t_m`, waits :math:`t_{p2p}` for its
+    neighbours and :math:`t_{host}` for its host: one slot of the pipeline. By :math:`t_{head}` the last stage
+    takes longer where the head is not spread; only the micro-batches pass it, so the bubble does not grow.
+    Input that is late costs :math:`t_{in}`; :math:`t_{opt}`, :math:`t_{dp}` and :math:`t_0` are the update,
+    what is exposed of the collectives of gradients, and fixed costs of a step.
 
     Parameters
     ----------
@@ -90,13 +96,14 @@ def step_time(
     ``tests/engine/gpu/test_step.py`` holds worked values.
     """
     share, deep, accumulation = weights.share, plan.pipeline > 1.0, plan.accumulation
-    # Embedding and head of a pipeline are spread over its stages, or the head has a stage to itself.
-    spread = 1.0
+    # A pipeline spreads embedding and head over its stages. Else its first stage has the embedding, which is
+    # small, and its last the head, by which it takes longer: `head_share` below.
+    ends_share = 1.0
     if deep:
-        spread = 1.0 / plan.pipeline if case.balanced_head > 0.0 else 0.0
-    gemm = work.layers_gemm * share + (work.embedding_gemm + work.head_gemm) * spread
-    attention = work.layers_attention * share + (work.embedding_attention + work.head_attention) * spread
-    memory = work.layers_memory * share + (work.embedding_memory + work.head_memory) * spread
+        ends_share = 1.0 / plan.pipeline if case.balanced_head > 0.0 else 0.0
+    gemm = work.layers_gemm * share + (work.embedding_gemm + work.head_gemm) * ends_share
+    attention = work.layers_attention * share + (work.embedding_attention + work.head_attention) * ends_share
+    memory = work.layers_memory * share + (work.embedding_memory + work.head_memory) * ends_share
     if accumulation > 1.0:
         summed = weights.trained_sharded if plan.sharding >= GRADIENTS else weights.trained
         memory += gradient_accumulation_time(summed, case.size, case.bandwidth)
@@ -105,37 +112,37 @@ def step_time(
     busy = gemm + attention + memory + launches
     fixed = launches + exposed_dispatch_time(launched, stack.software.dispatch_interval, busy)
     fixed += case.expert_layers * share * stack.software.expert_overhead
-    between = 0.0
+    stage_transfer = 0.0
     if deep:
         fixed += stack.software.micro_batch_overhead
-        between = between_stages_time(case, plan, stack)
+        stage_transfer = between_stages_time(case, plan, stack)
     computed = (work.layers_gemm + work.layers_attention + work.layers_memory) * share
     exchanged = (work.tensor_comm + work.expert_comm) * share
-    exposed = share
+    exposed_share = share
     if exchanged > 0.0 and stack.software.layer_overlap > 0.0:
-        exposed *= exposed_time(exchanged, stack.software.layer_overlap, computed) / exchanged
-    tensor = work.tensor_comm * exposed + work.context_comm * share + work.sample_comm
-    experts = work.expert_comm * exposed
-    stage_time = gemm + attention + memory + fixed + tensor + experts + between
-    moved = 0.0
+        exposed_share *= exposed_time(exchanged, stack.software.layer_overlap, computed) / exchanged
+    tensor = work.tensor_comm * exposed_share + work.context_comm * share + work.sample_comm
+    experts = work.expert_comm * exposed_share
+    stage_time = gemm + attention + memory + fixed + tensor + experts + stage_transfer
+    host_transfer = 0.0
     if plan.offload > OFFLOADED_OPTIMIZER:
-        moved = host_transfer_time(case, plan, weights, kept)
-        moved = exposed_time(moved, stack.software.overlap, stage_time)
-        stage_time += moved
-    alone, head = 0.0, work.head_gemm + work.head_attention + work.head_memory
+        host_transfer = host_transfer_time(case, plan, weights, kept)
+        host_transfer = exposed_time(host_transfer, stack.software.overlap, stage_time)
+        stage_time += host_transfer
+    head_share, head = 0.0, work.head_gemm + work.head_attention + work.head_memory
     if deep and case.balanced_head == 0.0:
-        alone = 1.0
+        head_share = 1.0
         if weights.relieved > 0.0 and head > 0.0:
             # The last stage is slower by its head, less the layers it lacks where these do not divide.
             fewer = weights.relieved * stage_time / weights.stage_layers
-            alone = max(head - fewer, 0.0) / head
-    after = alone * head
+            head_share = max(head - fewer, 0.0) / head
+    after = head_share * head
     data = exposed_collective_time(case, plan, stack, collectives, stage_time, after)
     update = update_time(case, plan, stack, weights)
     if case.narrow_peak > 0.0:
         update += narrowing_time(weights.layers, case.narrowing, case.bandwidth)
     updates = update_kernels(case, plan, stack)
-    waiting = exposed_dispatch_time(updates, stack.software.dispatch_interval, update)
+    dispatch_wait = exposed_dispatch_time(updates, stack.software.dispatch_interval, update)
     chunks = plan.interleave
     if chunks > 1.0:
         chunks = even_chunks(weights.stage_layers, chunks)
@@ -143,16 +150,16 @@ def step_time(
     sharers = input_sharers(plan.tensor, plan.pipeline, plan.data, case.host_devices)
     per_sample = max(stack.software.host_time_per_sample, stack.software.input_time_per_sample * sharers)
     return GpuStep(
-        gemm=(gemm + alone * work.head_gemm) * accumulation,
-        attention=(attention + alone * work.head_attention) * accumulation,
-        memory_bound=(memory + alone * work.head_memory) * accumulation,
-        fixed=fixed * accumulation + waiting + stack.software.step_overhead + several,
+        gemm=(gemm + head_share * work.head_gemm) * accumulation,
+        attention=(attention + head_share * work.head_attention) * accumulation,
+        memory_bound=(memory + head_share * work.head_memory) * accumulation,
+        fixed=fixed * accumulation + dispatch_wait + stack.software.step_overhead + several,
         tensor_comm=tensor * accumulation,
         expert_comm=experts * accumulation,
-        pipeline_comm=between * accumulation,
+        pipeline_comm=stage_transfer * accumulation,
         pipeline_bubble=bubble_slots(plan.pipeline, chunks) * stage_time,
         data_comm=data + row_exchange_time(case, plan, stack),
-        host_comm=moved * accumulation,
+        host_comm=host_transfer * accumulation,
         optimizer=update,
         input=accumulation * host_wait_time(plan.micro_batch, per_sample, stage_time),
     )
