@@ -25,7 +25,7 @@ def test_runs_stated_whole_agree_with_what_was_published() -> None:
     counted = [one for one in found.runs if not one.uncounted]
     assert found.steps.runs + found.hours.runs == len(counted)
     assert found.steps.median < 0.09
-    assert found.hours.median < 0.15
+    assert found.hours.median < 0.16
     errors = sorted(abs(one.run.log_error or math.inf) for one in counted if one.run.metric == HOURS)
     assert errors[len(errors) // 2 - 1] <= found.hours.median <= errors[len(errors) // 2]
     assert (found.steps.inside + found.hours.inside) / len(counted) >= 0.77

@@ -151,7 +151,10 @@ def test_a_run_that_should_not_have_fitted_is_warned_of() -> None:
         "step_time_s": 3.0,
         "system": {"count": 1},
         "workload": {"global_batch": 8192},
-        "plan": {"micro_batch": 1024, "data": 8, "tensor": 1, "recompute": "none"},
+        "plan": {
+            **{"micro_batch": 1024, "data": 8, "tensor": 1, "recompute": "none"},
+            **dict.fromkeys(("offload", "offload_parameters", "offload_activations"), False),
+        },
     }
     assert "calibration_does_not_fit" in codes(calibrated([run]))
 

@@ -158,9 +158,10 @@ def test_a_margin_is_kept() -> None:
 
 def test_the_pick_for_gpt3_on_64_gpus_is_believable() -> None:
     """Korthikanti et al. 2022 measured 13.75 s a step at 51.8 % of the peak (models FLOP)."""
-    for software in ("megatron-2022", None):
+    for software, most in (("megatron-2022", 1.25), (None, 1.4)):
         best = found(GPT3 | {"software": software}).plans[0]
-        assert 0.85 < best.step_time.value / 13.75 < 1.25
+        assert 0.85 < best.step_time.value / 13.75 < most
+        assert best.step_time.low < 13.75 < best.step_time.high
         assert best.mfu.value < 0.6
         assert best.memory.value < 80 * 2**30
 
