@@ -51,7 +51,7 @@ PARTS = {
     "pipeline_bubble": (SILVER, ""),
     "pipeline_comm": (ORANGE, ""),
     "data_comm": (ORANGE, "/"),
-    "host_comm": (VERMILION, "/"),
+    "host_comm": (SAND, ""),
     "exchange": (PURPLE, ""),
     "sync": (PURPLE, "/"),
     "optimizer": (GREEN, "/"),
