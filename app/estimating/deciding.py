@@ -32,6 +32,9 @@ RANKED_AT = 0.8
 """Share of the runs of a plan that stay below the time by which it is ranked."""
 WORTH_IT = 1.05
 """Speed-up from which a plan of an unmeasured kind is preferred, at :data:`RANKED_AT`."""
+WAYS = {"gpu_offload": 2.0}
+"""Ways in which a plan of a kind is unmeasured, if not one: neither plans with state on the host were
+measured, nor that host."""
 
 
 def risk_of(scenario: Scenario, family: str, context: SizingContext, probability: float = RANKED_AT) -> Risk:
@@ -60,11 +63,11 @@ def risk_of(scenario: Scenario, family: str, context: SizingContext, probability
     measured = known_regimes(scenario, family)
 
     def factors(plans: Plans) -> Floats:
-        masks = [mask for name, mask in unusual_masks(scenario, plans).items() if name not in measured]
-        ways = np.zeros(plans.tensor.shape, dtype=np.intp)
-        for mask in masks:
-            ways += mask
-        return np.asarray(factor ** np.arange(len(masks) + 1.0))[ways]
+        ways = np.zeros(plans.tensor.shape)
+        for name, mask in unusual_masks(scenario, plans).items():
+            if name not in measured:
+                ways += mask * WAYS.get(name, 1.0)
+        return np.asarray(factor**ways)
 
     return factors
 

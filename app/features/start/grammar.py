@@ -61,16 +61,16 @@ SILENT = frozenset(
     re.findall(
         r"\S+",
         """
-        a an the and or of on in with for to at by is are be do does did can could should would will we
-        i our us me my how long much many what which when who where it take takes need needs cost costs
-        train trains training trained run runs model models system systems machine machines hardware
-        node nodes server servers cloud buy rent or best cheapest fastest good budget deadline within under
-        up vs versus against compare compared comparison tokens parameters using use from
-        얼마나 걸려 걸릴까 걸리나 걸리나요 얼마 비용 비용은 며칠 어떤 무슨 어느 시스템 시스템이 장비 학습 훈련 학습하면 학습할
-        학습시키려면 비교 대 및 또는 혹은 와 과 로 으로 에서 에 을 를 은 는 이 가 의 예산 예산은 기한
-        기한은 모델 모델을 살까 빌릴까 구매 임대 추천 필요 필요한 좋을까 좋나 하려면 할까 파라미터
-        매개변수 토큰 이내 이하 안에 까지 클라우드 구축 사기 빌리기 노드 서버 one once smallest least 가장
-        작은 최소 최소한
+        a an the and or of on in with for to at by is are be do does did can could should would will we i
+        our us me my how long much many what which when who where it take takes need needs cost costs train
+        trains training trained run runs model models system systems machine machines hardware node nodes
+        server servers cloud buy rent or best cheapest fastest good budget deadline within under up vs
+        versus against compare compared comparison tokens parameters using use from 얼마나 걸려 걸릴까
+        걸리나 걸리나요 얼마 비용 비용은 며칠 어떤 무슨 어느 시스템 시스템이 장비 학습 훈련 학습하면 학습할
+        학습시키려면 비교 대 및 또는 혹은 와 과 로 으로 에서 에 을 를 은 는 이 가 의 예산 예산은 기한 기한은
+        모델 모델을 살까 빌릴까 구매 임대 추천 필요 필요한 좋을까 좋나 하려면 할까 파라미터 매개변수 토큰
+        이내 이하 안에 까지 클라우드 구축 사기 빌리기 노드 서버 one once smallest least 가장 작은 최소
+        최소한
         """,
     )
 )
@@ -167,6 +167,12 @@ def _often(question: Question, match: re.Match[str]) -> None:
     question.fill(match[0], runs_per_year=f"{number * A_YEAR[span.lower()]:g}")
 
 
+def _within(question: Question, match: re.Match[str]) -> None:
+    """Take a span that stands alone as the deadline: within a month; “, a week”."""
+    span = (match["span"] or match["alone"]).lower()
+    question.fill(match[0], deadline=f"{number_in(f'1 {span}', DAYS):g}")
+
+
 def _busy(question: Question, match: re.Match[str]) -> None:
     share = next((part for part in match.groups() if part), "100")
     question.fill(match[0], busy=share)
@@ -224,6 +230,11 @@ RULES: Sequence[Rule] = (
         r"always busy|busy all (?:the time|year)|(?:utili[sz]ation|busy|가동률)\s*(\d[\d.]*)\s*%"
         r"|(\d[\d.]*)\s*%\s*(?:busy|가동)|항상\s?가동|상시(?:\s?가동)?",
         _busy,
+    ),
+    (
+        rf"(?<![a-z])(?:within|in|under)\s*(?:an?|one)\s*(?P<span>year|month|week)(?![a-z])"
+        rf"|(?:(?<=[,;])|^)\s*an?\s*(?P<alone>year|month|week)(?=\s*(?:[,;?]|$))",
+        _within,
     ),
     (
         rf"(?P<number>{AMOUNT})?\s*{RUN}?\s*(?:an?|per|/|every|each)\s*(?P<span>year|month|week)"
