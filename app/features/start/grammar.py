@@ -232,8 +232,8 @@ RULES: Sequence[Rule] = (
         _busy,
     ),
     (
-        rf"(?<![a-z])(?:within|in|under)\s*(?:an?|one)\s*(?P<span>year|month|week)(?![a-z])"
-        rf"|(?:(?<=[,;])|^)\s*an?\s*(?P<alone>year|month|week)(?=\s*(?:[,;?]|$))",
+        r"(?<![a-z])(?:within|in|under)\s*(?:an?|one)\s*(?P<span>year|month|week)(?![a-z])"
+        r"|(?:(?<=[,;])|^)\s*an?\s*(?P<alone>year|month|week)(?=\s*(?:[,;?]|$))",
         _within,
     ),
     (

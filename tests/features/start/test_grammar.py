@@ -18,9 +18,12 @@ def shelf(context: SizingContext) -> Catalogue:
 
 LINES = {
     "Gemma 3 27B, 100B tokens, a week, Gaudi 3 vs DGX H100": {
-        "model.preset": "gemma3-27b", "workload.tokens": 1e11, "deadline": 7, "system": ["gaudi3-8", "dgx-h100"],
+        "model.preset": "gemma3-27b", "workload.tokens": 1e11, "deadline": 7,
+        "system": ["gaudi3-8", "dgx-h100"],
     },
-    "13B 300B tokens within a month": {"model.preset": "llama-13b", "workload.tokens": 3e11, "deadline": 30.4375},
+    "13B 300B tokens within a month": {
+        "model.preset": "llama-13b", "workload.tokens": 3e11, "deadline": 30.4375,
+    },
     "BLOOM 366B tokens, 120 days, 48 A100 nodes": {
         "model.preset": "bloom-176b", "workload.tokens": 3.66e11, "deadline": 120,
         "system": ["dgx-a100-640gb"], "count.dgx-a100-640gb": 48,
