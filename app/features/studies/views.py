@@ -414,7 +414,7 @@ def _figures(answer: StudyAnswer, with_parts: Sequence[StudyOptionAnswer], voice
 def _tornado_figure(tornado: Tornado, voice: Voice) -> FigureView:
     caption = {
         "time": voice.gettext("What would change the fastest option"),
-        "cost": voice.gettext("What would change the cheapest option"),
+        "cost": voice.gettext("What would change which option costs least per run"),
     }[tornado.metric]
     name, chart = f"tornado-{tornado.metric}", drawn.tornado(tornado, voice)
     return view(name, caption, chart, voice.gettext("Left of the dashed line, another option is best."))
@@ -422,7 +422,10 @@ def _tornado_figure(tornado: Tornado, voice: Voice) -> FigureView:
 
 def _matrices(answer: StudyAnswer, voice: Voice) -> list[Matrix]:
     labels = {option.key: option.label for option in answer.options}
-    titles: dict[Metric, str] = {"time": voice.gettext("is faster"), "cost": voice.gettext("is cheaper")}
+    titles: dict[Metric, str] = {
+        "time": voice.gettext("is faster"),
+        "cost": voice.gettext("costs less per run"),
+    }
     matrices = []
     for metric, title in titles.items():
         probabilities = {
