@@ -117,8 +117,11 @@ def arranged(workspace: Workspace, values: Values) -> dict[str, list[str]]:
     workload = workload_of(fields)
     if "system" not in fields and SUGGESTED not in fields:
         asked = next(iter(fields.get("ask", ())), "")
-        rented = bool(RENTING.search(asked)) and not BUYING.search(asked)
-        counts = suggested_systems(model, workload, context, deadline_in(fields), rented)
+        rent, own = bool(RENTING.search(asked)), bool(BUYING.search(asked))
+        deadline = deadline_in(fields)
+        counts = suggested_systems(
+            model, workload, context, deadline, rent=rent or not own, own=own or not rent
+        )
         fields["system"] = list(counts)
         fields[SUGGESTED] = [" ".join(counts)]
     known = workspace.catalogue.systems.documents

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -179,10 +179,17 @@ def suggested_systems(
     workload: Mapping[str, object],
     context: SizingContext,
     deadline: float | None = None,
-    rented: bool = False,
+    *,
+    rent: bool = True,
+    own: bool = True,
 ) -> dict[str, int]:
-    """Return suggested systems, each with the smallest count that likely meets the deadline."""
-    systems = RENTED if rented else SYSTEMS if deadline is None else (*SYSTEMS, *NEWER)
+    """Return suggested systems, each with the smallest count that likely meets the deadline.
+
+    Where only one of renting and owning is asked about, the other is not suggested.
+    """
+    systems: Sequence[str] = SYSTEMS if deadline is None else (*SYSTEMS, *NEWER)
+    if rent != own:
+        systems = RENTED if rent else (SYSTEMS[0], *NEWER)
     return starting_counts(model, workload or UNKNOWN, systems, context, deadline) or {SYSTEMS[0]: 1}
 
 

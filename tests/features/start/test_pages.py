@@ -354,6 +354,20 @@ def test_a_line_is_answered_and_its_address_can_be_shared(reader: Reader) -> Non
     assert answered(reader, line)["id"] == study["id"]
 
 
+@pytest.mark.parametrize(
+    ("line", "rented"),
+    [
+        ("7B, 2T tokens, 60 days, buy", {False}),
+        ("7B, 2T tokens, 60 days, rent for one run", {True}),
+        ("7B, 2T tokens, 60 days, buy or rent?", {True, False}),
+    ],
+)
+def test_what_is_asked_about_alone_is_suggested_alone(reader: Reader, line: str, rented: set[bool]) -> None:
+    options = answered(reader, line)["content"]["options"]
+    systems = {one["system"]["id"]: one["system"]["count"] for one in options}
+    assert {name.startswith(("aws-", "azure-", "gcp-")) for name in systems} == rented
+
+
 def test_a_line_names_systems_with_their_counts(reader: Reader) -> None:
     options = answered(reader, "BERT 3 DGX A100 vs Bow Pod64")["content"]["options"]
     named = [(one["system"]["id"], one["system"]["count"]) for one in options]
