@@ -69,6 +69,15 @@ def test_a_line_is_understood_while_it_is_typed_and_answered_by_enter(window: Se
     assert window.complaints == [] and window.strays == []
 
 
+def test_fields_left_as_they_are_do_not_override_the_line(window: Seat) -> None:
+    page = window.open("/")
+    page.locator("#ask").fill("BERT-Large on 2 dgx a100 vs bow pod16, ₩5bn, 10 a year")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(STUDY)
+    base = page.request.get(f"{page.url}.json").json()["content"]["base"]
+    assert base["currency"] == "KRW" and base["assumptions"]["demand"]["runs_per_year"] == 10
+
+
 def test_systems_are_marked_removed_and_counted(window: Seat) -> None:
     page = window.open("/?model.preset=bert-large")
     page.locator("#star-aws-p5").click()

@@ -28,7 +28,7 @@ TAKEN = "\0"
 """Stands where a rule took words off the line: names do not reach over it."""
 
 AMOUNT = (
-    r"\d[\d.,]*(?:\s?(?:thousand|million|billion|trillion|bn|bln|mn|mln|tn|trn|[kmbt])(?![a-z가-힣])"
+    r"\d(?:[\d.,]*\d)?(?:\s?(?:thousand|million|billion|trillion|bn|bln|mn|mln|tn|trn|[kmbt])(?![a-z가-힣])"
     r"|(?:\s?[천백십]?[만억조]|\s?[천백])(?:\s?\d[\d,]*\s?[천백십]?[만억조])*)?"
 )
 
@@ -245,7 +245,8 @@ RULES: Sequence[Rule] = (
     (rf"({AMOUNT})\s*(?:runs?\b|회|번)", _amount("runs")),
     (
         rf"(?P<before>(?:budget|예산|under|{KIND_WORDS})\s?(?:of|은|:)?\s?)?"
-        rf"(?P<money>(?:us)?(?:[$₩€¥]|\b(?:krw|usd|eur|jpy|cny)\b)\s?{AMOUNT}|{AMOUNT}\s?(?:{MONEY_WORD})(?![a-z]))"
+        rf"(?P<money>(?:us)?(?:[$₩€¥]|\b(?:krw|usd|eur|jpy|cny)\b)\s?{AMOUNT}"
+        rf"|(?<![a-z\d.]){AMOUNT}\s?(?:{MONEY_WORD})(?![a-z\d]))"
         rf"{PARTICLE}(?P<after>\s?(?:{KIND_WORDS}))?",
         _money,
     ),

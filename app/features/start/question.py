@@ -48,7 +48,10 @@ LIMITS = ("deadline", "budget", "budget_kind", "power")
 DEMAND = "demand"
 """Field that says how often the work is done: a knob with its value, such as runs=1."""
 
-USUAL_DEMANDS = ("runs=1", "runs_per_year=10", "busy=100")
+ONCE = "runs=1"
+
+USUAL_DEMANDS = ("", "runs_per_year=10", "busy=100")
+"""What can be chosen; nothing chosen is once, unless the line says another."""
 
 TURNS = ("add", "remove", "more", "less")
 """Buttons that change the systems, each with the identifier of one."""
@@ -177,9 +180,9 @@ def demands(stated: str, voice: Voice) -> list[Choice]:
     }
     usual = {USUAL_DEMANDS[0]: voice.gettext("once"), USUAL_DEMANDS[2]: voice.gettext("always busy")}
     choices = []
-    for demand in dict.fromkeys((*USUAL_DEMANDS, stated) if stated else USUAL_DEMANDS):
+    for demand in dict.fromkeys((*USUAL_DEMANDS, "" if stated == ONCE else stated)):
         knob, _, number = demand.partition("=")
-        if knob in words:
+        if demand in usual or knob in words:
             choices.append(Choice(demand, usual.get(demand) or words[knob].format(number=number)))
     return choices
 
@@ -205,7 +208,7 @@ def content_of(draft: Draft, language: str, line: str = "") -> StudyContent:
     content = StudyContent.model_validate({"name": name[:NAME_LENGTH], "base": base, "options": options})
     knobs = {limit: text for limit in LIMITS if (text := draft.form.get(limit))}
     demand, _, number = draft.form.get(DEMAND).partition("=")
-    if demand and draft.form.get(DEMAND) != USUAL_DEMANDS[0]:
+    if demand:
         knobs[demand] = number
     return apply_knobs(content, knobs).content
 

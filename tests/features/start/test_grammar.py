@@ -52,6 +52,10 @@ LINES = {
     "BERT 3 DGX A100 vs Bow Pod64": {
         "model.preset": "bert-large", "system": ["dgx-a100-640gb", "bow-pod64"], "count.dgx-a100-640gb": 3,
     },
+    "BERT 3 DGX A100 vs Bow Pod64, ₩5bn": {
+        "model.preset": "bert-large", "system": ["dgx-a100-640gb", "bow-pod64"], "count.dgx-a100-640gb": 3,
+        "budget": 5e9, "currency": "KRW",
+    },
     "GPT-3 on 128 DGX A100: how long?": {
         "model.preset": "gpt3-175b", "system": ["dgx-a100-640gb"], "count.dgx-a100-640gb": 128,
     },
