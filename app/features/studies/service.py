@@ -179,20 +179,7 @@ def first_version(content: StudyContent, *, saved: bool = True) -> tuple[Study, 
     )
 
     def save(repository: Repository) -> None:
-        record = StudyRecord(
-            id=study.id,
-            workspace_id="",
-            name=content.name,
-            sought="",
-            options=len(content.options),
-            version=1,
-            archived=False,
-            saved=saved,
-            customer=content.customer,
-            created_at=moment,
-            updated_at=moment,
-        )
-        repository.studies.add(record, tree_of(content), [])
+        repository.studies.add(study.id, moment, tree_of(content), saved=saved)
 
     return study, save
 
@@ -306,13 +293,7 @@ def change_study(
     with workspace.transaction() as repository:
         hold_named(repository, tree)
         stored = repository.studies.add_next(
-            identifier,
-            latest.version,
-            variant.content.name,
-            variant.content.customer,
-            len(variant.content.options),
-            tree,
-            [change.model_dump(mode="json") for change in changes],
+            identifier, latest.version, tree, [change.model_dump(mode="json") for change in changes]
         )
     if not stored:
         newest = get_study(workspace, identifier)
