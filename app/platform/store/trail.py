@@ -22,7 +22,7 @@ from sqlmodel import Session, col, select
 
 from app.platform.store.account_tables import Account, AccountSession
 from app.platform.store.integration_queries import messages_of
-from app.platform.store.queries import COLUMNS, After, Queries, new_id, now
+from app.platform.store.queries import CHANGED_COLUMNS, After, Queries, new_id, now
 from app.platform.store.tables import AuditEvent, ProposalEventRecord, StudyRecord, StudyVersionRecord
 
 ActorKind = Literal["person", "key", "local", "link", "operator", "system"]
@@ -135,7 +135,7 @@ def keep_trail(session: Session, workspace_id: str | None = None) -> None:
         workspace = workspace_id or equalities.get("workspace_id")
         if kind is None or workspace is None:
             return None
-        fields = sorted({*execution.execution_options[COLUMNS]} - SILENT) if changes else []
+        fields = sorted({*execution.execution_options[CHANGED_COLUMNS]} - SILENT) if changes else []
         if changes and not fields:
             return None
         result = cast("sa.CursorResult[Any]", execution.invoke_statement())
