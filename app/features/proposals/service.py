@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-from app.errors import AppError, BadInput, Conflict, Message, Unprocessable, VersionConflict
+from app.errors import AppError, BadInput, Conflict, Unprocessable, VersionConflict
 from app.estimating.context import SizingContext
 from app.estimating.documents import Text
 from app.estimating.money import ExchangeRate
@@ -489,12 +489,10 @@ def logo_after(patch: ProposalPatch, name: str, before: Logo | None) -> Logo | N
 
 def check_draft(record: ProposalRecord) -> None:
     if record.frozen_at is not None:
-        raise Conflict(
-            Message(
-                "the proposal was frozen on {day} and cannot be changed; create a new one from "
-                "its comparison",
-                {"day": record.frozen_at.date().isoformat()},
-            )
+        raise Conflict.at(
+            "status",
+            "the proposal was frozen on {day} and cannot be changed; create a new one from its comparison",
+            day=record.frozen_at.date().isoformat(),
         )
 
 

@@ -385,7 +385,7 @@ def delete_study(workspace: Workspace, identifier: str, expected: int | None = N
         if expected is not None and expected != record.version:
             raise _changed_meanwhile(record.version, expected)
         if not record.archived:
-            raise Conflict("only an archived study can be deleted: archive it first")
+            raise Conflict.at("archived", "only an archived study can be deleted: archive it first")
         uploads = repository.uploads
         contents = [json.dumps(content) for content in uploads.delete_study(identifier)]
         addresses += [
