@@ -35,7 +35,7 @@ from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, write_cursor
 from app.platform.references import hold_named, no_such
 from app.platform.store.document_queries import StudyFilter
-from app.platform.store.queries import EVERYTHING, After, ListFilter, new_id, now
+from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import StudyRecord
 from app.platform.store.upload_queries import identifiers
@@ -213,14 +213,10 @@ def list_studies(
     wanted: ListFilter = EVERYTHING,
 ) -> Page[StudySummary]:
     """Return the studies of a list, newest first: active, archived or unsaved ones."""
-    after = read_cursor(cursor)
-    position = None if after is None else (after.created_at, after.id)
+    chosen = StudyFilter(search, archived, saved)
     with workspace.transaction() as repository:
-        rows, following = repository.studies.listing(
-            StudyFilter(search, archived, saved), limit, position, wanted
-        )
-    items = [filled(StudySummary, row) for row in rows]
-    return Page(items=items, next=write_cursor(None if following is None else After(*following)))
+        rows, following = repository.studies.listing(chosen, limit, read_cursor(cursor), wanted)
+    return Page(items=[filled(StudySummary, row) for row in rows], next=write_cursor(following))
 
 
 @dataclass(frozen=True, slots=True)
