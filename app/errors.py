@@ -87,13 +87,6 @@ class AppError(Exception):
         self.errors = tuple(errors)
         super().__init__(str(self.message))
 
-    def sentence(self) -> str:
-        """Return what happened and what to do about it, with the field where all is said of one."""
-        text = str(self.message)
-        if [item.message for item in self.errors] == [self.message]:
-            return f"{self.errors[0].field}: {text}"
-        return text
-
 
 @contextmanager
 def fields_at(place: Callable[[str], str]) -> Iterator[None]:
@@ -328,8 +321,8 @@ class CatalogError(AppError):
 def of_engine(error: EngineError) -> AppError:
     """Return what the engine refuses as an error with a status.
 
-    >>> of_engine(TooManyPlans("more than {most} plans", field="plan", most=2)).sentence()
-    'plan: more than 2 plans'
+    >>> of_engine(TooManyPlans("more than {most} plans", field="plan", most=2)).errors[0].field
+    'plan'
     """
     kind = TooLarge if isinstance(error, TooManyPlans) else BadInput
     message = Message(error.template, error.values)

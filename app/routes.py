@@ -60,7 +60,6 @@ API_ROUTES = routes_of(
         plans_api.router,
         sizings_api.router,
         comparisons_api.router,
-        comparisons_api.states_router,
         studies_api.router,
         calibration_api.router,
         networks_api.router,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from app.catalog.figures import RECALLED, Direction, FigureStatus, SourceKind
 from app.catalog.files import UNDATED, DataProblem, DataRow, Sheets, date_problems, numbers, read_sheets
-from app.catalog.records import USUAL
+from app.catalog.records import USUAL_ENTRY
 from app.catalog.vendor_ratios import ratio_problems
 
 REQUIRED = {
@@ -281,7 +281,10 @@ def _presence(sheets: Sheets) -> Iterator[DataProblem]:
         for kind in row["kinds"].split():
             for parameter in ITEM_PARAMETERS.get(kind, ()):
                 alone = parameter == "machine" and "machine" in row["kinds"].split()
-                stated = (row["item"], parameter) in accepted or (USUAL.get(kind), parameter) in accepted
+                stated = (row["item"], parameter) in accepted or (
+                    USUAL_ENTRY.get(kind),
+                    parameter,
+                ) in accepted
                 if not stated and not alone:
                     yield row.problem("item", f"{kind} “{row['item']}” has no accepted {parameter}")
         if "chip" in row["kinds"].split() and (row["item"], "tiles") not in accepted:

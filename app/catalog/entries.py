@@ -10,7 +10,7 @@ from typing import Any
 
 from app.catalog.figures import DerivedQuantity, Figure, Spread
 from app.catalog.lookup import Lookup
-from app.catalog.records import PEAKS, USUAL, is_ipu, known_figure, machine_name, usual_figures
+from app.catalog.records import PEAKS, USUAL_ENTRY, is_ipu, known_figure, machine_name, usual_figures
 from app.engine.records import Intra, Precision
 from app.errors import NotFound
 
@@ -107,7 +107,7 @@ class SystemEntry(Entry):
 
 def _shared(lookup: Lookup, kind: str, name: str) -> dict[str, Any]:
     item = lookup.item(kind, name)
-    usual = usual_figures(lookup, kind, name) if kind in USUAL and _of_gpus(lookup, kind, name) else ()
+    usual = usual_figures(lookup, kind, name) if kind in USUAL_ENTRY and _of_gpus(lookup, kind, name) else ()
     figures = {"figures": (*lookup.figures_of(name), *usual), "rejected": lookup.rejected(name)}
     # A generic server has the identifier of its chips, but not their name.
     own = lookup.find(name, "chip_name") if kind == "chip" else None

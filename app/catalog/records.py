@@ -31,7 +31,7 @@ NARROW = frozenset({Precision.FP8, Precision.MXFP8, Precision.NVFP4, Precision.M
 Figures = Mapping[str, Figure]
 """Figure by the name of the record's field."""
 USUAL_SERVER = "usual-server"
-USUAL = {"chip": "usual-accelerator", "machine": USUAL_SERVER, "system": USUAL_SERVER}
+USUAL_ENTRY = {"chip": "usual-accelerator", "machine": USUAL_SERVER, "system": USUAL_SERVER}
 """Item with the usual figures of a GPU chip, machine or system, used where its own are not stated."""
 
 
@@ -48,7 +48,7 @@ def usual_figure(lookup: Lookup, kind: str, item: str, parameter: str) -> Figure
 
     It keeps the item ``usual-…``, so that a trace shows what it is.
     """
-    usual = USUAL[kind]
+    usual = USUAL_ENTRY[kind]
     own = lookup.find(usual, parameter, usual_condition(lookup, kind, item))
     return own or lookup.find(usual, parameter)
 

@@ -33,7 +33,7 @@ from app.estimating.nearest import (
     read_measured,
 )
 from app.estimating.ranges import Residuals, count_of, load_residuals, significant
-from app.estimating.regimes import CONVOLUTIONS, MeasurementCoverage
+from app.estimating.regimes import CONVOLUTIONS, RECOMMENDERS, MeasurementCoverage
 from app.estimating.request import AssumptionsInput
 from app.estimating.validation.cases import Rules, load_rules
 from app.estimating.validation.pairs import MeasuredPair, load_pairs
@@ -279,9 +279,6 @@ def default_software(
     )
     network = "convolutional" if convolutional else ""
     return software.default(family, network, target, kind.value, chip, formats)
-
-
-RECOMMENDERS = frozenset({"dlrm", "ncf"})
 
 
 def _check_made_for(

@@ -14,6 +14,9 @@ from app.estimating.schema import Document, Quantity, SourceRef
 
 Severity = Literal["info", "caution", "serious"]
 
+SEVERITIES: tuple[Severity, ...] = ("serious", "caution", "info")
+"""The gravest first."""
+
 
 class Text(Document):
     """A sentence in English, with its template and values for translation."""

@@ -362,7 +362,7 @@ def _best(
     return candidate, index, True
 
 
-def unfit(replica: Replica, hardware: Hardware, request: ServingTerms) -> CheckWarning:
+def unfit(replica: Replica, request: ServingTerms) -> CheckWarning:
     """Return the warning of a system without room for the model and the batch."""
     batch = request.batch or 1
     needed = replica.weights + replica.working + replica.framework + batch * replica.sequence

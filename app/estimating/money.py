@@ -36,6 +36,9 @@ UNITS: dict[str, Decimal] = {
     name: Decimal(1) if name in ("KRW", "JPY") else Decimal("0.01") for name in CURRENCIES
 }
 """Smallest amount that is printed: the minor unit of ISO 4217, which won and yen do not have."""
+PRICED_ASSUMPTIONS = ("electricity_per_kwh", "system_price", "hourly_price")
+"""Assumptions that are amounts in the currency of the request."""
+
 LARGEST = 1e15
 """Most that one line may come to; below it a float still tells cents apart."""
 EXACT = Context(prec=60, rounding=ROUND_HALF_UP)

@@ -286,7 +286,15 @@ class NamedSystem(Schema):
 
 
 class PlanInput(Schema):
-    """How the model is mapped to devices. Omitted fields are searched."""
+    """How the model is mapped to devices. Omitted fields are searched.
+
+    Devices used are tensor × pipeline × data × context; a step trains micro_batch × accumulation × data
+    samples. In the words of Megatron-LM: accumulation is the number of micro-batches of a step
+    (global-batch-size over micro-batch-size and data-parallel size), interleave the number of virtual
+    pipeline stages of a device (num-layers-per-virtual-pipeline-stage sets it), context its
+    context-parallel-size. Expert-parallel ranks are taken from the data-parallel ones, so that expert
+    divides data × context and uses no further devices.
+    """
 
     tensor: Degree | None = None
     """Tensor-parallel degree: devices that share each layer."""

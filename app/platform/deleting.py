@@ -8,18 +8,18 @@ from app.errors import Conflict, FieldError, Message, Stale
 from app.platform.references import existing
 from app.platform.store.tables import (
     BillRow,
-    ComparisonRecord,
     EstimateRow,
     OwnedRow,
     PriceBookRecord,
     ProposalRecord,
+    StudyRecord,
     SweepRecord,
 )
 from app.platform.workspace import Workspace
 
 DELETABLE: dict[type[OwnedRow], str] = {
     EstimateRow: "estimate",
-    ComparisonRecord: "comparison",
+    StudyRecord: "comparison",
     BillRow: "bill of materials",
     PriceBookRecord: "price book",
     ProposalRecord: "proposal",

@@ -28,7 +28,7 @@ CHANGING = (
     "reverse_transformer_layers_per_block", "class_embeddings_concat", "addition_embed_type_num_heads",
 )  # fmt: skip
 """Fields of a U-Net that add or widen layers and are not followed."""
-USUAL = {"addition_embed_type_num_heads": 64}
+USUAL_VALUES = {"addition_embed_type_num_heads": 64}
 LEVELS = 8
 PACKED = 2
 """Latents along one side of a token where the class has no patches of its own (FLUX.1)."""
@@ -215,7 +215,7 @@ def _unet(document: Mapping[str, object], title: str, where: str) -> ModelProfil
     doubts = [
         Message("the field {field} is not understood; what it describes is not counted", {"field": name})
         for name in CHANGING
-        if document.get(name) not in (None, False, USUAL.get(name))
+        if document.get(name) not in (None, False, USUAL_VALUES.get(name))
     ]
     if document.get("resnet_time_scale_shift", "default") != "default":
         doubts.append(

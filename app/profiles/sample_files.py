@@ -44,7 +44,7 @@ def open_samples(name: str, stream: io.RawIOBase) -> Iterator[Sample]:
         raise unreadable(
             "{file} is compressed; unpack it first; accepted: {accepted}", file=name, accepted=ACCEPTED
         )
-    encoding = encoding_of(name, start)
+    encoding = encoding_of(start)
     if start.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] == b"[" or is_document(start):
         whole = buffered.read(MOST_DOCUMENT + 1)
         if len(whole) > MOST_DOCUMENT:
@@ -93,7 +93,7 @@ def is_document(start: bytes) -> bool:
     )
 
 
-def encoding_of(name: str, start: bytes) -> str:
+def encoding_of(start: bytes) -> str:
     """Return the encoding of a text: UTF-8, UTF-16 with its mark, or CP949 as Excel writes it in Korea."""
     if start[:2] in {b"\xff\xfe", b"\xfe\xff"}:
         return "utf-16"

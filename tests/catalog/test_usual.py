@@ -10,7 +10,7 @@ import pytest
 from app.catalog.catalog import Catalog, load_catalog
 from app.catalog.check import check_directory
 from app.catalog.entries import Acquisition, ChipKind
-from app.catalog.records import USUAL, idle_power, known_figure
+from app.catalog.records import USUAL_ENTRY, idle_power, known_figure
 from app.engine.records import Intra, Precision
 from tests.conftest import DATA
 
@@ -38,12 +38,12 @@ def test_a_figure_of_its_own_goes_before_what_is_usual(catalog: Catalog) -> None
 
 def test_what_is_usual_stands_on_the_page_of_a_chip_and_of_its_machine(catalog: Catalog) -> None:
     shown = {figure.parameter: figure for figure in catalog.chip("mi350x").figures}
-    assert shown["kernel_overhead"].item == USUAL["chip"]
+    assert shown["kernel_overhead"].item == USUAL_ENTRY["chip"]
     assert "collective_latency" not in shown, "the page of a chip does not show what is usual of a machine"
     machine = {figure.parameter: figure.item for figure in catalog.machine_entry("dgx-h100").figures}
-    assert machine["collective_latency"] == USUAL["machine"]
+    assert machine["collective_latency"] == USUAL_ENTRY["machine"]
     assert machine["weight"] == "dgx-h100"
-    assert USUAL["chip"] not in {figure.item for figure in catalog.chip("gc200").figures}
+    assert USUAL_ENTRY["chip"] not in {figure.item for figure in catalog.chip("gc200").figures}
 
 
 def test_latency_of_a_collective_follows_the_links(catalog: Catalog) -> None:
@@ -66,7 +66,7 @@ def test_a_machine_sold_alone_is_the_system_of_its_name(catalog: Catalog) -> Non
     system = catalog.system("mi300x-8")
     assert (system.machine.id, system.machines, system.hosts) == ("mi300x-8", 1, 0)
     assert system.acquisition is Acquisition.OWN
-    assert known_figure(catalog, "system", "mi300x-8", "machines").item == USUAL["system"]
+    assert known_figure(catalog, "system", "mi300x-8", "machines").item == USUAL_ENTRY["system"]
 
 
 def test_the_sustained_clock_is_derived_from_the_best_measured_shape(catalog: Catalog) -> None:

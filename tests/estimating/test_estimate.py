@@ -305,7 +305,7 @@ def outcome(request: EstimateRequest, context: SizingContext) -> Any:
     try:
         return estimate(request, context).model_dump(mode="json")
     except AppError as error:
-        return error.sentence()
+        return str(error)
 
 
 @given(requests, assumptions)

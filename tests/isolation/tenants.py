@@ -31,8 +31,6 @@ TABLES: Mapping[str, str | None] = {
     "upload_file": "profile_id",
     "workload_sample": "id",
     "estimate": "id",
-    "comparison": "id",
-    "comparison_option": "comparison_id",
     "calibration": "id",
     "sweep": "id",
     "sweep_row": "sweep_id",

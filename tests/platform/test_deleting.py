@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
@@ -28,13 +28,12 @@ from app.features.uploads import service as uploads
 from app.features.uploads.model import UploadPatch
 from app.platform.deleting import delete
 from app.platform.store.deletion_queries import DeletionQueries
-from app.platform.store.document_queries import AcceleratorQueries
+from app.platform.store.document_queries import AcceleratorQueries, StudyQueries
 from app.platform.store.proposal_queries import ProposalQueries
 from app.platform.store.repository import Repository
 from app.platform.store.tables import (
     AcceleratorRecord,
     BillRow,
-    ComparisonRecord,
     EstimateRow,
     OwnedRow,
     PriceBookRecord,
@@ -69,7 +68,7 @@ def making(workspace: Workspace, kind: str) -> tuple[type[OwnedRow], str, type[O
         return EstimateRow, estimate, BillRow, lambda: bills.create_bill(workspace, asked)
     if kind == "proposal of comparison":
         comparison = comparison_of(workspace)
-        return ComparisonRecord, comparison, ProposalRecord, lambda: proposal_of(workspace, comparison)
+        return StudyRecord, comparison, ProposalRecord, lambda: proposal_of(workspace, comparison)
     book = book_of(workspace)
     if kind == "proposal with price book":
         comparison = comparison_of(workspace)
@@ -182,13 +181,14 @@ def test_an_accelerator_stays_for_a_study_that_is_being_kept(
 def test_a_comparison_that_is_deleted_while_it_is_read_is_not_found(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    comparison, options = comparison_of(workspace), Repository.comparison_options
+    comparison, newest = comparison_of(workspace), StudyQueries.newest
 
-    def late(repository: Any, identifier: str) -> Any:
+    def late(queries: StudyQueries, identifiers: Iterable[str]) -> Any:
+        (identifier,) = identifiers
         comparisons.delete_comparison(workspace, identifier)
-        return options(repository, identifier)
+        return newest(queries, [identifier])
 
-    monkeypatch.setattr(Repository, "comparison_options", late)
+    monkeypatch.setattr(StudyQueries, "newest", late)
     with pytest.raises(NotFound):
         proposal_of(workspace, comparison)
 

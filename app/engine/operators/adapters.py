@@ -14,7 +14,7 @@ from typing import Any
 
 from app.engine.operators.layers import pointwise_layer
 from app.engine.operators.table import (
-    COLUMNS,
+    OPERATOR_COLUMNS,
     QUANTISED_BYTES,
     Kind,
     Operator,
@@ -189,7 +189,7 @@ def adapted(
 
 
 def _operator(table: OperatorTable, index: int) -> Operator:
-    values: dict[str, Any] = {name: float(getattr(table, name)[index]) for name in COLUMNS}
+    values: dict[str, Any] = {name: float(getattr(table, name)[index]) for name in OPERATOR_COLUMNS}
     return Operator(name=table.names[index], **values)
 
 

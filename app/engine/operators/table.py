@@ -149,7 +149,7 @@ QUANTISED_BYTES = (4.0 + 8.0 / 64.0 + 32.0 / (64.0 * 256.0)) / 8.0
 """Bytes of a weight stored in 4 bit with doubly quantised constants: one of 8 bit for 64 weights, one of
 32 bit for 256 of those. Dettmers et al. 2023, section 3."""
 
-COLUMNS = tuple(entry.name for entry in fields(Operator) if entry.name != "name")
+OPERATOR_COLUMNS = tuple(entry.name for entry in fields(Operator) if entry.name != "name")
 """Fields of an operator that are numbers."""
 
 
@@ -224,7 +224,7 @@ class OperatorTable:
         quantised_bytes: float = QUANTISED_BYTES,
     ) -> OperatorTable:
         rows = tuple(operators)
-        columns = {name: np.array([float(getattr(row, name)) for row in rows]) for name in COLUMNS}
+        columns = {name: np.array([float(getattr(row, name)) for row in rows]) for name in OPERATOR_COLUMNS}
         return cls(
             names=tuple(row.name for row in rows),
             depth=depth,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Body, Path, Query, Response
+from fastapi import Body, Path, Response
 
 from app.features.accelerators import service as accelerators
 from app.features.accelerators.model import (
@@ -13,7 +13,7 @@ from app.features.accelerators.model import (
     AcceleratorRequest,
     AcceleratorSummary,
 )
-from app.platform.listing import Page
+from app.platform.listing import USUAL_ITEMS, Page
 from app.platform.web.api import (
     ASK,
     CHANGE,
@@ -25,17 +25,20 @@ from app.platform.web.api import (
     read_tag,
     write_tag,
 )
-from app.platform.web.deps import ID, USUAL, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.deps import (
+    ID,
+    CursorQuery,
+    KeyHeader,
+    LimitQuery,
+    VersionQuery,
+    WorkspaceDep,
+)
 from app.platform.web.examples import ACCELERATOR, ACCELERATOR_CHANGE
 from app.platform.web.requirements import Right, requires
 
 router = api_router("accelerators", "/accelerators")
 
 AcceleratorId = Annotated[str, Path(alias="id", description=ID, examples=["own-a2b3c4d5e6f7g2h3"])]
-
-VersionQuery = Annotated[
-    int | None, Query(ge=1, description="Version; if omitted, the newest.", examples=[1])
-]
 
 
 @router.post("", status_code=201, summary="Add an accelerator", responses=ASK)
@@ -59,7 +62,7 @@ def create_accelerator(
 
 @router.get("", summary="List accelerators", responses=LIST)
 def list_accelerators(
-    workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
+    workspace: WorkspaceDep, limit: LimitQuery = USUAL_ITEMS, cursor: CursorQuery = None
 ) -> Page[AcceleratorSummary]:
     """List identifiers, names and newest versions, newest first."""
     return accelerators.list_accelerators(workspace, limit, cursor)

@@ -74,7 +74,7 @@ def create_accelerator(
             repository.hold()
             if len(repository.accelerators.state()) >= MOST:
                 message = "a workspace can have at most {most} accelerators; delete unused ones"
-                raise Conflict(Message(message, {"most": MOST}))
+                raise Conflict.at("id", message, most=MOST)
             repository.accelerators.add(record, version)
 
         return _document(workspace, record, [version], version, []), save
@@ -116,7 +116,7 @@ def change_accelerator(
             record = existing(repository, AcceleratorRecord, identifier, "accelerator", lock=True)
             current = record.version
             if record.deleted_at is not None:
-                raise Conflict(Message("{name} was deleted; add it anew", {"name": record.name}))
+                raise Conflict.at("id", "{name} was deleted; add it anew", name=record.name)
             if expected is not None and expected != current:
                 raise _changed_meanwhile(current, expected)
             if current >= MOST_VERSIONS:

@@ -185,7 +185,7 @@ def keep_an_owner(queries: IdentityStore, workspace_id: str, leaving: str) -> No
         member.role == Role.OWNER and not account.disabled and account.id != leaving
         for member, account in queries.people.members(workspace_id)
     ):
-        raise Conflict("the last owner cannot be removed; make someone else an owner first")
+        raise Conflict.at("role", "the last owner cannot be removed; make someone else an owner first")
 
 
 def change_workspace(identity: Identity, workspace_id: str, name: str, second_approval: bool) -> None:

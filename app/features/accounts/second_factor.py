@@ -55,7 +55,7 @@ def offer(identity: Identity, account: Account) -> Enrolment:
 def offered(account: Account, secret: str, sealed: str) -> Enrolment:
     if account.password_hash is None:
         # Nothing proves that it is not a stolen session that shuts the owner out.
-        raise Conflict("you sign in through a provider; turn on two-factor authentication there")
+        raise Conflict.at("code", "you sign in through a provider; turn on two-factor authentication there")
     uri = pyotp.TOTP(secret).provisioning_uri(name=account.email, issuer_name=ISSUER)
     return Enrolment(secret, uri, sealed)
 
@@ -80,7 +80,7 @@ def turn_on(identity: Identity, account_id: str, password: str, sealed: str, cod
         hold_confirmed(queries, account)
         sealed = identity.sealer.seal(purpose(account.id), secret)
         if not queries.people.take_second_factor(account_id, sealed, step):
-            raise Conflict("two-factor authentication is already on; turn it off first")
+            raise Conflict.at("code", "two-factor authentication is already on; turn it off first")
         return new_recovery_codes(queries, account_id)
 
 
@@ -95,7 +95,7 @@ def other_recovery_codes(identity: Identity, account_id: str, password: str) -> 
     account = confirm(identity, account_id, password)
     with identity.store.identity() as queries:
         if hold_confirmed(queries, account).totp_sealed is None:
-            raise Conflict("two-factor authentication is off; turn it on first")
+            raise Conflict.at("password", "two-factor authentication is off; turn it on first")
         queries.people.note_change(account_id, "recovery_codes")
         return new_recovery_codes(queries, account_id)
 

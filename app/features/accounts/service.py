@@ -141,12 +141,8 @@ def accept(queries: IdentityStore, account: Account, invitation: Invitation) -> 
 def check_room(queries: IdentityStore, workspace_id: str) -> None:
     count = queries.people.count_members(workspace_id)
     if count >= MOST_MEMBERS:
-        raise Conflict(
-            Message(
-                "the workspace has reached its limit of {count} members; an owner must remove one first",
-                {"count": count},
-            )
-        )
+        template = "the workspace has reached its limit of {count} members; an owner must remove one first"
+        raise Conflict.at("email", template, count=count)
 
 
 def join(queries: IdentityStore, account: Account, workspace_id: str, role: Role) -> None:

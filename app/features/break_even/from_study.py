@@ -258,7 +258,7 @@ def decide_of_study(question: StudyQuestion, request: BreakEvenRequest) -> Break
     body = completed_by(question, request, amounts)
     answer = decide(body, question.workspace.context())
     warnings = [warning for warning in answer.warnings if warning.code != "capacity_not_checked"]
-    more: dict[str, object] = {"warnings": [*capacity(question, body, answer, amounts), *warnings]}
+    more: dict[str, object] = {"warnings": [*capacity(question, answer, amounts), *warnings]}
     bill = study_bill(request, amounts)
     if amounts is not None and is_of_study(request.cloud_monthly, bill):
         more["sentences"] = [*answer.sentences, *map(Text.of, ways_of_bill(question, body, amounts))]
@@ -367,7 +367,7 @@ def running_of(question: StudyQuestion, request: BreakEvenRequest) -> RunningInp
 
 
 def capacity(
-    question: StudyQuestion, body: BreakEvenRequest, answer: BreakEven, amounts: OptionAmounts | None
+    question: StudyQuestion, answer: BreakEven, amounts: OptionAmounts | None
 ) -> Iterator[CheckWarning]:
     """Yield the warning that compares the work behind the bill with the capacity of the owned option."""
     if amounts is None or amounts.cloud is None:

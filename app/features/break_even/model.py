@@ -8,14 +8,13 @@ from typing import Literal
 from pydantic import Field
 
 from app.errors import BadInput, Unprocessable, check_between
+from app.estimating.decision import DEAREST
 from app.estimating.documents import CheckWarning, Default, Text, TraceStep
 from app.estimating.money import Currency
 from app.estimating.naming import FabricName, SystemName
 from app.estimating.request import Number, Schema, Share, Whole
 from app.estimating.schema import Document, Quantity
 from app.features.studies.options import LEAST_SHARE
-
-DEAREST = 1e18
 
 LONGEST = 600.0
 """Longest horizon. [month]"""

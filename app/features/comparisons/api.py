@@ -18,6 +18,7 @@ from app.features.comparisons.model import (
 from app.features.estimates.api import ESTIMATED
 from app.features.estimates.api import answered as estimate_answered
 from app.features.studies.api import StudyId
+from app.features.studies.api import router as studies
 from app.features.studies.common_basis import BasisRequest
 from app.features.studies.options import LEAST_SHARE
 from app.platform.listing import Page
@@ -47,8 +48,6 @@ COMPARISONS = AnswerSelection(
 )
 
 router = api_router("comparisons", "/comparisons")
-
-states_router = api_router("studies", "/studies")
 
 NARROW = [Depends(COMPARISONS)]
 
@@ -150,9 +149,7 @@ def change_comparison(
     return answered(request, changed.comparison)
 
 
-@states_router.post(
-    "/{id}/comparison", status_code=201, summary="Create a comparison from a state", responses=ASK
-)
+@studies.post("/{id}/comparison", status_code=201, summary="Create a comparison from a state", responses=ASK)
 @requires(Right.MAKE, CostClass.SEARCH)
 def compare_study(
     request: Request,

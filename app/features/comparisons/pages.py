@@ -11,7 +11,7 @@ from starlette.datastructures import QueryParams
 from app.errors import BadInput
 from app.estimating.numbers import SHARE_OR_PERCENT, YEARS, number_in
 from app.features.comparisons.model import Comparison
-from app.features.comparisons.service import get_comparison, study_of_comparison, version_of
+from app.features.comparisons.service import get_comparison, question_of_comparison
 from app.features.studies.common_basis import BasisRequest
 from app.features.studies.pages import show_study
 from app.features.studies.service import unsaved_under
@@ -66,8 +66,8 @@ RENAMED = {"term_years": "years"}
 
 def unsaved_of(workspace: Workspace, identifier: str) -> str:
     """Return the unsaved study of a comparison, which is a new one after its rows have changed."""
-    name = f"/comparisons/{identifier}:{version_of(workspace, identifier)}"
-    return unsaved_under(workspace, name, lambda: study_of_comparison(workspace, identifier))
+    question = question_of_comparison(workspace, identifier)
+    return unsaved_under(workspace, f"/comparisons/{identifier}:{question.version}", lambda: question.content)
 
 
 @router.get("/comparisons/{identifier}", response_class=HTMLResponse)

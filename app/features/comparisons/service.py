@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pydantic import TypeAdapter
-
-from app.errors import VersionConflict, fields_at
+from app.errors import NotFound, VersionConflict, fields_at
 from app.estimating.documents import Estimate
 from app.estimating.names import STORED
 from app.estimating.request import EstimateRequest, Limits, Locale, Schema
@@ -29,7 +27,6 @@ from app.features.comparisons.model import (
     ComparisonPatch,
     ComparisonRequest,
     ComparisonSummary,
-    KeptRow,
     StoredEstimate,
 )
 from app.features.estimates.document import with_request
@@ -43,21 +40,20 @@ from app.features.estimates.service import (
 from app.features.studies.answering import State
 from app.features.studies.common_basis import USUAL_BASIS, BasisRequest
 from app.features.studies.knobs import labels_of
-from app.features.studies.model import StudyContent, free_keys, stated
+from app.features.studies.model import StudyContent, free_keys, stated, tree_of
 from app.features.studies.options import PublishedFigure
 from app.features.studies.service import NAME_LENGTH, estimates_of
 from app.features.studies.side_by_side import OptionEntry
 from app.features.studies.states import state_of
-from app.platform import references
 from app.platform.deleting import delete
 from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, write_cursor
+from app.platform.references import no_such
+from app.platform.store.document_queries import StudyFilter
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.repository import Repository
-from app.platform.store.tables import ComparisonRecord, EstimateRow
+from app.platform.store.tables import EstimateRow, StudyRecord
 from app.platform.workspace import Workspace
-
-ROW: TypeAdapter[EstimateRequest | PublishedFigure] = TypeAdapter(KeptRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,23 +76,14 @@ def keep_comparison(
         request = asked()
         check_labels(request.rows)
         options = make_options(workspace, request.rows, request.currency)
-        record = ComparisonRecord(
-            id=new_id("cmp"),
-            workspace_id=workspace.id,
-            title=request.title or "",
-            locale=request.locale,
-            currency=request.currency,
-            limits=(request.limits or Limits()).model_dump(mode="json", exclude_none=True),
-            version=1,
-        )
-        answer = compared(workspace, options, record)
-        record.title = answer.title
+        content = study_of(options, request.title, request.locale, request.currency, request.limits)
+        question = ComparisonQuestion(new_id("cmp"), 1, content, options)
 
         def save(repository: Repository) -> None:
             save_new_estimates(repository, options)
-            repository.add_comparison(record, stored_options(options))
+            repository.comparisons.add(question.id, now(), tree_of(content), estimates=question.estimates)
 
-        return answer, save
+        return compared(workspace, question), save
 
     return keep(workspace, once, Comparison, make)
 
@@ -105,27 +92,66 @@ def get_comparison(
     workspace: Workspace, identifier: str, scaling_efficiency: float = 1.0, basis: BasisRequest = USUAL_BASIS
 ) -> ComparisonVersion:
     """Return a comparison, recomputed for a scaling efficiency and a basis of costs."""
+    question = question_of_comparison(workspace, identifier)
+    return ComparisonVersion(compared(workspace, question, scaling_efficiency, basis), question.version)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonQuestion:
+    """A comparison as it is stored: a study whose estimates are kept with it."""
+
+    id: str
+    version: int
+    content: StudyContent
+    options: Sequence[OptionEntry]
+    """The options of the study in their order, labelled as stated."""
+
+    @property
+    def locale(self) -> str:
+        return self.content.views.get(PROPOSAL_VIEW, {}).get("locale", "en")
+
+    @property
+    def currency(self) -> str:
+        return self.content.base.currency
+
+    @property
+    def estimates(self) -> dict[str, str]:
+        """Key of an option → identifier of its estimate."""
+        pairs = zip(self.content.options, self.options, strict=True)
+        return {option.key: entry.estimate.id for option, entry in pairs if entry.estimate is not None}
+
+
+PROPOSAL_VIEW = "proposal"
+"""View of a study whose fields hold the language of the customer."""
+
+
+def question_of_comparison(workspace: Workspace, identifier: str) -> ComparisonQuestion:
     with workspace.transaction() as repository:
-        record = existing(repository, identifier)
-        options = stored(repository, identifier)
-    return ComparisonVersion(compared(workspace, options, record, scaling_efficiency, basis), record.version)
+        found = repository.comparisons.newest([identifier]).get(identifier)
+        if found is None:
+            raise no_such("comparison", identifier)
+        record, version = found
+        estimates = repository.named(EstimateRow, version.estimates.values())
+    content = StudyContent.model_validate(version.content, context=STORED)
+    labels = {option.key: option.label for option in content.options}
+    options: list[OptionEntry] = []
+    for option in content.options:
+        if option.figure is not None:
+            stated_fields = {**stated(option.figure), "label": option.label}
+            if option.figure.scaled_from is not None:
+                stated_fields["scaled_from"] = labels[option.figure.scaled_from]
+            options.append(OptionEntry(PublishedFigure.model_validate(stated_fields)))
+            continue
+        row = estimates[version.estimates[option.key]]
+        request = EstimateRequest.model_validate(row.request, context=STORED)
+        options.append(OptionEntry(request, estimate_of(row)))
+    return ComparisonQuestion(record.id, record.version, content, options)
 
 
-def version_of(workspace: Workspace, identifier: str) -> int:
-    with workspace.transaction() as repository:
-        return existing(repository, identifier).version
-
-
-def labels_in(workspace: Workspace, identifier: str) -> list[str]:
-    with workspace.transaction() as repository:
-        return row_labels(stored(repository, identifier))
-
-
-def study_of_comparison(workspace: Workspace, identifier: str) -> StudyContent:
-    """Return the study that asks what a comparison asks; fields that all estimates share are its base."""
-    with workspace.transaction() as repository:
-        record = existing(repository, identifier)
-        options = stored(repository, identifier)
+def study_of(
+    options: Sequence[OptionEntry], title: str | None, locale: str, currency: str, limits: Limits | None
+) -> StudyContent:
+    """Return the study that asks about options; fields that all estimates share are its base."""
     rows = dict(zip(row_labels(options), (option.request for option in options), strict=True))
     estimates = [request for request in rows.values() if isinstance(request, EstimateRequest)]
     workload, assumptions = (
@@ -134,16 +160,19 @@ def study_of_comparison(workspace: Workspace, identifier: str) -> StudyContent:
     model = stated(estimates[0].model) if estimates else {}
     software = {request.software for request in estimates}
     base: dict[str, Any] = {"model": model, "workload": workload, "assumptions": assumptions}
-    base["currency"] = record.currency
+    base["currency"] = currency
     if len(software) == 1:
         base["software"] = software.pop()
     keys = dict(zip(rows, free_keys(set()), strict=False))
     asked = []
-    for label, request in rows.items():
+    for position, (label, request) in enumerate(rows.items()):
         option: dict[str, Any] = {"key": keys[label], "label": label}
         if isinstance(request, PublishedFigure):
             figure = {name: value for name, value in stated(request).items() if name != "label"}
             if request.scaled_from is not None:
+                if request.scaled_from not in keys:
+                    field = in_row(position, "scaled_from")
+                    raise NotFound.named("row", request.scaled_from, keys, field)
                 figure["scaled_from"] = keys[request.scaled_from]
             asked.append({**option, "figure": figure})
             continue
@@ -155,8 +184,10 @@ def study_of_comparison(workspace: Workspace, identifier: str) -> StudyContent:
         if "software" not in base and request.software:
             option["software"] = request.software
         asked.append(option)
-    content = {"name": record.title[:NAME_LENGTH], "base": base, "options": asked, "limits": record.limits}
-    return StudyContent.model_validate(content)
+    content = {"name": title or " · ".join(rows)[:NAME_LENGTH], "base": base, "options": asked}
+    content["limits"] = {} if limits is None else limits.model_dump(exclude_none=True)
+    content["views"] = {} if locale == "en" else {PROPOSAL_VIEW: {"locale": locale}}
+    return StudyContent.model_validate(content, context=STORED)
 
 
 def shared(parts: Iterable[Schema]) -> dict[str, Any]:
@@ -211,38 +242,43 @@ def change_comparison(
 
     Estimates are recomputed if the rows or the currency change.
     """
-    with workspace.transaction() as repository:
-        record = existing(repository, identifier)
-        options = stored(repository, identifier)
-    check_version(version, record.version)
+    before = question_of_comparison(workspace, identifier)
+    check_version(version, before.version)
     check_labels(patch.rows or ())
-    values = patch.model_dump(mode="json", include={"title", "locale", "currency"}, exclude_none=True)
-    if patch.limits is not None:
-        values["limits"] = patch.limits.model_dump(mode="json", exclude_none=True)
-    recomputed = patch.rows is not None or values.get("currency", record.currency) != record.currency
-    values |= {"version": record.version + 1, "updated_at": now()}
-    changed = ComparisonRecord(**{**dict(record), **values})
+    currency, options = patch.currency or before.currency, before.options
+    recomputed = patch.rows is not None or currency != before.currency
     if recomputed:
-        requests = patch.rows if patch.rows is not None else [option.request for option in options]
-        options = make_options(workspace, requests, changed.currency)
-    after = compared(workspace, options, changed)
+        rows = patch.rows if patch.rows is not None else [option.request for option in options]
+        options = make_options(workspace, rows, currency)
+    title = before.content.name if patch.title is None else patch.title
+    limits = patch.limits or before.content.limits
+    content = study_of(options, title, patch.locale or before.locale, currency, limits)
+    after = ComparisonQuestion(identifier, before.version + 1, content, options)
+    answer = compared(workspace, after)
     with workspace.transaction() as repository:
-        if not repository.change_comparison(identifier, record.version, values):
-            check_version(record.version, existing(repository, identifier).version)
+        tree = tree_of(content)
+        if not repository.comparisons.add_next(identifier, before.version, tree, [], after.estimates):
+            check_version(before.version, existing(repository, identifier).version)
+        repository.comparisons.forget_before(identifier, after.version)
         if recomputed:
             save_new_estimates(repository, options)
-            repository.replace_options(identifier, stored_options(options))
-    return ComparisonVersion(after, changed.version)
+    return ComparisonVersion(answer, after.version)
 
 
 def list_comparisons(
     workspace: Workspace, limit: int, cursor: str | None, wanted: ListFilter = EVERYTHING
 ) -> Page[ComparisonSummary]:
     with workspace.transaction() as repository:
-        listing = repository.page(ComparisonRecord, limit, read_cursor(cursor), wanted=wanted)
-        labels = repository.listings.labels(row.id for row in listing.rows)
-    items = [filled(ComparisonSummary, row, labels=labels.get(row.id, [])) for row in listing.rows]
-    return Page(items=items, next=write_cursor(listing.next))
+        rows, following = repository.comparisons.listing(StudyFilter(), limit, read_cursor(cursor), wanted)
+        contents = repository.comparisons.newest(row.id for row in rows)
+    items = [
+        filled(ComparisonSummary, row, title=row.name, labels=[option["label"] for option in options])
+        for row in rows
+        # Leave out what was deleted between the two queries.
+        if row.id in contents
+        for options in [contents[row.id][1].content["options"]]
+    ]
+    return Page(items=items, next=write_cursor(following))
 
 
 def check_version(expected: int | None, current: int) -> None:
@@ -283,45 +319,22 @@ def make_options(
 
 def compared(
     workspace: Workspace,
-    options: Sequence[OptionEntry],
-    record: ComparisonRecord,
+    question: ComparisonQuestion,
     scaling_efficiency: float = 1.0,
     basis: BasisRequest = USUAL_BASIS,
 ) -> Comparison:
     """Return options side by side, with their costs on one basis."""
-    side = side_by_side(options, workspace.context(), record.currency, scaling_efficiency, basis)
-    question = question_of(side, Limits.model_validate(record.limits))
-    return comparison_of(side, question, identifier=record.id, title=record.title, locale=record.locale)
+    side = side_by_side(question.options, workspace.context(), question.currency, scaling_efficiency, basis)
+    decision = question_of(side, question.content.limits)
+    named = {"identifier": question.id, "title": question.content.name, "locale": question.locale}
+    return comparison_of(side, decision, **named)
 
 
-def existing(repository: Repository, identifier: str) -> ComparisonRecord:
-    return references.existing(repository, ComparisonRecord, identifier, "comparison")
-
-
-def stored(repository: Repository, identifier: str) -> list[OptionEntry]:
-    """Return the options of a comparison with their estimates."""
-    rows = repository.comparison_options(identifier)
-    if not rows:
-        # It has been deleted since it was looked up: none is without options.
-        existing(repository, identifier)
-    estimates = repository.named(EstimateRow, (row.estimate_id for row in rows if row.estimate_id))
-    return [
-        OptionEntry(
-            ROW.validate_python(row.request, context=STORED),
-            estimate_of(estimates[row.estimate_id]) if row.estimate_id else None,
-        )
-        for row in rows
-    ]
-
-
-def stored_options(options: Sequence[OptionEntry]) -> list[tuple[dict[str, Any], str | None]]:
-    return [
-        (
-            option.request.model_dump(mode="json", exclude_unset=True),
-            option.estimate.id if option.estimate else None,
-        )
-        for option in options
-    ]
+def existing(repository: Repository, identifier: str) -> StudyRecord:
+    record = repository.comparisons.find(identifier)
+    if record is None:
+        raise no_such("comparison", identifier)
+    return record
 
 
 def save_new_estimates(repository: Repository, options: Sequence[OptionEntry]) -> None:
@@ -331,4 +344,6 @@ def save_new_estimates(repository: Repository, options: Sequence[OptionEntry]) -
 
 
 def delete_comparison(workspace: Workspace, identifier: str, expected: int | None = None) -> None:
-    delete(workspace, ComparisonRecord, identifier, expected)
+    with workspace.transaction() as repository:
+        existing(repository, identifier)
+    delete(workspace, StudyRecord, identifier, expected)

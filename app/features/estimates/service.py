@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from app.errors import BadInput
 from app.estimating.documents import Estimate
 from app.estimating.estimate import estimate
+from app.estimating.money import PRICED_ASSUMPTIONS
 from app.estimating.names import STORED
 from app.estimating.request import EstimateRequest
 from app.features.estimates.document import DERIVED_FIELDS, with_request
@@ -93,7 +94,7 @@ def priced_estimate(
     document = request.model_dump(mode="json", exclude_unset=True)
     currency = terms.get("currency", request.currency)
     stated = {name: value for name, value in terms.items() if name != "currency"}
-    if currency != request.currency and set(IN_CURRENCY) & set(document.get("assumptions", {})):
+    if currency != request.currency and set(PRICED_ASSUMPTIONS) & set(document.get("assumptions", {})):
         raise BadInput.at(
             "currency",
             "the estimate is in {currency}; create a new one for another currency",
@@ -104,10 +105,6 @@ def priced_estimate(
     changed = EstimateRequest.model_validate(document)
     answer = estimate(changed, workspace.context())
     return changed, answer.model_copy(update={"id": identifier})
-
-
-IN_CURRENCY = ("electricity_per_kwh", "system_price", "hourly_price")
-"""Assumptions that are amounts in the currency of the request."""
 
 
 def list_estimates(

@@ -136,7 +136,7 @@ class SystemServing:
         served = serve(self.profile, self.shape, hardware, precision, self.request, self.margin, context)
         serving, replica = (None, served) if isinstance(served, Replica) else (served, served.central.replica)
         if serving is None:
-            warnings.append(unfit(replica, hardware, self.request))
+            warnings.append(unfit(replica, self.request))
         else:
             warnings += serving_checks(serving, self.request)
             defaults += serving.defaults

@@ -11,7 +11,7 @@ from app.features.studies.frame import StudyQuestion, question_of
 from app.features.studies.model import StudyOption, stated
 from app.platform.workspace import Workspace
 
-USUAL = {"prompt_tokens": "2048", "output_tokens": "256", "cache_precision": "bf16"}
+USUAL_LENGTHS = {"prompt_tokens": "2048", "output_tokens": "256", "cache_precision": "bf16"}
 """Default fields of the form."""
 
 

@@ -11,7 +11,7 @@ from app.errors import Message
 from app.estimating.inference import ServingTerms
 from app.features.inference import charts
 from app.features.inference.model import Inference
-from app.features.inference.of_study import USUAL, can_serve, serve_study
+from app.features.inference.of_study import USUAL_LENGTHS, can_serve, serve_study
 from app.features.studies.frame import OpenView, StudyFrame, study_view
 from app.features.studies.knobs import labels_of
 from app.platform.rates import CostClass
@@ -97,7 +97,7 @@ study_view(
     "inference/serving.html",
     FORM,
     Inference,
-    usual=lambda _: USUAL,
+    usual=lambda _: USUAL_LENGTHS,
     answer=serve_study,
     page=serving_page,
     suits=None,

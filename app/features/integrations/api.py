@@ -18,9 +18,9 @@ from app.features.integrations.model import (
     WebhookPatch,
     WebhookRequest,
 )
-from app.platform.listing import Page
+from app.platform.listing import USUAL_ITEMS, Page
 from app.platform.web.api import ASK, CHANGE, LIST, READ, api_router
-from app.platform.web.deps import ID, USUAL, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
+from app.platform.web.deps import ID, CursorQuery, KeyHeader, LimitQuery, WorkspaceDep
 from app.platform.web.examples import KEY, ROTATION, WEBHOOK, WEBHOOK_CHANGED
 from app.platform.web.requirements import Right, requires
 
@@ -46,7 +46,9 @@ def create_key(
 
 @keys_router.get("", summary="List API keys", responses=LIST)
 @requires(Right.MANAGE)
-def list_keys(workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None) -> Page[ApiKey]:
+def list_keys(
+    workspace: WorkspaceDep, limit: LimitQuery = USUAL_ITEMS, cursor: CursorQuery = None
+) -> Page[ApiKey]:
     """List names, prefixes, scopes, expiry and last use, newest first; never a secret."""
     return keys.list_keys(workspace, limit, cursor)
 
@@ -97,7 +99,7 @@ def create_webhook(workspace: WorkspaceDep, body: NewWebhookBody, key: KeyHeader
 @webhooks_router.get("", summary="Webhooks", responses=LIST)
 @requires(Right.HOOK)
 def list_webhooks(
-    workspace: WorkspaceDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
+    workspace: WorkspaceDep, limit: LimitQuery = USUAL_ITEMS, cursor: CursorQuery = None
 ) -> Page[Webhook]:
     """List URLs and their events, newest first; never a secret."""
     return webhooks.list_webhooks(workspace, limit, cursor)
@@ -145,7 +147,7 @@ def send_webhook_test(workspace: WorkspaceDep, hook: WebhookId, key: KeyHeader =
 @webhooks_router.get("/{id}/deliveries", summary="List webhook deliveries", responses=READ)
 @requires(Right.HOOK)
 def list_deliveries(
-    workspace: WorkspaceDep, hook: WebhookId, limit: LimitQuery = USUAL, cursor: CursorQuery = None
+    workspace: WorkspaceDep, hook: WebhookId, limit: LimitQuery = USUAL_ITEMS, cursor: CursorQuery = None
 ) -> Page[Delivery]:
     """List messages with attempts, next attempt and start of the last response, newest first, for 30
     days.

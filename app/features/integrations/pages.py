@@ -25,9 +25,9 @@ from app.features.integrations.model import (
     WebhookPatch,
     WebhookRequest,
 )
-from app.platform.listing import Page
+from app.platform.listing import USUAL_ITEMS, Page
 from app.platform.web.contexts import Choice, Form
-from app.platform.web.deps import ALL, USUAL, CursorQuery, WorkspaceDep, workspace_of
+from app.platform.web.deps import ALL, CursorQuery, WorkspaceDep, workspace_of
 from app.platform.web.documents import older
 from app.platform.web.forms import FormDep, checked, typed
 from app.platform.web.locale import voice_of
@@ -106,7 +106,7 @@ def keys_page(
 
 @resource(router, "/keys", KEYS, keys_page, right=Right.MANAGE)
 def show_keys(workspace: WorkspaceDep, cursor: CursorQuery = None) -> Page[ApiKey]:
-    return keys.list_keys(workspace, USUAL, cursor)
+    return keys.list_keys(workspace, USUAL_ITEMS, cursor)
 
 
 def changed_keys(
@@ -205,7 +205,7 @@ def webhook_page(
 ) -> WebhookPage:
     """Return the page of a webhook with the page of its log that the address names."""
     cursor = request.query_params.get("cursor") if request.method == "GET" else None
-    log = webhooks.list_deliveries(workspace_of(request), webhook.id, USUAL, cursor)
+    log = webhooks.list_deliveries(workspace_of(request), webhook.id, USUAL_ITEMS, cursor)
     usual = {"name": [webhook.name], "url": [webhook.url], "events": webhook.events}
     return WebhookPage(
         webhook=webhook,

@@ -27,7 +27,7 @@ NETWORK = re.compile(
 
 SEPARATOR = re.compile(r"[\s,;]+")
 
-USUAL = {"threshold": "5", "oversubscription": "1"}
+USUAL_TERMS = {"threshold": "5", "oversubscription": "1"}
 
 VIEW = "network"
 
@@ -74,7 +74,7 @@ def choice_request(question: StudyQuestion, terms: NetworkTerms | None = None) -
     """Return the request for an option; the terms default to those its study holds."""
     assert question.request is not None, "a stated figure has no network"
     if terms is None:
-        terms = FORM.request(FORM.filled({**USUAL, **question.content.views.get(VIEW, {})}))
+        terms = FORM.request(FORM.filled({**USUAL_TERMS, **question.content.views.get(VIEW, {})}))
     fields = terms.model_dump(exclude_unset=True)
     limits = question.content.limits.model_dump(exclude_unset=True)
     estimate = question.request.model_dump(exclude_unset=True)

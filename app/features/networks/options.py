@@ -21,7 +21,7 @@ from app.features.networks.model import FabricChoiceRequest, NetworkInput
 
 POD_FABRIC = "ipu-fabric"
 
-USUAL: Mapping[str, tuple[int | str, ...]] = {
+USUAL_PORTS: Mapping[str, tuple[int | str, ...]] = {
     "hdr-infiniband": ("all", "half"),
     "ndr-infiniband": ("half",),
     "roce-400": ("half",),
@@ -124,7 +124,7 @@ def usual_networks(
     entry, most = hardware.entry, hardware.entry.ports_per_node
     counts: dict[int | str, int] = {"all": most, "half": max(most // 2, 1), 1: 1, 2: min(2, most)}
     own, usual = (hardware.fabric, hardware.ports_per_node), [(entry.fabric, entry.ports_per_node)]
-    usual += [(fabric, counts[ports]) for fabric, shares in USUAL.items() for ports in shares]
+    usual += [(fabric, counts[ports]) for fabric, shares in USUAL_PORTS.items() for ports in shares]
     return [
         NetworkOption(
             fabric,

@@ -15,7 +15,7 @@ from app.features.bills.fabric import plan_fabric
 from app.features.bills.model import FabricPlan, FabricRequest
 from app.features.networks import charts
 from app.features.networks.answering import usual_options, weigh_fabrics
-from app.features.networks.forms import FORM, RUNS, USUAL, VIEW, at_form_fields, choice_request
+from app.features.networks.forms import FORM, RUNS, USUAL_TERMS, VIEW, at_form_fields, choice_request
 from app.features.networks.model import (
     EXPOSED,
     ExposedTime,
@@ -318,7 +318,7 @@ WEIGHED = study_view(
     "networks/network.html",
     FORM,
     FabricChoice,
-    usual=lambda _: USUAL,
+    usual=lambda _: USUAL_TERMS,
     answer=weigh,
     page=network_view,
     suits=switched,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import Body, Depends, Path, Query, Request, Response
+from fastapi import Body, Depends, Path, Request, Response
 
 from app.features.price_books import service as price_books
 from app.features.price_books.model import (
@@ -31,7 +31,7 @@ from app.platform.web.api import (
     read_upload_or_json,
     write_tag,
 )
-from app.platform.web.deps import ID, KeyHeader, ListDep, WorkspaceDep
+from app.platform.web.deps import ID, KeyHeader, ListDep, VersionQuery, WorkspaceDep
 from app.platform.web.examples import BOOK, BOOK_CHANGE
 from app.platform.web.forms import checked
 from app.platform.web.locale import CSV, attachment
@@ -53,10 +53,6 @@ BOOK_BODY = {
 }
 
 BookId = Annotated[str, Path(alias="id", description=ID, examples=["pbk_a2b3c4d5e6f7g2h3"])]
-
-VersionQuery = Annotated[
-    int | None, Query(ge=1, description="Version; if omitted, the newest.", examples=[1])
-]
 
 
 async def book_body(request: Request) -> Upload[BookFields] | Any:

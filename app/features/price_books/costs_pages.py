@@ -15,6 +15,7 @@ from starlette.datastructures import QueryParams
 from app.catalog.defaults import REGIONS
 from app.errors import AppError, FieldError
 from app.estimating.documents import Estimate
+from app.estimating.money import PRICED_ASSUMPTIONS
 from app.estimating.numbers import MONEY, PLAIN, SHARE, YEARS, number_in
 from app.estimating.request import EstimateRequest
 from app.features.estimates.pages import basis_rows
@@ -47,7 +48,6 @@ NUMBERS = {
     "spot_interruptions_per_month": PLAIN,
 }
 
-AMOUNTS = ("electricity_per_kwh", "system_price", "hourly_price")
 
 MOST = 60
 """Most characters of a field."""
@@ -81,7 +81,7 @@ def asked_terms(values: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """Return the terms of an address as fields of a request."""
     first = {name: texts[0][:MOST] for name, texts in values.items()}
     words = {name: first[name] for name in WORDS if name in first}
-    kinds = NUMBERS | dict.fromkeys(AMOUNTS, replace(MONEY, currency=first.get("currency", "")))
+    kinds = NUMBERS | dict.fromkeys(PRICED_ASSUMPTIONS, replace(MONEY, currency=first.get("currency", "")))
     numbers = {name: number_in(first[name], kind, name) for name, kind in kinds.items() if name in first}
     return {**words, **numbers}
 
@@ -96,7 +96,7 @@ def priced(
 
 
 def terms_in(query: QueryParams) -> dict[str, list[str]]:
-    known = {*WORDS, *NUMBERS, *AMOUNTS}
+    known = {*WORDS, *NUMBERS, *PRICED_ASSUMPTIONS}
     return {name: value for name, value in typed(query).items() if name in known}
 
 
@@ -143,7 +143,7 @@ def costs_page(request: Request, estimate: Estimate, form: Form, *, stale: bool)
         query="" if stale else urlencode(form.firsts),
         estimate=estimate,
         form=form,
-        usual=Form({name: [default_text(name, estimate, voice)] for name in (*NUMBERS, *AMOUNTS)}),
+        usual=Form({name: [default_text(name, estimate, voice)] for name in (*NUMBERS, *PRICED_ASSUMPTIONS)}),
         stale=stale,
         owned=not estimate.cost or estimate.cost.basis.get("acquisition") != "rent",
         basis=basis_rows(estimate, voice),

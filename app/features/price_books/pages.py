@@ -25,7 +25,7 @@ from app.features.price_books.model import (
     PriceBookRequest,
     PriceBookSummary,
 )
-from app.features.price_books.sheets import kind_of
+from app.features.price_books.sheets import BOOK_COLUMNS, kind_of
 from app.platform.listing import Page
 from app.platform.web.contexts import Choice, Form
 from app.platform.web.deps import ALL, WorkspaceDep, workspace_of
@@ -38,15 +38,13 @@ from app.platform.web.rights import page_router
 
 router = page_router()
 
-COLUMNS = ("item", "parameter", "condition", "value", "unit", "note")
-
 EDITED = 200
 """Most rows of a book that is edited on the page."""
 
 SPARE = 3
 """Empty rows at the end."""
 
-MOST_FIELDS = (EDITED + 10) * (len(COLUMNS) + 1) + 20
+MOST_FIELDS = (EDITED + 10) * (len(BOOK_COLUMNS) + 1) + 20
 
 ESTIMATES = 8
 
@@ -88,9 +86,9 @@ FileDep = Annotated[tuple[str, bytes] | None, Depends(upload_of)]
 
 def rows_of(form: FormData) -> list[TypedRow]:
     """Return the typed rows, without empty ones and those marked for removal."""
-    cells = [[str(cell).strip() for cell in form.getlist(name)] for name in COLUMNS]
+    cells = [[str(cell).strip() for cell in form.getlist(name)] for name in BOOK_COLUMNS]
     removed = set(form.getlist("remove"))
-    rows = [dict(zip(COLUMNS, row, strict=True)) for row in zip(*cells, strict=False)]
+    rows = [dict(zip(BOOK_COLUMNS, row, strict=True)) for row in zip(*cells, strict=False)]
     return [
         row for index, row in enumerate(rows) if str(index) not in removed and (row["item"] or row["value"])
     ]
@@ -209,7 +207,7 @@ def lines_of(
     catalogue = {(row.item, row.parameter, row.condition): row.catalogue for row in book.rows}
     rows_shown = [typed_row(row) for row in book.rows] if rows is None else list(rows)
     if editable:
-        rows_shown += [dict.fromkeys(COLUMNS, "")] * SPARE
+        rows_shown += [dict.fromkeys(BOOK_COLUMNS, "")] * SPARE
     messages: dict[int, list[Message]] = {}
     for error in form.errors if form else ():
         if match := ROW.match(error.field):
@@ -224,7 +222,7 @@ def lines_of(
 
 def typed_row(row: BookRowDocument) -> TypedRow:
     """Return the cells of a row as typed."""
-    return {name: str(getattr(row, name)) for name in COLUMNS} | {"value": f"{row.value:.15g}"}
+    return {name: str(getattr(row, name)) for name in BOOK_COLUMNS} | {"value": f"{row.value:.15g}"}
 
 
 @router.get("/price-books/{identifier}.csv")

@@ -16,7 +16,7 @@ from app.estimating.schema import filled
 from app.features.price_books.model import BookRowDocument, BookRowInput, BookRowKey, RowChange
 from app.platform.tables import FORMULA, read_cells
 
-COLUMNS = ("item", "parameter", "condition", "value", "unit", "note")
+BOOK_COLUMNS = ("item", "parameter", "condition", "value", "unit", "note")
 
 REQUIRED = ("item", "parameter", "value", "unit")
 
@@ -36,7 +36,7 @@ def read_rows(content: bytes) -> list[BookRowInput]:
     cells = [cells for _, cells in read_cells(content, "file", MOST_BYTES)]
     if not cells:
         raise BadInput.at(
-            "file", "the file is empty; the first line must be {columns}", columns=",".join(COLUMNS)
+            "file", "the file is empty; the first line must be {columns}", columns=",".join(BOOK_COLUMNS)
         )
     names = [name.lower() for name in cells[0]]
     _check_head(names)
@@ -46,13 +46,13 @@ def read_rows(content: bytes) -> list[BookRowInput]:
 
 
 def _check_head(names: Sequence[str]) -> None:
-    unknown = [name for name in names if name not in COLUMNS]
+    unknown = [name for name in names if name not in BOOK_COLUMNS]
     missing = [name for name in REQUIRED if name not in names]
     if unknown or missing or len(set(names)) != len(names):
         raise BadInput.at(
             "file",
             "the first line must name the columns {columns}, each once, not {given}",
-            columns=", ".join(COLUMNS),
+            columns=", ".join(BOOK_COLUMNS),
             given=", ".join(names)[:200],
         )
 
@@ -128,7 +128,7 @@ def write_rows(rows: Iterable[BookRow]) -> str:
     """Return rows as CSV; cells that a spreadsheet would take for formulas are guarded."""
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
+    writer.writerow(BOOK_COLUMNS)
     for row in rows:
         texts = (row.item, row.parameter, row.condition, row.unit, row.note)
         item, parameter, condition, unit, note = (

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from app.engine.cost.outlay import paid_hours
-from app.engine.units import HOUR, HOURS_PER_YEAR, MONTHS, YEAR
+from app.engine.units import HOUR, HOURS_PER_YEAR, YEAR
 from app.errors import NotFound
 from app.estimating.capital import cost_figures
 from app.estimating.context import SizingContext
@@ -22,7 +22,7 @@ from app.estimating.documents import Estimate
 from app.estimating.estimate import charged_hardware
 from app.estimating.hardware import Hardware
 from app.estimating.money import CostFigure, exact, rounded
-from app.estimating.outlay import COMMITMENTS, outlay_lines
+from app.estimating.outlay import COMMITMENTS, MONTH_HOURS, outlay_lines
 from app.estimating.prices import FOLLOWING, DollarPrices, prices
 from app.estimating.request import AssumptionsInput, Demand, EstimateRequest
 from app.estimating.schema import Document, SourceRef
@@ -209,8 +209,6 @@ CUSTOMER_REGIONS = {"KRW": "korea", "JPY": "japan"}
 
 SAME_MONEY = 1e-6
 """Relative difference below which a bill and a purchase are one."""
-
-MONTH_HOURS = HOURS_PER_YEAR / MONTHS
 
 MOST_COUNTED = 1e5
 """Runs up to which whole commitments are counted."""

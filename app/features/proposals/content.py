@@ -13,7 +13,7 @@ from app.catalog.entries import Acquisition, ChipKind, SystemEntry
 from app.engine.units import HOUR
 from app.errors import AppError, BadInput, Message, NotFound
 from app.estimating.context import SizingContext
-from app.estimating.documents import CheckWarning, Estimate, Text
+from app.estimating.documents import SEVERITIES, CheckWarning, Estimate, Text
 from app.estimating.money import ExchangeRate, rounded
 from app.estimating.prices import rent_of
 from app.estimating.ranges import scaled
@@ -61,8 +61,6 @@ from app.features.studies.options import PublishedFigure
 from app.features.studies.side_by_side import OptionEntry
 
 NO_ANSWERS = NamedAnswers()
-
-SEVERITIES = ("serious", "caution", "info")
 
 OptionWarning = tuple[str | None, CheckWarning]
 """Label of the option that a warning concerns (None for all), and the warning."""

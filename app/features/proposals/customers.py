@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from app.errors import BadInput, Conflict, Message, Unprocessable
+from app.errors import BadInput, Conflict, Unprocessable
 from app.features.proposals.model import CustomerAct, ProposalContent, ProposalEvent, Reply, ReplyRequest
 from app.features.proposals.service import existing, list_events, status_of
 from app.features.proposals.sharing import WrongPassphrase, is_locked, link_id, link_target, no_link
@@ -57,7 +57,7 @@ def act_on_link(installation: Installation, token: str, proof: str | None, act: 
         else:
             detail, kind = answer_of(record, act)
             if not queries.move(record.review, {"review": kind}):
-                raise Conflict("the proposal has changed in the meantime; reload it")
+                raise Conflict.at("act", "the proposal has changed in the meantime; reload it")
         signed = {"name": act.name} if act.name else {}
         queries.add_event(kind, moment, {**signed, **detail, "link": link_id(token)})
 
@@ -98,8 +98,8 @@ def waiting(events: Sequence[Any]) -> int:
 
 def check_waiting(events: Sequence[Any]) -> None:
     if waiting(events) >= MOST_QUESTIONS:
-        values = {"most": MOST_QUESTIONS}
-        raise Conflict(Message("{most} questions wait for a reply; ask again after it", values))
+        template = "{most} questions wait for a reply; ask again after it"
+        raise Conflict.at("text", template, most=MOST_QUESTIONS)
 
 
 def seen_by_customer(workspace: Workspace, identifier: str) -> list[ProposalEvent]:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from app.estimating.context import SizingContext
-from app.estimating.money import ExchangeRate
+from app.estimating.money import PRICED_ASSUMPTIONS, ExchangeRate
 from app.estimating.request import AssumptionsInput, EstimateRequest
-
-PRICES = ("electricity_per_kwh", "system_price", "hourly_price")
-"""Assumptions that are amounts of money."""
 
 
 def rate_between(before: str, after: str, assumptions: AssumptionsInput, context: SizingContext) -> float:
@@ -21,7 +18,7 @@ def in_currency(request: EstimateRequest, currency: str, context: SizingContext)
     if request.currency == currency:
         return request
     rate = rate_between(request.currency, currency, request.assumptions, context)
-    stated = {name: getattr(request.assumptions, name) for name in PRICES}
+    stated = {name: getattr(request.assumptions, name) for name in PRICED_ASSUMPTIONS}
     converted: dict[str, object] = {name: price * rate for name, price in stated.items() if price is not None}
     home = request.assumptions.home_currency or request.currency
     assumptions = request.assumptions.model_copy(update={**converted, "home_currency": home})

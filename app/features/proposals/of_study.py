@@ -100,7 +100,7 @@ def initial_values(request: Request, view: OpenView) -> dict[str, Sequence[str]]
     return {
         "calibration_id": proposals.runs_of(view.workspace, view.state)[:1],
         NETWORK_OF: networks[:1],
-        "locale": [language_of(request)],
+        "locale": [view.stored.get("locale") or language_of(request)],
         "valid_until": [proposals.default_end().isoformat()],
         "confidential": ["yes"],
         "customer": [content.customer],

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from app.errors import AppError, Message
 from app.features.calibration.service import list_calibrations
 from app.features.comparisons.pages import unsaved_of
-from app.features.comparisons.service import labels_in
+from app.features.comparisons.service import question_of_comparison
 from app.features.price_books.service import list_books
 from app.features.proposals import service as proposals
 from app.features.proposals import sharing
@@ -108,7 +108,8 @@ def render_form(
     form: Form | None = None,
     error: AppError | None = None,
 ) -> Response:
-    labels = labels_in(workspace, draft.comparison_id)
+    comparison = question_of_comparison(workspace, draft.comparison_id)
+    labels = [option.label or "" for option in comparison.content.options]
     books = list_books(workspace, LISTED, None).items
     runs = list_calibrations(workspace, LISTED, None).items
     page = ProposalFormPage(

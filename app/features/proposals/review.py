@@ -85,7 +85,7 @@ def check_approver(workspace: Workspace, scopes: frozenset[Scope]) -> None:
 
 def move_on(identifier: str, before: Review, after: Review, repository: Repository) -> None:
     if not repository.of_proposal(identifier).move(before, {"review": after}):
-        raise Conflict("the proposal has changed in the meantime; reload it")
+        raise Conflict.at("step", "the proposal has changed in the meantime; reload it")
 
 
 def move_back(identifier: str, before: Review, after: Review, repository: Repository) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-from app.errors import AppError, BadInput, Conflict, Message, Unprocessable, VersionConflict
+from app.errors import AppError, BadInput, Conflict, Unprocessable, VersionConflict
 from app.estimating.context import SizingContext
 from app.estimating.documents import Text
 from app.estimating.money import ExchangeRate
@@ -21,8 +21,13 @@ from app.estimating.version import engine_version
 from app.features.bills.service import stored_inputs
 from app.features.calibration.service import list_calibrations
 from app.features.comparisons.model import KeptRow
-from app.features.comparisons.service import existing as comparison_record
-from app.features.comparisons.service import keep_comparison, make_options, request_of_state, stored
+from app.features.comparisons.service import (
+    ComparisonQuestion,
+    keep_comparison,
+    make_options,
+    question_of_comparison,
+    request_of_state,
+)
 from app.features.networks.forms import choice_request
 from app.features.networks.model import FabricChoiceRequest
 from app.features.networks.pages import switched
@@ -55,7 +60,7 @@ from app.features.proposals.public import without_identifiers
 from app.features.proposals.texts import sections_of, supply_of, with_sections, without_hidden_texts
 from app.features.studies.answering import State
 from app.features.studies.frame import question_of
-from app.features.studies.model import StudyContent
+from app.features.studies.model import StudyContent, stated
 from app.features.studies.options import PublishedFigure
 from app.features.studies.side_by_side import OptionEntry
 from app.features.studies.states import state_of
@@ -66,7 +71,7 @@ from app.platform.listing import Page, read_cursor, write_cursor
 from app.platform.store.proposal_queries import ANSWERED, EXPIRED
 from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.repository import Repository
-from app.platform.store.tables import ComparisonRecord, ProposalRecord, ProposalShare
+from app.platform.store.tables import ProposalRecord, ProposalShare
 from app.platform.store.trail import acting_author
 from app.platform.workspace import Installation, Workspace
 from app.telemetry import RENDERINGS
@@ -165,14 +170,14 @@ def with_comparison(
             asked = request_of_state(workspace, state, request.title, locale)
             known["comparison_id"] = keep_comparison(workspace, lambda: asked).id
         known |= taken_from(workspace, state)
-    with workspace.transaction() as repository:
-        with at_field("comparison_id"):
-            record = comparison_record(repository, known.get("comparison_id") or request.comparison_id or "")
-        prices = stated_prices(repository, record.id)
-    if "budget" in record.limits:
-        known |= limits_of(record, request, exchange(workspace, record, request, prices))
+    with at_field("comparison_id"):
+        identifier = known.get("comparison_id") or request.comparison_id or ""
+        comparison = question_of_comparison(workspace, identifier)
+    limits = stated(comparison.content.limits)
+    if "budget" in limits:
+        known |= limits_of(limits, request, exchange(workspace, comparison, request))
     else:
-        known |= record.limits
+        known |= limits
     # The calibration or network that a form leaves out is left out.
     chosen = {name for name in own if getattr(request, name) is not None or name in NAMED}
     missing = {name: value for name, value in known.items() if name not in chosen}
@@ -217,31 +222,30 @@ def network_choice(workspace: Workspace, state: State, key: str) -> FabricChoice
     return choice_request(question_of(workspace, state, key))
 
 
-def stated_prices(repository: Repository, identifier: str) -> AssumptionsInput:
-    """Return the first assumptions of a comparison, which name the date of its prices."""
-    rows = (row.request.get("assumptions") for row in repository.comparison_options(identifier))
-    return AssumptionsInput.model_validate(next(filter(None, rows), {}), context=STORED)
-
-
 def exchange(
-    workspace: Workspace, record: ComparisonRecord, request: ProposalRequest, prices: AssumptionsInput
+    workspace: Workspace, comparison: ComparisonQuestion, request: ProposalRequest
 ) -> ConvertedBudget:
-    """Return the budget of a comparison in the currency of a proposal, on the date of its prices."""
+    """Return the budget of a comparison in the currency of a proposal, on the date of its prices.
+
+    The first assumptions of its options name that date.
+    """
+    requests = (option.request for option in comparison.options)
+    assumed = (row.assumptions for row in requests if isinstance(row, EstimateRequest))
+    prices = next((assumptions for assumptions in assumed if stated(assumptions)), AssumptionsInput())
     context = workspace.context().priced(request.price_book_id)
-    rate = rate_between(record.currency, request.currency, prices, context)
-    foreign = request.currency if request.currency != "USD" else record.currency
+    currency, budget = comparison.currency, comparison.content.limits.budget
+    assert budget is not None, "there is a budget to convert"
+    rate = rate_between(currency, request.currency, prices, context)
+    foreign = request.currency if request.currency != "USD" else currency
     return ConvertedBudget(
-        stated=Quantity.exact(record.limits["budget"], record.currency),
+        stated=Quantity.exact(budget, currency),
         rate=rate,
         as_of=ExchangeRate.of(context.at_prices(prices).catalog, foreign).as_of,
     )
 
 
-def limits_of(
-    record: ComparisonRecord, request: ProposalRequest, converted: ConvertedBudget
-) -> dict[str, Any]:
+def limits_of(limits: dict[str, Any], request: ProposalRequest, converted: ConvertedBudget) -> dict[str, Any]:
     """Return the limits of a comparison in the currency of a proposal."""
-    limits = dict(record.limits)
     if request.budget is not None:
         # Whoever states a budget says what it pays for.
         limits.pop("budget_kind", None)
@@ -288,18 +292,16 @@ def compile_content(
 ) -> ProposalContent:
     """Return the content of a proposal from the stored rows of its comparison."""
     assert request.comparison_id is not None, "a study was made into a comparison before"
-    with workspace.transaction() as repository:
-        with at_field("comparison_id"):
-            record = comparison_record(repository, request.comparison_id)
-        options = stored(repository, request.comparison_id)
-        prices = stated_prices(repository, request.comparison_id)
+    with at_field("comparison_id"):
+        comparison = question_of_comparison(workspace, request.comparison_id)
+    options, budget = comparison.options, comparison.content.limits.budget
     context = workspace.context().priced(request.price_book_id)
     converted = None
-    if request.budget is not None and "budget" in record.limits and request.currency != record.currency:
-        converted = exchange(workspace, record, request, prices)
+    if request.budget is not None and budget is not None and request.currency != comparison.currency:
+        converted = exchange(workspace, comparison, request)
         same = math.isclose(converted.stated.value * converted.rate, request.budget, rel_tol=1e-6)
         converted = converted if same else None
-    if request.currency != record.currency or request.price_book_id is not None:
+    if request.currency != comparison.currency or request.price_book_id is not None:
         requests = [
             row
             if isinstance(row := option.request, PublishedFigure)
@@ -311,7 +313,7 @@ def compile_content(
         request,
         options,
         context,
-        title=record.title,
+        title=comparison.content.name,
         today=now().date(),
         **logos,
         number=number,
@@ -487,12 +489,10 @@ def logo_after(patch: ProposalPatch, name: str, before: Logo | None) -> Logo | N
 
 def check_draft(record: ProposalRecord) -> None:
     if record.frozen_at is not None:
-        raise Conflict(
-            Message(
-                "the proposal was frozen on {day} and cannot be changed; create a new one from "
-                "its comparison",
-                {"day": record.frozen_at.date().isoformat()},
-            )
+        raise Conflict.at(
+            "status",
+            "the proposal was frozen on {day} and cannot be changed; create a new one from its comparison",
+            day=record.frozen_at.date().isoformat(),
         )
 
 

@@ -69,9 +69,11 @@ def create_share(
         with workspace.transaction() as repository:
             record = existing(repository, identifier)
         if record.frozen_at is None:
-            raise Conflict("only a frozen proposal can be shared: freeze it first")
+            raise Conflict.at("status", "only a frozen proposal can be shared: freeze it first")
         if status_of(record) == "expired":
-            raise Conflict("the validity date of the proposal has passed; it can no longer be shared")
+            raise Conflict.at(
+                "valid_until", "the validity date of the proposal has passed; it can no longer be shared"
+            )
         moment = now()
         expires = moment + timedelta(days=request.expires_in_days)
         salt = None if request.passphrase is None else secrets.token_bytes(16).hex()

@@ -32,7 +32,15 @@ from app.platform.web.api import (
     read_tag,
     write_tag,
 )
-from app.platform.web.deps import ID, CustomerQuery, KeyHeader, ListDep, ModelQuery, WorkspaceDep
+from app.platform.web.deps import (
+    ID,
+    CustomerQuery,
+    KeyHeader,
+    ListDep,
+    ModelQuery,
+    VersionQuery,
+    WorkspaceDep,
+)
 from app.platform.web.examples import (
     STUDY,
     STUDY_COPY,
@@ -45,10 +53,6 @@ from app.platform.web.requirements import LARGE_BODY, Right, requires
 router = api_router("studies", "/studies")
 
 StudyId = Annotated[str, Path(alias="id", description=ID, examples=["stu_a2b3c4d5e6f7g2h3"])]
-
-VersionQuery = Annotated[
-    int | None, Query(ge=1, description="Version to read; if omitted, the newest.", examples=[1])
-]
 
 
 @router.post("", status_code=201, summary="Create a study", responses=ASK)

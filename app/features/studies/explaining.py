@@ -212,7 +212,7 @@ def _field_changes(old: Mapping[str, Any], new: Mapping[str, Any], key: str | No
             yield _field_change(path, key, before, after)
 
 
-USUAL = (1, "none", False)
+NEUTRAL = (1, "none", False)
 """Values of a plan that need not be named."""
 
 
@@ -222,7 +222,7 @@ def _plan_change(key: str | None, old: Mapping[str, Any], new: Mapping[str, Any]
 
     def written(plan: Mapping[str, Any]) -> str:
         values = {name: plan[name] for name in changed if name in plan}
-        unusual = {name: value for name, value in values.items() if value not in USUAL}
+        unusual = {name: value for name, value in values.items() if value not in NEUTRAL}
         return plan_text(unusual or values).replace(";", ", ")
 
     change = _field_change("plan", key, written(old), written(new))

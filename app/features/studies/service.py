@@ -35,7 +35,7 @@ from app.platform.idempotency import IdempotentCall, Save, keep
 from app.platform.listing import Page, read_cursor, write_cursor
 from app.platform.references import hold_named, no_such
 from app.platform.store.document_queries import StudyFilter
-from app.platform.store.queries import EVERYTHING, After, ListFilter, new_id, now
+from app.platform.store.queries import EVERYTHING, ListFilter, new_id, now
 from app.platform.store.repository import Repository
 from app.platform.store.tables import StudyRecord
 from app.platform.store.upload_queries import identifiers
@@ -179,20 +179,7 @@ def first_version(content: StudyContent, *, saved: bool = True) -> tuple[Study, 
     )
 
     def save(repository: Repository) -> None:
-        record = StudyRecord(
-            id=study.id,
-            workspace_id="",
-            name=content.name,
-            sought="",
-            options=len(content.options),
-            version=1,
-            archived=False,
-            saved=saved,
-            customer=content.customer,
-            created_at=moment,
-            updated_at=moment,
-        )
-        repository.studies.add(record, tree_of(content), [])
+        repository.studies.add(study.id, moment, tree_of(content), saved=saved)
 
     return study, save
 
@@ -226,14 +213,10 @@ def list_studies(
     wanted: ListFilter = EVERYTHING,
 ) -> Page[StudySummary]:
     """Return the studies of a list, newest first: active, archived or unsaved ones."""
-    after = read_cursor(cursor)
-    position = None if after is None else (after.created_at, after.id)
+    chosen = StudyFilter(search, archived, saved)
     with workspace.transaction() as repository:
-        rows, following = repository.studies.listing(
-            StudyFilter(search, archived, saved), limit, position, wanted
-        )
-    items = [filled(StudySummary, row) for row in rows]
-    return Page(items=items, next=write_cursor(None if following is None else After(*following)))
+        rows, following = repository.studies.listing(chosen, limit, read_cursor(cursor), wanted)
+    return Page(items=[filled(StudySummary, row) for row in rows], next=write_cursor(following))
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,13 +289,7 @@ def change_study(
     with workspace.transaction() as repository:
         hold_named(repository, tree)
         stored = repository.studies.add_next(
-            identifier,
-            latest.version,
-            variant.content.name,
-            variant.content.customer,
-            len(variant.content.options),
-            tree,
-            [change.model_dump(mode="json") for change in changes],
+            identifier, latest.version, tree, [change.model_dump(mode="json") for change in changes]
         )
     if not stored:
         newest = get_study(workspace, identifier)
@@ -404,7 +381,7 @@ def delete_study(workspace: Workspace, identifier: str, expected: int | None = N
         if expected is not None and expected != record.version:
             raise _changed_meanwhile(record.version, expected)
         if not record.archived:
-            raise Conflict("only an archived study can be deleted: archive it first")
+            raise Conflict.at("archived", "only an archived study can be deleted: archive it first")
         uploads = repository.uploads
         contents = [json.dumps(content) for content in uploads.delete_study(identifier)]
         addresses += [

@@ -17,7 +17,7 @@ from app.estimating.checks import MK2
 from app.estimating.context import SizingContext
 from app.estimating.costing import Charges
 from app.estimating.decision import Alternative, Decision, DecisionQuestion
-from app.estimating.deliberation import Deliberation, decision_of
+from app.estimating.deliberation import SURE, Deliberation, decision_of
 from app.estimating.documents import CheckWarning, Estimate
 from app.estimating.estimate import charged_hardware
 from app.estimating.options import USED, alternative_of, usual_term
@@ -43,9 +43,6 @@ ROUNDING = 0.01
 
 SAME_COST = 0.001
 """Relative difference below which two costs are equal."""
-
-SURE = 0.8
-"""Least share of the common samples in which an order must hold, as for a deadline."""
 
 COST_BASIS = (
     "acquisition", "amortisation_years", "utilisation", "include", "price_book_id", "price_book_version",

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from app.features.sweeps import service as sweeps
 from app.features.sweeps.model import SweepRequest
 from app.features.sweeps.rows import Job, SweepAnswer, SweepState, csv_lines, parquet
-from app.platform.listing import Page
+from app.platform.listing import USUAL_ITEMS, Page
 from app.platform.rates import CostClass
 from app.platform.web import event_stream
 from app.platform.web.api import (
@@ -25,8 +25,9 @@ from app.platform.web.api import (
     file_answer,
     write_tag,
 )
-from app.platform.web.deps import ID, USUAL, CursorQuery, KeyHeader, LimitQuery, ListDep, WorkspaceDep
+from app.platform.web.deps import ID, CursorQuery, KeyHeader, LimitQuery, ListDep, WorkspaceDep
 from app.platform.web.examples import FLEET_PLAN, PRICE_BOOK
+from app.platform.web.locale import CSV
 from app.platform.web.requirements import LARGE_BODY, Right, requires
 
 router = api_router("sweeps", "/sweeps")
@@ -60,8 +61,6 @@ class RowFilter:
 
 
 FilterDep = Annotated[RowFilter, Depends()]
-
-CSV = "text/csv; charset=utf-8"
 
 PARQUET = "application/vnd.apache.parquet"
 
@@ -134,7 +133,7 @@ def get_sweep(
     identifier: SweepId,
     response: Response,
     wanted: FilterDep,
-    limit: LimitQuery = USUAL,
+    limit: LimitQuery = USUAL_ITEMS,
     cursor: CursorQuery = None,
 ) -> SweepAnswer:
     """Return the progress of a sweep and one page of its available rows; use the ETag in

@@ -10,9 +10,9 @@ from starlette.responses import Response
 
 from app.features.trail import service as trail
 from app.features.trail.model import TrailEvent
-from app.platform.listing import Page
+from app.platform.listing import USUAL_ITEMS, Page
 from app.platform.web.api import LIST, api_router, file_answer
-from app.platform.web.deps import USUAL, CursorQuery, LimitQuery, Moment, WorkspaceDep
+from app.platform.web.deps import CursorQuery, LimitQuery, Moment, WorkspaceDep
 from app.platform.web.locale import CSV
 from app.platform.web.requirements import Right, requires
 
@@ -70,7 +70,10 @@ NarrowingDep = Annotated[TrailParameters, Depends()]
 @router.get("", summary="List audit events", responses=LIST)
 @requires(Right.MANAGE)
 def list_audit_events(
-    workspace: WorkspaceDep, narrowing: NarrowingDep, limit: LimitQuery = USUAL, cursor: CursorQuery = None
+    workspace: WorkspaceDep,
+    narrowing: NarrowingDep,
+    limit: LimitQuery = USUAL_ITEMS,
+    cursor: CursorQuery = None,
 ) -> Page[TrailEvent]:
     """List actions in the workspace with actor and address, newest first; owners only, no API keys."""
     return trail.list_events(workspace, narrowing.chosen, limit, cursor)

@@ -268,10 +268,10 @@ def check_unused(repository: Repository, identifier: str) -> None:
     studies, sweeps = repository.uploads.in_use(identifier)
     if studies:
         message = "used by a study: {names}; delete the study, or change its model or workload first"
-        raise Conflict(Message(message, {"names": listed(studies)}))
+        raise Conflict.at("id", message, names=listed(studies))
     if sweeps:
         message = "a sweep is being computed from it: {names}; wait until it ends or cancel it first"
-        raise Conflict(Message(message, {"names": listed(sweeps)}))
+        raise Conflict.at("id", message, names=listed(sweeps))
 
 
 def listed(names: list[str]) -> str:

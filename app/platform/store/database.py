@@ -21,7 +21,7 @@ from sqlalchemy.orm import UOWTransaction
 from sqlalchemy.orm.exc import StaleDataError
 from sqlmodel import Session, select
 
-from app.errors import BadInput, Unavailable, VersionConflict, need
+from app.errors import BadInput, FieldError, Unavailable, VersionConflict, need
 from app.platform.store.account_queries import (
     ExternalQueries,
     IdentityQueries,
@@ -140,7 +140,7 @@ class Store:
                 yield session
         except (IntegrityError, StaleDataError) as error:
             if is_overtaken(error):
-                raise VersionConflict(GONE) from error
+                raise VersionConflict(GONE, [FieldError("id", GONE)]) from error
             raise
 
     @contextmanager

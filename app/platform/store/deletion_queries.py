@@ -8,12 +8,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import SQLModel, col
 
-from app.platform.store.document_queries import names
+from app.platform.store.document_queries import NEWEST, names
 from app.platform.store.queries import Queries
 from app.platform.store.tables import (
     BillRow,
-    ComparisonOption,
-    ComparisonRecord,
     EstimateRow,
     IdempotencyKey,
     JobRecord,
@@ -24,6 +22,7 @@ from app.platform.store.tables import (
     ProposalRecord,
     ProposalShare,
     StudyRecord,
+    StudyStateRecord,
     StudyVersionRecord,
     SweepRecord,
     SweepRowRecord,
@@ -32,7 +31,7 @@ from app.platform.store.upload_queries import ENDED, tells_of
 
 PARTS: Mapping[type[SQLModel], tuple[tuple[type[SQLModel], str], ...]] = {
     EstimateRow: (),
-    ComparisonRecord: ((ComparisonOption, "comparison_id"),),
+    StudyRecord: ((StudyVersionRecord, "study_id"), (StudyStateRecord, "study_id")),
     BillRow: (),
     PriceBookRecord: ((PriceBookVersion, "book_id"),),
     ProposalRecord: tuple(
@@ -52,27 +51,23 @@ class DeletionQueries(Queries):
         """Return what would lose what it rests on: proposals, comparisons, studies, bills, open sweeps."""
         dependents = self._called(ProposalRecord, ProposalRecord.title, *self._of_proposal(table, identifier))
         if table is EstimateRow:
-            inside = sa.select(col(ComparisonOption.comparison_id)).where(
-                *self.criteria(ComparisonOption, estimate_id=identifier)
+            naming = names(StudyVersionRecord.estimates, identifier)
+            inside = sa.select(col(StudyVersionRecord.study_id)).where(
+                *self.criteria(StudyVersionRecord, naming)
             )
-            dependents += self._called(
-                ComparisonRecord, ComparisonRecord.title, col(ComparisonRecord.id).in_(inside)
-            )
+            dependents += self._called(StudyRecord, StudyRecord.name, col(StudyRecord.id).in_(inside))
             dependents += self._called(BillRow, BillRow.label, names(BillRow.request, identifier))
         if table is PriceBookRecord:
-            newest = sa.select(col(StudyVersionRecord.study_id)).where(
-                *self.criteria(StudyVersionRecord, names(StudyVersionRecord.content, identifier)),
-                col(StudyVersionRecord.version) == col(StudyRecord.version),
-                col(StudyVersionRecord.study_id) == col(StudyRecord.id),
-            )
+            newest = sa.exists().where(NEWEST, names(StudyVersionRecord.content, identifier))
             current = (col(StudyRecord.saved), sa.not_(col(StudyRecord.archived)))
-            dependents += self._called(StudyRecord, StudyRecord.name, newest.exists(), *current)
+            listed = (col(StudyRecord.kind) == "study", *current)
+            dependents += self._called(StudyRecord, StudyRecord.name, newest, *listed)
             pending = (col(SweepRecord.id).in_(self._open_jobs()), names(SweepRecord.request, identifier))
             dependents += self._called(SweepRecord, SweepRecord.title, *pending)
         return dependents
 
     def _of_proposal(self, table: type[SQLModel], identifier: str) -> list[Any]:
-        if table is ComparisonRecord:
+        if table is StudyRecord:
             return [col(ProposalRecord.request)["comparison_id"].as_string() == identifier]
         if table in {EstimateRow, BillRow, PriceBookRecord}:
             return [names(ProposalRecord.content, identifier)]

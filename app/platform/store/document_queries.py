@@ -1,4 +1,4 @@
-"""Queries of studies, price books, sweeps, and of what lists show of estimates and comparisons."""
+"""Queries of studies, price books, sweeps, and of what lists show of estimates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
-from sqlmodel import Session, col, select
+from sqlmodel import Session, SQLModel, col, select
 
 from app.platform.store.queries import EVERYTHING, After, ListFilter, Queries, countable, now
 from app.platform.store.tables import (
@@ -17,8 +17,6 @@ from app.platform.store.tables import (
     AcceleratorVersion,
     BillRow,
     CalibrationRow,
-    ComparisonOption,
-    ComparisonRecord,
     EstimateRow,
     PriceBookRecord,
     PriceBookVersion,
@@ -61,14 +59,47 @@ class StudyFilter:
     saved: bool = True
 
 
+def columns_of(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a study is listed by, from what it states."""
+    name, customer = content["name"], content.get("customer", "")
+    words = sought(name, customer, *content.get("tags", ()))
+    return {"name": name, "customer": customer, "sought": words, "options": len(content["options"])}
+
+
+NEWEST = sa.and_(
+    col(StudyVersionRecord.workspace_id) == col(StudyRecord.workspace_id),
+    col(StudyVersionRecord.study_id) == col(StudyRecord.id),
+    col(StudyVersionRecord.version) == col(StudyRecord.version),
+)
+"""The condition that a version is the newest of a study."""
+
+NO_ESTIMATES: Mapping[str, str] = {}
+
+
 class StudyQueries(Queries):
     """Studies: lists, versions, and edits that cannot overwrite each other unseen."""
 
-    def add(self, record: StudyRecord, content: dict[str, Any], changes: list[dict[str, Any]]) -> None:
-        record.sought = sought(record.name, record.customer, *content.get("tags", ()))
-        self._add(record)
+    def __init__(self, session: Session, workspace_id: str, kind: Literal["study", "comparison"]) -> None:
+        super().__init__(session, workspace_id)
+        self._kind = kind
+
+    def criteria(self, table: type[SQLModel], *criteria: Any, **equal: Any) -> list[Any]:
+        of_kind = {"kind": self._kind} if table is StudyRecord else {}
+        return super().criteria(table, *criteria, **of_kind, **equal)
+
+    def add(
+        self,
+        identifier: str,
+        moment: datetime,
+        content: dict[str, Any],
+        *,
+        saved: bool = True,
+        estimates: Mapping[str, str] = NO_ESTIMATES,
+    ) -> None:
+        columns = {"version": 1, "archived": False, "saved": saved, "kind": self._kind, **columns_of(content)}
+        self._add(StudyRecord(id=identifier, created_at=moment, updated_at=moment, **columns))
         self._session.flush()
-        self._add_version(record.id, record.version, content, changes, record.updated_at)
+        self._add_version(identifier, 1, content, [], moment, estimates)
 
     def find(self, identifier: str) -> StudyRecord | None:
         return self.first(StudyRecord, id=identifier)
@@ -87,11 +118,9 @@ class StudyQueries(Queries):
         self,
         identifier: str,
         expected: int,
-        name: str,
-        customer: str,
-        options: int,
         content: dict[str, Any],
         changes: list[dict[str, Any]],
+        estimates: Mapping[str, str] = NO_ESTIMATES,
     ) -> bool:
         """Keep the next version; False where another has been kept since the one expected.
 
@@ -100,18 +129,21 @@ class StudyQueries(Queries):
         if not countable(expected):
             return False
         moment = now()
-        changed = {
-            "version": expected + 1,
-            "name": name,
-            "customer": customer,
-            "sought": sought(name, customer, *content.get("tags", ())),
-            "options": options,
-            "updated_at": moment,
-        }
+        changed = {"version": expected + 1, "updated_at": moment, **columns_of(content)}
         if not self.update_rows(StudyRecord, changed, id=identifier, version=expected, archived=False):
             return False
-        self._add_version(identifier, expected + 1, content, changes, moment)
+        self._add_version(identifier, expected + 1, content, changes, moment, estimates)
         return True
+
+    def newest(self, identifiers: Iterable[str]) -> dict[str, tuple[StudyRecord, StudyVersionRecord]]:
+        """Return studies with their newest version, by identifier."""
+        query = select(StudyRecord, StudyVersionRecord).join(StudyVersionRecord, NEWEST)
+        wanted = self.criteria(StudyRecord, col(StudyRecord.id).in_(list(identifiers)))
+        return {record.id: (record, version) for record, version in self._session.exec(query.where(*wanted))}
+
+    def forget_before(self, identifier: str, version: int) -> None:
+        """Delete the versions of a study that are older."""
+        self.delete_rows(StudyVersionRecord, col(StudyVersionRecord.version) < version, study_id=identifier)
 
     def save(self, identifier: str) -> None:
         """Keep a study that was only looked at until now."""
@@ -158,26 +190,15 @@ class StudyQueries(Queries):
         for word in folded(chosen.sought).split():
             query = query.where(col(StudyRecord.sought).contains(word, autoescape=True, escape=ESCAPE))
         if wanted.model:
-            newest = self.criteria(
-                StudyVersionRecord,
-                col(StudyVersionRecord.study_id) == col(StudyRecord.id),
-                col(StudyVersionRecord.version) == col(StudyRecord.version),
-            )
-            query = query.where(
-                sa.exists().where(*newest, names_model(StudyVersionRecord.content, wanted.model, "base"))
-            )
+            of_model = names_model(StudyVersionRecord.content, wanted.model, "base")
+            query = query.where(sa.exists().where(NEWEST, of_model))
         return self.stretch(query, StudyRecord, limit, after, wanted=replace(wanted, model=""))
 
     def latest(self, limit: int) -> Sequence[tuple[StudyRecord, StudyVersionRecord]]:
         """Return the studies at hand that were changed last, each with its newest version."""
-        newest = sa.and_(
-            col(StudyVersionRecord.workspace_id) == col(StudyRecord.workspace_id),
-            col(StudyVersionRecord.study_id) == col(StudyRecord.id),
-            col(StudyVersionRecord.version) == col(StudyRecord.version),
-        )
         query = (
             select(StudyRecord, StudyVersionRecord)
-            .join(StudyVersionRecord, newest)
+            .join(StudyVersionRecord, NEWEST)
             .where(*self.criteria(StudyRecord, archived=False))
             .order_by(col(StudyRecord.updated_at).desc(), col(StudyRecord.id).desc())
         )
@@ -190,10 +211,16 @@ class StudyQueries(Queries):
         content: dict[str, Any],
         changes: list[dict[str, Any]],
         moment: datetime,
+        estimates: Mapping[str, str],
     ) -> None:
         self._add(
             StudyVersionRecord(
-                study_id=identifier, version=version, content=content, changes=changes, created_at=moment
+                study_id=identifier,
+                version=version,
+                content=content,
+                changes=changes,
+                created_at=moment,
+                estimates=dict(estimates),
             )
         )
         self._session.flush()
@@ -242,7 +269,7 @@ USERS: tuple[tuple[str, type[Any], str, str], ...] = (
 
 USERS_BELOW: tuple[tuple[str, type[Any], type[Any], str, str, str], ...] = (
     ("study", StudyRecord, StudyVersionRecord, "study_id", "content", "name"),
-    ("comparison", ComparisonRecord, ComparisonOption, "comparison_id", "request", "title"),
+    ("comparison", StudyRecord, StudyVersionRecord, "study_id", "content", "name"),
     ("price-book", PriceBookRecord, PriceBookVersion, "book_id", "rows", "name"),
 )
 """Kind, table, the table of its parts, their key, the column that may name one, and what it is called."""
@@ -328,8 +355,9 @@ class AcceleratorQueries(Queries):
             inside = sa.select(getattr(below, key)).where(
                 *self.criteria(below, names_own(below, document, identifier))
             )
+            of_kind = [col(table.kind) == kind] if table is StudyRecord else []
             query = sa.select(col(table.id), getattr(table, name)).where(
-                *self.criteria(table, col(table.id).in_(inside))
+                *self.criteria(table, col(table.id).in_(inside), *of_kind)
             )
             rows = self._session.execute(query.order_by(col(table.created_at).desc()).limit(most))
             users += [(kind, row[0], row[1]) for row in rows]
@@ -362,7 +390,7 @@ class EstimateSubject:
 
 
 class ListingQueries(Queries):
-    """What lists show of estimates and comparisons, read from a few columns: their documents are large."""
+    """What lists show of estimates, read from a few columns: their documents are large."""
 
     def subjects(self, identifiers: Iterable[str]) -> dict[str, EstimateSubject]:
         """Return what estimates are of, by identifier, without reading what was answered."""
@@ -382,23 +410,6 @@ class ListingQueries(Queries):
             row[0]: EstimateSubject(row[1], row[2], row[3]["id"], row[3].get("count", 1))
             for row in self._session.execute(query)
         }
-
-    def labels(self, identifiers: Iterable[str]) -> dict[str, list[str]]:
-        """Return what the options of comparisons are called, in their order, by comparison."""
-        # Only figures somebody has published have their label in the request alone.
-        label = sa.func.coalesce(EstimateRow.label, col(ComparisonOption.request)["label"].as_string())
-        comparison = col(ComparisonOption.comparison_id)
-        of_option = self.criteria(EstimateRow, col(EstimateRow.id) == col(ComparisonOption.estimate_id))
-        query = (
-            sa.select(comparison, label)
-            .outerjoin(EstimateRow, sa.and_(*of_option))
-            .where(*self.criteria(ComparisonOption, comparison.in_(list(identifiers))))
-            .order_by(comparison, col(ComparisonOption.position))
-        )
-        labels: dict[str, list[str]] = {}
-        for identifier, called in self._session.execute(query):
-            labels.setdefault(identifier, []).append(called)
-        return labels
 
 
 Order = Literal["position", "time_to_train", "cost"]

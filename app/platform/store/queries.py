@@ -19,7 +19,7 @@ from sqlalchemy.types import TypeDecorator
 from sqlmodel import Session, SQLModel, col, select, tuple_
 from sqlmodel.sql.expression import SelectOfScalar
 
-COLUMNS = "columns"
+CHANGED_COLUMNS = "columns"
 """Execution option of a statement that changes rows: the columns it sets."""
 DOCUMENT = JSON().with_variant(JSONB(), "postgresql")
 """A JSON document."""
@@ -221,7 +221,7 @@ class Statements:
     ) -> int:
         """Change rows and return how many; a value may be an expression of what they held before."""
         statement = sa.update(table).where(*self.criteria(table, *criteria, **equal)).values(**values)
-        result = self._session.execute(statement, execution_options={COLUMNS: tuple(values)})
+        result = self._session.execute(statement, execution_options={CHANGED_COLUMNS: tuple(values)})
         return int(result.rowcount)  # type: ignore[attr-defined]
 
     def delete_rows(self, table: type[SQLModel], *criteria: Any, **equal: Any) -> int:

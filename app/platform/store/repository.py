@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -29,8 +29,6 @@ from app.platform.store.tables import (
     AuditEvent,
     BillRow,
     CalibrationRow,
-    ComparisonOption,
-    ComparisonRecord,
     EstimateRow,
     IdempotencyKey,
     JobRecord,
@@ -53,7 +51,7 @@ KINDS: dict[str, type[OwnedRow]] = {
     "prf_": Profile,
     "wkl_": WorkloadSample,
     "est_": EstimateRow,
-    "cmp_": ComparisonRecord,
+    "cmp_": StudyRecord,
     "cal_": CalibrationRow,
     "siz_": SizingRow,
     "swp_": SweepRecord,
@@ -81,7 +79,8 @@ class Repository(Queries):
 
     def __init__(self, session: Session, workspace_id: str) -> None:
         super().__init__(session, workspace_id)
-        self.studies = StudyQueries(session, workspace_id)
+        self.studies = StudyQueries(session, workspace_id, "study")
+        self.comparisons = StudyQueries(session, workspace_id, "comparison")
         self.uploads = UploadQueries(session, workspace_id)
         self.listings = ListingQueries(session, workspace_id)
         self.retention = RetentionQueries(session, workspace_id)
@@ -190,34 +189,6 @@ class Repository(Queries):
         criteria += [] if status is None else [status_criterion(status, today)]
         criteria += [] if review is None else [reviewed(review, today)]
         return self.page(ProposalRecord, limit, after, *criteria, wanted=wanted)
-
-    def add_comparison(
-        self, record: ComparisonRecord, options: Iterable[tuple[dict[str, object], str | None]]
-    ) -> None:
-        """Keep a comparison and its options, each with the identifier of its estimate."""
-        self._add(record)
-        self.replace_options(record.id, options)
-
-    def comparison_options(self, identifier: str) -> Sequence[ComparisonOption]:
-        return self.every(ComparisonOption, order=[col(ComparisonOption.position)], comparison_id=identifier)
-
-    def change_comparison(self, identifier: str, version: int, values: dict[str, Any]) -> bool:
-        """Change a comparison of this version; tell whether it was still of it."""
-        return self.update_rows(ComparisonRecord, values, id=identifier, version=version) == 1
-
-    def replace_options(
-        self, identifier: str, options: Iterable[tuple[dict[str, object], str | None]]
-    ) -> None:
-        self._session.flush()
-        self.delete_rows(ComparisonOption, comparison_id=identifier)
-        self._add(
-            *(
-                ComparisonOption(
-                    comparison_id=identifier, position=position, request=request, estimate_id=estimate_id
-                )
-                for position, (request, estimate_id) in enumerate(options)
-            )
-        )
 
     def idempotent_answer(self, endpoint: str, key: str, since: datetime) -> IdempotencyKey | None:
         """Return the first answer given under a key, if it was given since a moment."""

@@ -115,44 +115,6 @@ class EstimateRow(OwnedRow, table=True):
     document: dict[str, Any] = Field(sa_type=DOCUMENT)
 
 
-class ComparisonRecord(OwnedRow, table=True):
-    """A comparison; its options are :class:`ComparisonOption`."""
-
-    __tablename__ = "comparison"
-    __table_args__ = (
-        UniqueConstraint("workspace_id", "id"),
-        Index("ix_comparison_listing", "workspace_id", "created_at", "id"),
-        Index("ix_comparison_changes", "workspace_id", "updated_at", "id"),
-    )
-
-    title: str = Field(max_length=300)
-    locale: str = Field(max_length=20)
-    currency: str = Field(max_length=3)
-    limits: dict[str, Any] = Field(default_factory=dict, sa_type=DOCUMENT)
-    """What the decision between its options has to meet."""
-    version: int
-    """Counts the edits, so that two people's edits cannot overwrite each other unseen."""
-    updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
-
-
-class ComparisonOption(SQLModel, table=True):
-    """One option of a comparison: what was asked and, where it was modelled, the estimate."""
-
-    __tablename__ = "comparison_option"
-    __table_args__ = (
-        # Both keys carry the workspace: an option cannot point into another's rows.
-        ForeignKeyConstraint(["workspace_id", "comparison_id"], ["comparison.workspace_id", "comparison.id"]),
-        ForeignKeyConstraint(["workspace_id", "estimate_id"], ["estimate.workspace_id", "estimate.id"]),
-        own_index("comparison_option", "request"),
-    )
-
-    comparison_id: str = Field(primary_key=True, max_length=40)
-    position: int = Field(primary_key=True)
-    workspace_id: str = Field(default="", foreign_key="workspace.id", max_length=40)
-    request: dict[str, Any] = Field(sa_type=DOCUMENT)
-    estimate_id: str | None = Field(max_length=40)
-
-
 class CalibrationRow(OwnedRow, table=True):
     """A calibration as it was answered, with what was asked and the fitted profile."""
 
@@ -351,12 +313,12 @@ class BillRow(OwnedRow, table=True):
 
 
 class StudyRecord(OwnedRow, table=True):
-    """A study; what it states is in its versions."""
+    """A study, or a comparison, which is one; what it states is in its versions."""
 
     __tablename__ = "study"
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
-        Index("ix_study_listing", "workspace_id", "archived", "saved", "created_at", "id"),
+        Index("ix_study_listing", "workspace_id", "kind", "archived", "saved", "created_at", "id"),
         Index("ix_study_customer", "workspace_id", "customer", "created_at", "id"),
         Index("ix_study_changes", "workspace_id", "updated_at", "id"),
     )
@@ -373,6 +335,8 @@ class StudyRecord(OwnedRow, table=True):
     """Whether somebody has kept it; an answer that was only looked at goes after a while."""
     customer: str = Field(default="", max_length=200)
     updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    kind: str = Field(default="study", max_length=20)
+    """study or comparison: in which list it is."""
 
 
 class StudyVersionRecord(SQLModel, table=True):
@@ -391,6 +355,8 @@ class StudyVersionRecord(SQLModel, table=True):
     content: dict[str, Any] = Field(sa_type=DOCUMENT)
     changes: list[dict[str, Any]] = Field(sa_type=DOCUMENT)
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    estimates: dict[str, str] = Field(default_factory=dict, sa_type=DOCUMENT)
+    """Key of an option of a comparison → its estimate, which is kept with it."""
 
 
 class StudyStateRecord(SQLModel, table=True):

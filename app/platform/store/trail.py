@@ -22,7 +22,7 @@ from sqlmodel import Session, col, select
 
 from app.platform.store.account_tables import Account, AccountSession
 from app.platform.store.integration_queries import messages_of
-from app.platform.store.queries import COLUMNS, After, Queries, new_id, now
+from app.platform.store.queries import CHANGED_COLUMNS, After, Queries, new_id, now
 from app.platform.store.tables import AuditEvent, ProposalEventRecord, StudyRecord, StudyVersionRecord
 
 ActorKind = Literal["person", "key", "local", "link", "operator", "system"]
@@ -81,7 +81,6 @@ AUDITED: Mapping[str, str] = {
     "profile": "profile",
     "workload_sample": "workload",
     "estimate": "estimate",
-    "comparison": "comparison",
     "calibration": "calibration",
     "sizing": "sizing",
     "price_book": "price-book",
@@ -136,12 +135,13 @@ def keep_trail(session: Session, workspace_id: str | None = None) -> None:
         workspace = workspace_id or equalities.get("workspace_id")
         if kind is None or workspace is None:
             return None
-        fields = sorted({*execution.execution_options[COLUMNS]} - SILENT) if changes else []
+        fields = sorted({*execution.execution_options[CHANGED_COLUMNS]} - SILENT) if changes else []
         if changes and not fields:
             return None
         result = cast("sa.CursorResult[Any]", execution.invoke_statement())
         if result.rowcount:
             identifier = str(equalities.get("id") or equalities.get("account_id") or "")
+            kind = study_kind(identifier) if kind == "study" else kind
             few = {} if result.rowcount == 1 else {"count": result.rowcount}
             verb, detail = ("changed", {"fields": fields}) if changes else ("deleted", few)
             session.add(made(str(workspace), f"{kind}.{verb}", kind, identifier, detail))
@@ -192,9 +192,9 @@ def events_of(session: Session) -> Iterator[AuditEvent]:
         if isinstance(row, ProposalEventRecord):
             yield made(workspace, f"proposal.{row.kind}", "proposal", row.proposal_id, row.detail)
         elif isinstance(row, StudyVersionRecord):
-            action = "study.created" if row.version == 1 else "study.changed"
             details = {"name": row.content.get("name"), "version": row.version}
-            yield made(workspace, action, "study", row.study_id, details)
+            of, verb = study_kind(row.study_id), "created" if row.version == 1 else "changed"
+            yield made(workspace, f"{of}.{verb}", of, row.study_id, details)
         elif isinstance(row, AccountSession):
             if row.complete:
                 detail = {"agent": row.user_agent, **({"failures": row.failures} if row.failures else {})}
@@ -214,6 +214,11 @@ def events_of(session: Session) -> Iterator[AuditEvent]:
             if kind is not None and (fields or verb == "deleted"):
                 detail = {**named(row), **({"fields": fields} if fields else {})}
                 yield made(row.workspace_id, f"{kind}.{verb}", kind, identifier_of(row), detail)
+
+
+def study_kind(identifier: str) -> str:
+    """Return what an object in the table of studies is called."""
+    return "comparison" if identifier.startswith("cmp_") else "study"
 
 
 def owner_of(session: Session, row: AccountSession) -> Actor:

@@ -11,12 +11,11 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import SQLModel, col
 
-from app.platform.store.document_queries import names
+from app.platform.store.document_queries import NEWEST, names
 from app.platform.store.queries import EVERYTHING, After, ListFilter, Queries
 from app.platform.store.tables import (
     BillRow,
     CalibrationRow,
-    ComparisonOption,
     EstimateRow,
     IdempotencyKey,
     JobRecord,
@@ -44,12 +43,19 @@ NAMING: tuple[tuple[type[Any], str], ...] = (
     (SizingRow, "document"),
     (BillRow, "request"),
     (CalibrationRow, "request"),
-    (ComparisonOption, "request"),
     (ProposalRecord, "content"),
     (PriceBookVersion, "rows"),
     (EstimateRow, "request"),
 )
 """Documents that may name an upload or an accelerator; the many come last."""
+
+
+NAMING_ESTIMATES: tuple[tuple[type[Any], Any], ...] = (
+    (StudyVersionRecord, StudyVersionRecord.estimates),
+    (ProposalRecord, ProposalRecord.content),
+    (BillRow, BillRow.request),
+)
+"""Documents that may name an estimate."""
 
 
 def tells_of(*identifiers: str) -> Any:
@@ -96,17 +102,8 @@ class UploadQueries(Queries):
 
     def in_use(self, identifier: str) -> tuple[list[str], list[str]]:
         """Return the names of studies whose newest version names an upload, and sweeps yet to be computed."""
-        newest = sa.and_(
-            col(StudyVersionRecord.workspace_id) == col(StudyRecord.workspace_id),
-            col(StudyVersionRecord.study_id) == col(StudyRecord.id),
-            col(StudyVersionRecord.version) == col(StudyRecord.version),
-        )
-        studies = (
-            sa.select(col(StudyRecord.name))
-            .join(StudyVersionRecord, newest)
-            .where(*self.criteria(StudyRecord, names(StudyVersionRecord.content, identifier)))
-            .limit(4)
-        )
+        naming = self.criteria(StudyRecord, names(StudyVersionRecord.content, identifier), kind="study")
+        studies = sa.select(col(StudyRecord.name)).join(StudyVersionRecord, NEWEST).where(*naming).limit(4)
         open_jobs = sa.select(col(JobRecord.id)).where(
             *self.criteria(JobRecord, col(JobRecord.status).in_(["queued", "running"]))
         )
@@ -201,25 +198,18 @@ class RetentionQueries(Queries):
 
     def estimates_before(self, moment: datetime) -> list[str]:
         """Return estimates made before a moment that nothing names."""
-        used = col(ComparisonOption.estimate_id)
-        by_options = sa.select(used).where(*self.criteria(ComparisonOption, used.is_not(None)))
-        unused = (col(EstimateRow.created_at) < moment, col(EstimateRow.id).not_in(by_options))
+        # A comparison names estimates that are kept together with it: those that are seen here first, it
+        # is seen to name afterwards.
+        made = self.values(EstimateRow, EstimateRow.id, col(EstimateRow.created_at) < moment)
         named: set[str] = set()
-        for table, document in ((ProposalRecord, ProposalRecord.content), (BillRow, BillRow.request)):
+        for table, document in NAMING_ESTIMATES:
             named |= identifiers(self.values(table, sa.cast(col(document), sa.Text)), "est")
-        return [
-            identifier
-            for identifier in self.values(EstimateRow, EstimateRow.id, *unused)
-            if identifier not in named
-        ]
+        return [identifier for identifier in made if identifier not in named]
 
     def delete_estimates(self, chosen: list[str]) -> int:
-        """Delete estimates, unless a comparison has come to name one, and answers that tell of them."""
-        used = col(ComparisonOption.estimate_id)
-        by_options = sa.select(used).where(*self.criteria(ComparisonOption, used.in_(chosen)))
+        """Delete estimates, and answers that tell of them."""
         self.delete_rows(IdempotencyKey, tells_of(*chosen))
-        identifier = col(EstimateRow.id)
-        return self.delete_rows(EstimateRow, identifier.in_(chosen), identifier.not_in(by_options))
+        return self.delete_rows(EstimateRow, col(EstimateRow.id).in_(chosen))
 
     def sweeps_before(self, moment: datetime) -> list[str]:
         ended = (col(JobRecord.status).in_(ENDED), col(JobRecord.updated_at) < moment)

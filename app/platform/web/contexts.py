@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.errors import AppError, FieldError, Message
-from app.estimating.documents import CheckWarning, Text
+from app.estimating.documents import SEVERITIES, CheckWarning, Text
 from app.platform.charts.figures import Figure
 from app.platform.charts.svg import Drawing
 
@@ -156,8 +156,6 @@ class DocumentPage:
     """HTML made from our own Markdown, never from input."""
     contents: Sequence[Contents]
 
-
-SEVERITIES = ("serious", "caution", "info")
 
 REFUSAL = "does_not_fit"
 

@@ -179,8 +179,11 @@ ModelQuery = Annotated[
 
 ListDep = Annotated[ListQuery, Depends()]
 
+VersionQuery = Annotated[
+    int | None, Query(ge=1, description="Version; if omitted, the newest.", examples=[1])
+]
+
 ID = "Identifier, from a list or an earlier response."
 
-USUAL = USUAL_ITEMS
 
 ALL = MAX_ITEMS

@@ -78,7 +78,7 @@ def read_import(name: str, data: bytes) -> Import:
         return _modelled("safetensors", read_profile(title, data), None)
     if is_binary(data):
         return _modelled("onnx", read_profile(title, data), None)
-    if encoding_of(title, data[:65_536]) == "cp949":
+    if encoding_of(data[:65_536]) == "cp949":
         data = data.decode("cp949", "replace").encode()
     start = data[:65_536].rpartition(b"\n")[0].decode("utf-8", "replace")
     if listed_images(start) is not None or criteo_rows(start) is not None:

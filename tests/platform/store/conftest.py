@@ -34,7 +34,8 @@ def value_for(column: sa.Column[Any], number: int) -> Any:
     if isinstance(kind, sa.Float | sa.Numeric):
         return number + 0.1
     length = getattr(kind, "length", None) or 40
-    return f"{column.name[:20]} {number} — 가\n\\.,\t{'é'}"[:length]
+    name = column.table.name if column.name == "id" else column.name
+    return f"{name[:20]} {number} — 가\n\\.,\t{'é'}"[:length]
 
 
 def fill(connection: sa.Connection, per_table: int = 2) -> dict[str, int]:

@@ -19,7 +19,6 @@ from app.platform.store.tables import (
     AcceleratorRecord,
     BillRow,
     CalibrationRow,
-    ComparisonRecord,
     EstimateRow,
     PriceBookRecord,
     ProposalRecord,
@@ -37,7 +36,7 @@ AFTER = After(*PLACE)
 
 LISTS: dict[str, tuple[str, Callable[[Repository], object]]] = {
     "estimates": ("estimate", lambda one: one.page(EstimateRow, 50, AFTER)),
-    "comparisons": ("comparison", lambda one: one.page(ComparisonRecord, 50, AFTER)),
+    "comparisons": ("study", lambda one: one.comparisons.listing(StudyFilter(), 50, PLACE)),
     "calibrations": ("calibration", lambda one: one.page(CalibrationRow, 50, AFTER)),
     "sizings": ("sizing", lambda one: one.page(SizingRow, 50, AFTER)),
     "sweeps": ("sweep", lambda one: one.page(SweepRecord, 50, AFTER)),
@@ -79,7 +78,7 @@ def many(store: Store, name: str) -> None:
         made = moment - timedelta(minutes=number)
         row["created_at"] = made if table.c.created_at.type.timezone else made.replace(tzinfo=None)
         if "archived" in row:
-            row["archived"] = False
+            row |= {"archived": False, "kind": "study" if number % 3 else "comparison"}
         rows.append(row)
     with store.engine.begin() as connection:
         connection.execute(sa.insert(table), rows)
@@ -127,11 +126,6 @@ NARROWED: dict[str, tuple[str, ListFilter, Callable[[Repository, ListFilter], ob
         "proposal",
         ListFilter(customer="customer-7"),
         lambda one, wanted: one.page(ProposalRecord, 50, None, wanted=wanted),
-    ),
-    "ix_comparison_changes": (
-        "comparison",
-        ListFilter(order="updated"),
-        lambda one, wanted: one.page(ComparisonRecord, 50, AFTER, wanted=wanted),
     ),
     "ix_price_book_changes": (
         "price_book",

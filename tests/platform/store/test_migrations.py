@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from app.errors import Conflict
+from app.estimating.names import STORED
+from app.estimating.request import Schema
+from app.features.studies.model import StudyContent
 from app.platform.store import migrate
 from app.platform.store.database import Store
 from app.platform.store.migrate import database_problems, revision_of
@@ -51,24 +55,73 @@ def test_tables_of_the_first_version_are_brought_up_with_their_rows(released: St
         ]
     assert [row["events"] for row in after.pop("webhook")] == [["sweep.done"]] * len(before.pop("webhook"))
     before.pop("rackline_queue_task", None)
+    moved, options = before.pop("comparison"), before.pop("comparison_option")
+    assert moved and options
+    after["study"] = [row for row in after["study"] if row["kind"] == "study"]
+    after["study_version"] = [row for row in after["study_version"] if "base" not in row["content"]]
     assert set(before) == set(after) and all(len(rows) >= 2 for rows in before.values())
     assert shared(after, before) == shared(before, after)
 
 
-def test_limits_beside_the_first_option_become_those_of_the_comparison(released: Store) -> None:
-    limits = {"deadline_s": 86_400.0, "probability": 0.9}
-    option = sa.table("comparison_option", sa.column("position"), sa.column("request", DOCUMENT))
+MODELLED = {
+    "model": {"preset": "bert-large"},
+    "workload": {"samples": 1e7, "global_batch": 512},
+    "system": {"id": "dgx-a100-640gb", "count": 2},
+    "assumptions": {"utilisation": 0.5},
+    "currency": "KRW",
+}
+
+STATED = {"hours": 13.2, "kind": "vendor", "system": "ipu-pod64"}
+
+LIMITS = {"deadline_s": 86_400.0, "probability": 0.9}
+
+ROWS: list[dict[str, Any]] = [
+    MODELLED | {"limits": LIMITS},
+    MODELLED | {"workload": {"samples": 1e7, "global_batch": 256}, "plan": {"tensor": 2}, "label": "Pod"},
+    {"label": "Pod", **STATED},
+    {"label": "Half", "kind": "linear", "scaled_from": "Pod", "factor": 0.5},
+]
+
+
+def test_comparisons_become_studies_with_their_estimates(released: Store) -> None:
+    metadata = sa.MetaData()
     with released.engine.begin() as connection:
-        before = connection.execute(sa.select(option.c.request).where(option.c.position == 0)).scalars().all()
-        held = sa.update(option).where(option.c.position == 0)
-        connection.execute(held.values(request=before[0] | {"limits": limits}))
+        metadata.reflect(connection)
+        comparison, option = metadata.tables["comparison"], metadata.tables["comparison_option"]
+        option.c.request.type = DOCUMENT
+        row = connection.execute(sa.select(comparison)).mappings().first()
+        estimate = connection.execute(sa.select(metadata.tables["estimate"])).mappings().first()
+        assert row is not None and estimate is not None
+        belongs = {"workspace_id": row["workspace_id"], "comparison_id": row["id"]}
+        for number, request in enumerate(ROWS):
+            named = {"estimate_id": estimate["id"] if "model" in request else None}
+            position = {"position": 10 + number} | belongs
+            connection.execute(sa.insert(option).values(request=request, **position, **named))
+        kept = option.c.position >= 10
+        connection.execute(sa.delete(option).where(option.c.comparison_id == row["id"], ~kept))
+        connection.execute(sa.update(option).where(kept).values(position=option.c.position - 10))
+        connection.execute(sa.update(comparison).values(title="Head to head", locale="ko", currency="KRW"))
     released.migrate()
-    comparison = sa.table("comparison", sa.column("limits", DOCUMENT))
-    with released.engine.connect() as connection:
-        found = connection.execute(sa.select(comparison.c.limits)).scalars().all()
-        requests = connection.execute(sa.select(option.c.request)).scalars().all()
-    assert before and limits in found
-    assert not any("limits" in request for request in requests)
+    with released.transaction(row["workspace_id"]) as repository:
+        ((study, version),) = repository.comparisons.newest([row["id"]]).values()
+        assert repository.studies.find(row["id"]) is None
+    assert (study.name, study.version, study.options) == ("Head to head", row["version"], 4)
+    assert version.estimates == {"a": estimate["id"], "b": estimate["id"]}
+    content = StudyContent.model_validate(version.content, context=STORED)
+    assert content.limits.model_dump(exclude_none=True) == LIMITS
+    assert content.views == {"proposal": {"locale": "ko"}}
+    assert [each.label for each in content.options] == [estimate["label"], "Pod", "Pod (2)", "Half"]
+    shared = {"model": {"preset": "bert-large"}, "workload": {"samples": 1e7}, "currency": "KRW"}
+    assert stated_in(content.base) == {**shared, "assumptions": {"utilisation": 0.5}}
+    first, second, third, last = map(stated_in, content.options)
+    assert (first["workload"], second["workload"]) == ({"global_batch": 512}, {"global_batch": 256})
+    assert second["plan"] == {"tensor": 2} and first["system"] == MODELLED["system"]
+    assert third["figure"] == STATED
+    assert last["figure"] == {"kind": "linear", "scaled_from": "b", "factor": 0.5}
+
+
+def stated_in(part: Schema) -> dict[str, Any]:
+    return part.model_dump(exclude_unset=True)
 
 
 @pytest.mark.parametrize("change", ["UPDATE audit_event SET action = 'x'", "DELETE FROM audit_event"])

@@ -7,14 +7,12 @@ from datetime import timedelta
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from app.errors import VersionConflict
 from app.platform.store.database import Store
 from app.platform.store.document_queries import RowSelection
 from app.platform.store.queries import now
 from app.platform.store.repository import AnswerExists, Repository
 from app.platform.store.tables import (
     CalibrationRow,
-    ComparisonRecord,
     EstimateRow,
     JobRecord,
     Profile,
@@ -25,6 +23,9 @@ from app.platform.store.tables import (
 from app.platform.store.trail import ForeignRow
 
 DAY_AGO = now() - timedelta(days=1)
+
+
+STATED = {"name": "t", "options": []}
 
 
 def fill(repository: Repository, suffix: str) -> None:
@@ -40,10 +41,7 @@ def fill(repository: Repository, suffix: str) -> None:
             profile={"of": suffix},
         )
     )
-    record = ComparisonRecord(
-        id=f"cmp_{suffix}", workspace_id="", title="t", locale="en", currency="USD", version=1
-    )
-    repository.add_comparison(record, [({"of": suffix}, None), ({"of": suffix}, f"est_{suffix}")])
+    repository.comparisons.add(f"cmp_{suffix}", now(), STATED, estimates={"a": f"est_{suffix}"})
     sweep = SweepRecord(id=f"swp_{suffix}", workspace_id="", title="t", request={})
     job = JobRecord(id=sweep.id, workspace_id="", kind="sweep", status="queued", total=3)
     repository.add(sweep, job)
@@ -71,9 +69,10 @@ def test_each_query_finds_its_own_rows(filled: Store) -> None:
         ):
             assert row is not None
             assert row.workspace_id == "ws_one"
-        comparison = repository.get(ComparisonRecord, "cmp_one")
-        assert comparison is not None and comparison.workspace_id == "ws_one"
-        assert [row.estimate_id for row in repository.comparison_options("cmp_one")] == [None, "est_one"]
+        comparison, version = repository.comparisons.newest(["cmp_one"])["cmp_one"]
+        assert comparison.workspace_id == version.workspace_id == "ws_one"
+        assert version.estimates == {"a": "est_one"}
+        assert repository.studies.find("cmp_one") is None
         assert set(repository.named(EstimateRow, ["est_one", "est_two"])) == {"est_one"}
 
 
@@ -87,37 +86,29 @@ def test_no_query_finds_the_rows_of_another_workspace(filled: Store) -> None:
         assert repository.get(JobRecord, "swp_two") is None
         assert set(repository.named(JobRecord, ["swp_one", "swp_two"])) == {"swp_one"}
         assert not repository.of_job("swp_two").move(["queued"], "cancelled", now())
-        assert repository.get(ComparisonRecord, "cmp_two") is None
-        assert repository.comparison_options("cmp_two") == []
+        assert repository.comparisons.find("cmp_two") is None
+        assert repository.comparisons.newest(["cmp_two"]) == {}
         assert repository.named(EstimateRow, ["est_two"]) == {}
         answer = repository.idempotent_answer("estimates", "key", DAY_AGO)
         assert answer is not None and answer.answer == {"of": "one"}
         for listing in (
             repository.page(WorkloadSample, 10, None),
             repository.page(EstimateRow, 10, None),
-            repository.page(ComparisonRecord, 10, None),
             repository.page(CalibrationRow, 10, None),
             repository.page(SweepRecord, 10, None),
         ):
             assert [row.workspace_id for row in listing.rows] == ["ws_one"]
 
 
-def test_an_option_cannot_point_at_the_estimate_of_another_workspace(filled: Store) -> None:
-    with pytest.raises(VersionConflict), filled.transaction("ws_one") as repository:
-        record = repository.get(ComparisonRecord, "cmp_one")
-        assert record is not None
-        repository.replace_options(record.id, [({}, "est_two")])
-
-
-def test_options_are_replaced_in_order(filled: Store) -> None:
+def test_only_the_newest_version_of_a_comparison_is_kept(filled: Store) -> None:
     with filled.transaction("ws_one") as repository:
-        record = repository.get(ComparisonRecord, "cmp_one")
-        assert record is not None
-        repository.replace_options(record.id, [({"n": 1}, None), ({"n": 2}, None), ({"n": 3}, None)])
+        assert repository.comparisons.add_next("cmp_one", 1, STATED, [], {"b": "est_one"})
+        repository.comparisons.forget_before("cmp_one", 2)
     with filled.transaction("ws_one") as repository:
-        assert [row.request["n"] for row in repository.comparison_options("cmp_one")] == [1, 2, 3]
+        assert [row.version for row in repository.comparisons.versions("cmp_one")] == [2]
+        assert repository.comparisons.newest(["cmp_one"])["cmp_one"][1].estimates == {"b": "est_one"}
     with filled.transaction("ws_two") as repository:
-        assert len(repository.comparison_options("cmp_two")) == 2
+        assert repository.comparisons.newest(["cmp_two"])["cmp_two"][0].version == 1
 
 
 def test_a_list_goes_on_where_it_stopped_without_repeating(store: Store) -> None:
@@ -180,24 +171,19 @@ def test_a_row_belongs_to_the_workspace_of_its_sweep(filled: Store) -> None:
         repository.of_sweep("swp_one").add([row(0, 1.0, "ws_two")])
 
 
-def test_of_two_changes_of_one_version_only_one_is_made(store: Store) -> None:
-    with store.transaction("ws_one") as repository:
-        record = ComparisonRecord(
-            id="cmp_a", workspace_id="", title="t", locale="en", currency="USD", version=1
-        )
-        repository.add_comparison(record, [])
+def test_of_two_changes_of_one_version_only_one_is_made(filled: Store) -> None:
     together = threading.Barrier(8)
 
-    def change(title: str) -> bool:
+    def change(name: str) -> bool:
         together.wait()
-        with store.transaction("ws_one") as repository:
-            return repository.change_comparison("cmp_a", 1, {"title": title, "version": 2})
+        with filled.transaction("ws_one") as repository:
+            return repository.comparisons.add_next("cmp_one", 1, {"name": name, "options": []}, [])
 
     with ThreadPoolExecutor(8) as pool:
         made = dict(zip("abcdefgh", pool.map(change, "abcdefgh"), strict=True))
-    with store.transaction("ws_one") as repository:
-        found = repository.get(ComparisonRecord, "cmp_a")
+    with filled.transaction("ws_one") as repository:
+        found = repository.comparisons.find("cmp_one")
     assert found is not None
-    assert [title for title, done in made.items() if done] == [found.title]
-    with store.transaction("ws_two") as repository:
-        assert not repository.change_comparison("cmp_a", 2, {"title": "theirs"})
+    assert [name for name, done in made.items() if done] == [found.name]
+    with filled.transaction("ws_two") as repository:
+        assert not repository.comparisons.add_next("cmp_one", 2, STATED, [])
