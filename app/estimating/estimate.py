@@ -17,7 +17,7 @@ from app.estimating.checks import (
     time_checks,
 )
 from app.estimating.context import CALIBRATION_PREFIX, SizingContext
-from app.estimating.costing import RunExpense, cost_trace, run_expense
+from app.estimating.costing import RunExpense, run_expense
 from app.estimating.deciding import PlanDecision, decide
 from app.estimating.defaults import assumption_defaults, plan_defaults, system_defaults
 from app.estimating.documents import (
@@ -44,8 +44,7 @@ from app.estimating.summaries import (
 )
 from app.estimating.timed_plan import TimedPlan
 from app.estimating.total_flop import total_flop_estimate
-from app.estimating.trace import measured_effects, trace_of
-from app.estimating.trace_amounts import with_amounts
+from app.estimating.trace import measured_effects
 from app.estimating.validity import (
     validation_summary,
 )
@@ -206,14 +205,11 @@ class Answer:
 
     @cached_property
     def _priced(self) -> tuple[RunExpense, list[CheckWarning]]:
-        run, warnings = self.timed.run, list[CheckWarning]()
         # Plans are kept across price books, the prices of a system are not.
         hardware = replace(self.hardware, idle_machines=self.plan.idle_machines)
-        expense = run_expense(
-            self.request, hardware, run.time.total, run.total_samples, self.context, warnings,
-            self.profile.family,
-        )  # fmt: skip
-        return expense, warnings
+        return run_expense(
+            self.request, hardware, self.timed.run, self.context, self.profile.family, self.assumed
+        )
 
     @property
     def expense(self) -> RunExpense:
@@ -293,14 +289,7 @@ class Answer:
             all_in_device_hours=all_in_hours(run, plans, failures.operational_share, common_normals()),
             effects=measured_effects(scenario, context.catalog),
             warnings=self.warnings,
-            trace=with_amounts(
-                [
-                    *trace_of(scenario, plans, run, training, hardware, context),
-                    *cost_trace(expense.prices, expense.cost, run.time.total, run, self.assumed),
-                ],
-                context.catalog,
-                expense.cost,
-            ),
+            trace=[*timed.trace(hardware, context.catalog), *expense.trace],
         )
 
     def _common(self, more: Sequence[Default] = ()) -> dict[str, object]:

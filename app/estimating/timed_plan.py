@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
+from app.catalog.catalog import Catalog
 from app.engine.plans import Plans
 from app.engine.records import Floats
 from app.estimating.basis import three_steps
@@ -29,9 +30,10 @@ from app.estimating.documents import (
     Expectation,
     Sensitivity,
     ThreeSteps,
+    TraceStep,
 )
 from app.estimating.expectation import expectation_of, spanning
-from app.estimating.hardware import Reliability
+from app.estimating.hardware import Hardware, Reliability
 from app.estimating.nearest import FamilyError, Status, claimed, status_of
 from app.estimating.ranges import (
     NOT_UNDERSTOOD,
@@ -50,6 +52,8 @@ from app.estimating.summaries import (
     schedule_of,
 )
 from app.estimating.three_steps import after_three_steps
+from app.estimating.trace import run_trace, step_trace
+from app.estimating.trace_amounts import with_amounts
 from app.estimating.validity import (
     SameRuns,
     family_error_of,
@@ -77,12 +81,12 @@ class TimedPlan:
         self.plan = plan
         self.assumed = assumed
         self.context = context
-        self._step: dict[str, Any] = {}
+        self._step: dict[Hashable, Any] = {}
         if step is not None:
             key = ("step", step, plan.choice.plans.rows.tobytes(), plan.scenario.team)
             self._step = context.remember(key, dict)
 
-    def _of_step(self, name: str, make: Callable[[], T]) -> T:
+    def _of_step(self, name: Hashable, make: Callable[[], T]) -> T:
         if name not in self._step:
             self._step[name] = make()
         found: T = self._step[name]
@@ -242,6 +246,17 @@ class TimedPlan:
                 self.time,
             ),
         }
+
+    def trace(self, hardware: Hardware, catalog: Catalog) -> list[TraceStep]:
+        """Return the trace from the figures of a catalogue to the time to train."""
+        plan, plans, run = self.plan, self.plan.choice.plans, self.run
+
+        def of_step() -> list[TraceStep]:
+            steps = step_trace(plan.scenario, plans, run.step, plan.training, hardware, catalog)
+            return with_amounts(steps, catalog, None)
+
+        of_run = with_amounts(run_trace(plans, run, plan.training, hardware, catalog), catalog, None)
+        return [*self._of_step(("trace", catalog), of_step), *of_run]
 
     @cached_property
     def three_steps(self) -> ThreeSteps | None:
