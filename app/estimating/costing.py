@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from app.catalog.catalog import Catalog
-from app.catalog.defaults import YEARLY_SHARES, CostDefaults
+from app.catalog.defaults import YEARLY_SHARES
 from app.catalog.figures import Figure, Spread
 from app.engine.cost.capital import accelerator_hour_cost, present_worth_factor
 from app.engine.cost.hours import (
@@ -32,7 +32,8 @@ from app.engine.records import Floats
 from app.engine.units import GIGABYTE, HOUR, HOURS_PER_YEAR, KILOWATT_HOUR, MONTH, MONTHS, TERABYTE, YEAR
 from app.estimating.capital import STORAGE, cost_figures, taken
 from app.estimating.context import SizingContext
-from app.estimating.documents import CheckWarning, TraceStep
+from app.estimating.defaults import price_defaults
+from app.estimating.documents import CheckWarning, Default, TraceStep
 from app.estimating.hardware import DECILES, Hardware, Reliability, log_deviation
 from app.estimating.money import Carbon, Cost, CostFigure, CostLine, Currency, quote, quote_line
 from app.estimating.prices import (
@@ -154,7 +155,8 @@ def system_power(hardware: Hardware, pue: float, catalog: Catalog, family: str |
 class RunExpense:
     prices: DollarPrices | None
     """None where no price is published."""
-    defaults: CostDefaults
+    defaults: list[Default]
+    """Those of its prices."""
     cost: Cost | None
     energy: Quantity
     trace: list[TraceStep]
@@ -174,7 +176,7 @@ class PricedSystem:
     rates: DollarPrices | None
     """None where no price is published."""
     doubts: list[CheckWarning]
-    defaults: CostDefaults
+    defaults: list[Default]
     power: Spread
     """In the facility, while it trains. [W]"""
     drawn: Floats
@@ -198,7 +200,7 @@ def run_expense(
     """Return cost and energy of a run, or of a time that is exact, and what is doubtful of its prices."""
     catalog, idle = context.catalog, hardware.idle_machines
     # A price book is another catalogue each time it is laid over.
-    asked = request.model_dump_json(include={"system", "assumptions", "currency"})
+    asked = request.model_dump_json(include={"system", "assumptions", "currency"}, exclude_unset=True)
     system: PricedSystem = context.remember(
         ("prices", catalog, asked, family, idle),
         lambda: priced_system(hardware, request.assumptions, request.currency, catalog, family),
@@ -226,14 +228,16 @@ def priced_system(
 ) -> PricedSystem:
     doubts: list[CheckWarning] = []
     charges = charges_of(hardware, assumptions, currency, catalog, family, doubts)
-    defaults = cost_defaults_of(hardware, assumptions, catalog)
-    pue = defaults.pue.si if assumptions.pue is None else assumptions.pue
-    power = system_power(hardware, pue, catalog, family)
+    usual = cost_defaults_of(hardware, assumptions, catalog)
+    power = system_power(
+        hardware, usual.pue.si if assumptions.pue is None else assumptions.pue, catalog, family
+    )
     factors = power_factors(power, common_normals())
-    drawn = power.value * factors
-    if charges is None:
+    drawn, rates = power.value * factors, None if charges is None else charges.found
+    defaults = price_defaults(assumptions, rates, usual)
+    if charges is None or rates is None:
         return PricedSystem(None, doubts, defaults, power, drawn, None, np.empty(0), [])
-    rates, hour = charges.found, hour_cost(hardware, charges, factors, catalog)
+    hour = hour_cost(hardware, charges, factors, catalog)
     trace = with_amounts([hourly_trace(rates, hour)], catalog, hour)
     return PricedSystem(rates, doubts, defaults, power, drawn, hour, charges.hourly_samples, trace)
 

@@ -19,7 +19,7 @@ from app.estimating.checks import (
 from app.estimating.context import CALIBRATION_PREFIX, SizingContext
 from app.estimating.costing import RunExpense, run_expense
 from app.estimating.deciding import PlanDecision, decide
-from app.estimating.defaults import assumption_defaults, plan_defaults, system_defaults
+from app.estimating.defaults import failure_defaults, plan_defaults, system_defaults
 from app.estimating.documents import (
     CheckWarning,
     Default,
@@ -45,9 +45,6 @@ from app.estimating.summaries import (
 from app.estimating.timed_plan import TimedPlan
 from app.estimating.total_flop import total_flop_estimate
 from app.estimating.trace import measured_effects
-from app.estimating.validity import (
-    validation_summary,
-)
 from app.estimating.version import engine_version
 from app.estimating.workload import GENERATING, resolve_model, summarise, trained
 from app.profiles.model import ModelProfile
@@ -228,16 +225,7 @@ class Answer:
 
     @cached_property
     def validation(self) -> Validation:
-        timed = self.timed
-        return validation_summary(
-            timed.plan,
-            self.context,
-            timed.regimes,
-            timed.same,
-            status=timed.status,
-            error=timed.family_error,
-            steps=timed.three_steps if timed.fits else None,
-        )
+        return self.timed.validation
 
     @cached_property
     def document(self) -> Estimate:
@@ -265,11 +253,9 @@ class Answer:
         run, plan, scenario = timed.run, timed.plan, timed.plan.scenario
         plans, training, figures = plan.choice.plans, plan.training, timed.figures
         failures = context.catalog.reliability_defaults(hardware.entry.machine.chip.kind)
-        assumed_defaults = assumption_defaults(
-            self.request, expense.prices, expense.defaults, failures, run, hardware.machines
-        )
+        of_failures = failure_defaults(self.request.assumptions, failures, run, hardware.machines)
         return Estimate(
-            **self._common(assumed_defaults),
+            **self._common([*of_failures, *expense.defaults]),
             **timed.parts,
             fits=True,
             step_time=figures["step_time_s"],

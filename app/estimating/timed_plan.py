@@ -31,6 +31,7 @@ from app.estimating.documents import (
     Sensitivity,
     ThreeSteps,
     TraceStep,
+    Validation,
 )
 from app.estimating.expectation import expectation_of, spanning
 from app.estimating.hardware import Hardware, Reliability
@@ -57,10 +58,12 @@ from app.estimating.trace_amounts import with_amounts
 from app.estimating.validity import (
     SameRuns,
     family_error_of,
+    gaps_of,
     measurable,
     outside_checks,
     reach_of,
     same_runs,
+    validation_of_step,
 )
 
 T = TypeVar("T")
@@ -174,10 +177,15 @@ class TimedPlan:
         own = figure(self.run)
         return own if self.tuned is self else spanning(own, figure(self.tuned.run))
 
-    @property
+    @cached_property
+    def own_time(self) -> Quantity:
+        """Time to train of the run itself."""
+        return time_of(self.run)
+
+    @cached_property
     def time(self) -> Quantity:
         """Time to train."""
-        return self.over_both(time_of)
+        return self.own_time if self.tuned is self else spanning(self.own_time, self.tuned.own_time)
 
     @property
     def mfu(self) -> Quantity:
@@ -189,8 +197,8 @@ class TimedPlan:
 
     @property
     def expectation(self) -> Expectation:
-        reported = None if self.reported is None else time_of(self.reported.run)
-        return expectation_of(self.plan.scenario.team, time_of(self.tuned.run), reported)
+        reported = None if self.reported is None else self.reported.own_time
+        return expectation_of(self.plan.scenario.team, self.tuned.own_time, reported)
 
     @cached_property
     def family_error(self) -> FamilyError | None:
@@ -199,7 +207,27 @@ class TimedPlan:
     @cached_property
     def reach(self) -> float:
         """Distance of the nearest measured run of the same kind."""
-        return self._of_step("reach", lambda: reach_of(self.plan, self.context))
+        return self._of_step("reach", lambda: reach_of(self.plan, self.context, self.gaps))
+
+    @cached_property
+    def gaps(self) -> Floats:
+        """Distances of the measured runs."""
+        return self._of_step("gaps", lambda: gaps_of(self.plan, self.context))
+
+    @property
+    def validation(self) -> Validation:
+        """How closely measured runs support the estimate."""
+
+        def of_step() -> Validation:
+            error, status = self.family_error, self.status
+            return validation_of_step(self.plan, self.context, self.regimes, self.gaps, error, status)
+
+        same = self.same
+        update = {name: getattr(same, name) for name in ("compared", "outside_count", "contradicted")}
+        steps = self.three_steps if self.fits else None
+        return self._of_step("validation", of_step).model_copy(
+            update={**update, "status": self.status, "three_steps": steps, "outside": list(same.outside)}
+        )
 
     @cached_property
     def same(self) -> SameRuns:
@@ -242,7 +270,7 @@ class TimedPlan:
             **self._of_step("roofline", lambda: roofline_of(scenario, plans)),
             "sensitivity": _reaching(
                 sensitivity_of(scenario, run, self.factors, common_normals(), uncertain),
-                time_of(run),
+                self.own_time,
                 self.time,
             ),
         }

@@ -9,7 +9,7 @@ from app.errors import BadInput, FieldError, Message, check_between
 from app.estimating.checks import data_sheet_checks, time_checks
 from app.estimating.context import SizingContext
 from app.estimating.costing import run_expense
-from app.estimating.defaults import assumption_defaults, system_defaults
+from app.estimating.defaults import system_defaults
 from app.estimating.documents import (
     CheckWarning,
     Default,
@@ -123,7 +123,7 @@ def total_flop_estimate(
         defaults=[
             *system_defaults(request, hardware),
             *defaults,
-            *assumption_defaults(request, expense.prices, expense.defaults, None, None),
+            *expense.defaults,
         ],
         fits=True,
         mfu=Quantity.exact(utilization, "1"),

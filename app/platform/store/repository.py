@@ -44,7 +44,7 @@ from app.platform.store.tables import (
     WorkloadSample,
     WorkspaceRow,
 )
-from app.platform.store.trail import TrailQueries
+from app.platform.store.trail import TrailQueries, insert
 from app.platform.store.upload_queries import RetentionQueries, UploadQueries
 
 Listed = TypeVar("Listed", bound=OwnedRow)
@@ -138,6 +138,12 @@ class Repository(Queries):
     def add(self, *rows: Any) -> None:
         self._add(*rows)
 
+    def insert(self, *rows: OwnedRow | ComparisonOption) -> None:
+        """Write rows of one table, with their events in the trail; nothing of them is held for a change."""
+        for row in rows:
+            row.workspace_id = self._workspace_id
+        insert(self._session, rows)
+
     def get(
         self, table: type[Listed], identifier: str, *, whole: bool = False, lock: bool = False
     ) -> Listed | None:
@@ -210,7 +216,7 @@ class Repository(Queries):
     ) -> None:
         self._session.flush()
         self.delete_rows(ComparisonOption, comparison_id=identifier)
-        self._add(
+        self.insert(
             *(
                 ComparisonOption(
                     comparison_id=identifier, position=position, request=request, estimate_id=estimate_id
