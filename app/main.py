@@ -21,7 +21,6 @@ from app.errors import BadInput
 from app.estimating.context import load_context
 from app.features.accounts.mailing import CommandMailer
 from app.features.accounts.oidc import SingleSignOn
-from app.features.accounts.service import any_account
 from app.features.integrations.keys import KeyAdmission
 from app.features.operation import api as operation
 from app.features.operation.api import describe
@@ -221,7 +220,7 @@ def single_sign_on_of(settings: Settings) -> SingleSignOn | None:
 
 def access_of(settings: Settings, identity: Identity) -> CurrentAccess:
     """Return how the server is reached; without accounts by this machine alone, whatever is set."""
-    access = CurrentAccess(ServerAccess(LOOPBACK), public_access(settings), partial(any_account, identity))
+    access = CurrentAccess(ServerAccess(LOOPBACK), public_access(settings), identity.store.any_account)
     access.look()
     return access
 

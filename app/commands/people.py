@@ -65,7 +65,7 @@ def add_user(
     """Create an account. The first account owns the local workspace and turns sign-in on."""
     password = sys.stdin.readline(MOST + 3).rstrip("\r\n") if password_stdin else None
     with opened() as identity:
-        first = not accounts.any_account(identity)
+        first = not identity.store.any_account()
         added = accounts.add_account(identity, email, name, role=role, workspace=workspace, password=password)
     typer.echo(f"{added.account.email} is {added.role} of {added.workspace.name}")
     if added.link:
@@ -129,7 +129,7 @@ def reset_second_factor(email: Email) -> None:
 def add_workspace(name: Annotated[str, typer.Argument(metavar="NAME", help="Name.")]) -> None:
     """Create a workspace. Its first member becomes its owner."""
     with opened() as identity:
-        if not accounts.any_account(identity):
+        if not identity.store.any_account():
             raise BadInput("without accounts there is only one workspace; create the first account first")
         workspace = accounts.add_workspace(identity, name)
     typer.echo(f"{workspace.id} {workspace.name}")

@@ -6,7 +6,10 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from app.catalog.software import SoftwareProfile
+from app.engine.records import Floats
 from app.errors import Message
 from app.estimating.chips import chip_series
 from app.estimating.documents import Basis, BasisError, Text, ThreeSteps
@@ -40,15 +43,17 @@ def load_left_out(path: Path) -> dict[tuple[str, str, str], BasisError]:
 
 def basis_of(
     runs: MeasuredRuns,
+    gaps: Floats,
     software: SoftwareProfile,
     regimes: Collection[str],
     *,
     family: str,
     chip: str,
-    devices: int,
-    parameters: float,
 ) -> Basis:
-    """Return the basis of an estimate; presumed GPU software may be any, that of an IPU is its maker's."""
+    """Return the basis of an estimate; presumed GPU software may be any, that of an IPU is its maker's.
+
+    ``gaps`` are the distances of the runs.
+    """
     calibration = software.calibration
     if calibration is not None and calibration.holds_for(family, chip):
         return "own_runs"
@@ -57,14 +62,16 @@ def basis_of(
     if software.presumed and software.kind != "ipu":
         return "chip_elsewhere"
     stack = software.id if calibration is None else calibration.prior
-    gaps, series = runs.distances(family, chip, devices, parameters), chip_series(chip)
-    same_software = [
-        (run, gap) for run, gap in zip(runs, gaps, strict=True) if software.presumed or stack in run.profiles
-    ]
-    near = any(
-        gap <= FAR and run.family == family and chip_series(run.chip) == series for run, gap in same_software
-    )
-    return "measured_here" if near else "software_elsewhere" if same_software else "chip_elsewhere"
+    series, near = chip_series(chip), (runs[place] for place in np.flatnonzero(gaps <= FAR))
+    if any(
+        run.family == family
+        and chip_series(run.chip) == series
+        and (software.presumed or stack in run.profiles)
+        for run in near
+    ):
+        return "measured_here"
+    elsewhere = software.presumed or stack in runs.profiles
+    return "software_elsewhere" if elsewhere else "chip_elsewhere"
 
 
 def basis_error(basis: Basis, errors: LeftOutErrors, families: Families, chips: Chips) -> BasisError | None:

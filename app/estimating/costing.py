@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,7 +12,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from app.catalog.catalog import Catalog
-from app.catalog.defaults import YEARLY_SHARES, CostDefaults
+from app.catalog.defaults import YEARLY_SHARES
 from app.catalog.figures import Figure, Spread
 from app.engine.cost.capital import accelerator_hour_cost, present_worth_factor
 from app.engine.cost.hours import (
@@ -31,7 +32,8 @@ from app.engine.records import Floats
 from app.engine.units import GIGABYTE, HOUR, HOURS_PER_YEAR, KILOWATT_HOUR, MONTH, MONTHS, TERABYTE, YEAR
 from app.estimating.capital import STORAGE, cost_figures, taken
 from app.estimating.context import SizingContext
-from app.estimating.documents import CheckWarning, TraceStep
+from app.estimating.defaults import price_defaults
+from app.estimating.documents import CheckWarning, Default, TraceStep
 from app.estimating.hardware import DECILES, Hardware, Reliability, log_deviation
 from app.estimating.money import Carbon, Cost, CostFigure, CostLine, Currency, quote, quote_line
 from app.estimating.prices import (
@@ -41,70 +43,64 @@ from app.estimating.prices import (
     prices,
     training_power,
 )
-from app.estimating.ranges import common_normals, quantity, stated_samples
-from app.estimating.request import EstimateRequest
+from app.estimating.ranges import SAMPLES, common_normals, quantity, stated_samples
+from app.estimating.request import AssumptionsInput, EstimateRequest
 from app.estimating.runtime import Run
 from app.estimating.schema import Quantity, SourceRef
 from app.estimating.trace import finite
+from app.estimating.trace_amounts import with_amounts
 
 BLANK = "Blank and Tarquin, Engineering economy, 8th ed., 2018"
 BARROSO = "Barroso, Hölzle, Ranganathan, The datacenter as a computer, 3rd ed., 2018, chapter 6"
 DALY = "Daly, Future Generation Computer Systems 22, 2006; Yi, Kondo, Andrzejak, IEEE CLOUD 2010"
 
 
-def cost_trace(
-    rates: DollarPrices | None,
-    cost: Cost | None,
-    seconds: float,
-    run: Run | None = None,
-    assumed: Reliability | None = None,
-) -> list[TraceStep]:
-    """Return the steps that lead to the cost of a run; none where no price is known."""
-    if rates is None or cost is None:
-        return []
-    figures = [*cost.figures, *(figure for line in cost.lines for figure in line.figures)]
+def hourly_trace(rates: DollarPrices, hour: Cost) -> TraceStep:
+    """Return the step that leads to the cost of an hour."""
+    figures = [*hour.figures, *(figure for line in hour.lines for figure in line.figures)]
     stated: dict[str, JsonValue] = {
         f"{figure.item}.{figure.name}" if figure.item else figure.name: figure.value for figure in figures
     }
-    steps = [
-        TraceStep(
-            name="cost_per_hour",
-            formula="sum of: capital P (f − s (f − r)) / (8,766 h · u), f = r / (1 − (1 + r)^−n); "
-            "support, power, space and staff of a year / (8,766 h · u)"
-            if rates.terms.owned
-            else "(instances × price + storage + egress + support + staff) / u; on demand and spot "
-            "instances × price",
-            inputs=stated | {line.item: line.hourly for line in cost.lines},
-            value=cost.hourly.value,
-            unit=cost.hourly.unit,
-            reference=f"{BLANK}; {BARROSO}" if rates.terms.owned else BARROSO,
-            source=_sources(figures),
-        ),
-        *_rental(rates, run, assumed),
-        TraceStep(
-            name="cost_of_run",
-            formula="cost of an hour × time to train",
-            inputs={"cost_per_hour": cost.hourly.value, "time_to_train": seconds},
-            value=cost.run.value,
-            unit=cost.run.unit,
-            reference=BARROSO,
-            source=[],
-        ),
-    ]
-    if cost.carbon is not None:
-        carbon = cost.carbon
-        steps.append(
-            TraceStep(
-                name="carbon_of_run",
-                formula="energy at the meter × emissions of the grid",
-                inputs={f"{carbon.intensity.item}.carbon": carbon.intensity.value, "time_to_train": seconds},
-                value=carbon.run.value,
-                unit="kg",
-                reference="GHG Protocol, Scope 2 guidance, 2015 (location-based)",
-                source=_sources([carbon.intensity]),
-            )
+    return TraceStep(
+        name="cost_per_hour",
+        formula="sum of: capital P (f − s (f − r)) / (8,766 h · u), f = r / (1 − (1 + r)^−n); "
+        "support, power, space and staff of a year / (8,766 h · u)"
+        if rates.terms.owned
+        else "(instances × price + storage + egress + support + staff) / u; on demand and spot "
+        "instances × price",
+        inputs=stated | {line.item: line.hourly for line in hour.lines},
+        value=hour.hourly.value,
+        unit=hour.hourly.unit,
+        reference=f"{BLANK}; {BARROSO}" if rates.terms.owned else BARROSO,
+        source=_sources(figures),
+    )
+
+
+def run_trace(
+    rates: DollarPrices, cost: Cost, seconds: float, run: Run | None, assumed: Reliability | None
+) -> Iterator[TraceStep]:
+    """Yield the steps from the cost of an hour to that of a run."""
+    yield from _rental(rates, run, assumed)
+    yield TraceStep(
+        name="cost_of_run",
+        formula="cost of an hour × time to train",
+        inputs={"cost_per_hour": cost.hourly.value, "time_to_train": seconds},
+        value=cost.run.value,
+        unit=cost.run.unit,
+        reference=BARROSO,
+        source=[],
+    )
+    carbon = cost.carbon
+    if carbon is not None:
+        yield TraceStep(
+            name="carbon_of_run",
+            formula="energy at the meter × emissions of the grid",
+            inputs={f"{carbon.intensity.item}.carbon": carbon.intensity.value, "time_to_train": seconds},
+            value=carbon.run.value,
+            unit="kg",
+            reference="GHG Protocol, Scope 2 guidance, 2015 (location-based)",
+            source=_sources([carbon.intensity]),
         )
-    return steps
 
 
 def _rental(rates: DollarPrices, run: Run | None, assumed: Reliability | None) -> Iterator[TraceStep]:
@@ -159,9 +155,12 @@ def system_power(hardware: Hardware, pue: float, catalog: Catalog, family: str |
 class RunExpense:
     prices: DollarPrices | None
     """None where no price is published."""
-    defaults: CostDefaults
+    defaults: list[Default]
+    """Those of its prices."""
     cost: Cost | None
     energy: Quantity
+    trace: list[TraceStep]
+    """Steps that lead to the cost; none where no price is known."""
 
     @property
     def written_off(self) -> float | None:
@@ -170,54 +169,95 @@ class RunExpense:
         return rates.lifetime * YEAR if rates is not None and rates.terms.owned else None
 
 
+@dataclass(frozen=True, slots=True)
+class PricedSystem:
+    """What a system costs and draws, whatever runs on it."""
+
+    rates: DollarPrices | None
+    """None where no price is published."""
+    doubts: list[CheckWarning]
+    defaults: list[Default]
+    power: Spread
+    """In the facility, while it trains. [W]"""
+    drawn: Floats
+    """Samples of it. [W]"""
+    hour: Cost | None
+    """Cost of a run of an hour."""
+    hourly: Floats
+    """Samples of the cost of an hour. [currency/h]"""
+    trace: list[TraceStep]
+    """Steps that lead to the cost of an hour."""
+
+
 def run_expense(
     request: EstimateRequest,
     hardware: Hardware,
-    seconds: float,
-    samples: Floats,
+    run: Run | float,
     context: SizingContext,
-    warnings: list[CheckWarning],
     family: str | None = None,
-) -> RunExpense:
-    """Return cost and energy of a run; append to ``warnings`` what is doubtful of its prices."""
-    assumptions, currency, catalog, normals = (
-        request.assumptions, request.currency, context.catalog, common_normals()
-    )  # fmt: skip
-
-    def priced() -> tuple[DollarPrices | None, list[CheckWarning]]:
-        doubts: list[CheckWarning] = []
-        return prices(hardware, assumptions, currency, catalog, doubts, family), doubts
-
+    assumed: Reliability | None = None,
+) -> tuple[RunExpense, list[CheckWarning]]:
+    """Return cost and energy of a run, or of a time that is exact, and what is doubtful of its prices."""
+    catalog, idle = context.catalog, hardware.idle_machines
     # A price book is another catalogue each time it is laid over.
-    asked = request.model_dump_json(include={"system", "assumptions", "currency"})
-    rates, doubts = context.remember(("prices", catalog, asked, family), priced)
-    warnings += doubts
-    defaults = cost_defaults_of(hardware, assumptions, catalog)
-    power = system_power(
-        hardware, defaults.pue.si if assumptions.pue is None else assumptions.pue, catalog, family
+    asked = request.model_dump_json(include={"system", "assumptions", "currency"}, exclude_unset=True)
+    system: PricedSystem = context.remember(
+        ("prices", catalog, asked, family, idle),
+        lambda: priced_system(hardware, request.assumptions, request.currency, catalog, family),
     )
-    drawn = run_energy(power.value * power_factors(power, normals), samples)
-    cost = None
-    if rates is not None:
-        cost = cost_of(
-            hardware, rates, seconds=seconds, samples=samples, normals=normals, currency=currency,
-            catalog=catalog, family=family,
-        )  # fmt: skip
-    return RunExpense(rates, defaults, cost, quantity(power.value * seconds, drawn, "J"))
+    timed = None if isinstance(run, float) else run
+    seconds, samples = (run, np.full(SAMPLES, run)) if isinstance(run, float) else (
+        run.time.total, run.total_samples
+    )  # fmt: skip
+    used = run_energy(system.drawn, samples)
+    energy = quantity(system.power.value * seconds, used, "J")
+    cost, trace = None, list[TraceStep]()
+    if system.rates is not None and system.hour is not None:
+        cost = cost_of(system.rates, system.hour, system.hourly, seconds, samples, energy.value, used)
+        of_run = [*run_trace(system.rates, cost, seconds, timed, assumed)]
+        trace = [*system.trace, *with_amounts(of_run, catalog, cost)]
+    return RunExpense(system.rates, system.defaults, cost, energy, trace), system.doubts
 
 
-def cost_of(
+def priced_system(
     hardware: Hardware,
-    rates: DollarPrices,
-    *,
-    seconds: float,
-    samples: Floats,
-    normals: Mapping[str, Floats],
+    assumptions: AssumptionsInput,
     currency: Currency,
     catalog: Catalog,
-    family: str | None = None,
-) -> Cost:
-    charges = Charges(hardware, rates, normals=normals, currency=currency)
+    family: str | None,
+) -> PricedSystem:
+    doubts: list[CheckWarning] = []
+    charges = charges_of(hardware, assumptions, currency, catalog, family, doubts)
+    usual = cost_defaults_of(hardware, assumptions, catalog)
+    power = system_power(
+        hardware, usual.pue.si if assumptions.pue is None else assumptions.pue, catalog, family
+    )
+    factors = power_factors(power, common_normals())
+    drawn, rates = power.value * factors, None if charges is None else charges.found
+    defaults = price_defaults(assumptions, rates, usual)
+    if charges is None or rates is None:
+        return PricedSystem(None, doubts, defaults, power, drawn, None, np.empty(0), [])
+    hour = hour_cost(hardware, charges, factors, catalog)
+    trace = with_amounts([hourly_trace(rates, hour)], catalog, hour)
+    return PricedSystem(rates, doubts, defaults, power, drawn, hour, charges.hourly_samples, trace)
+
+
+def charges_of(
+    hardware: Hardware,
+    assumptions: AssumptionsInput,
+    currency: Currency,
+    catalog: Catalog,
+    family: str | None,
+    warnings: list[CheckWarning],
+) -> Charges | None:
+    """Return what a system costs, and append what is doubtful of its prices; None where none is known."""
+    rates = prices(hardware, assumptions, currency, catalog, warnings, family)
+    return None if rates is None else Charges(hardware, rates, currency)
+
+
+def hour_cost(hardware: Hardware, charges: Charges, power_factors: Floats, catalog: Catalog) -> Cost:
+    """Return the cost of a run of an hour, with the carbon dioxide of a year."""
+    rates, currency = charges.found, charges.currency
     hourly, hourly_samples = charges.hourly, charges.hourly_samples
     devices = hardware.devices * hardware.occupied / hardware.count
     yearly = rates.utilisation * HOURS_PER_YEAR
@@ -236,12 +276,14 @@ def cost_of(
         )
         for name, value in charges.lines.items()
     ]
-    runs = run_cost(hourly_samples, samples)
+    intensity = rates.defaults.carbon
+    of_year = emissions(run_energy(facility_power(rates.power, rates.pue), YEAR), intensity.si)
+    per_year = _on_grid(quantity(float(of_year), of_year * power_factors, "kg"), intensity)
+    an_hour = quantity(hourly, hourly_samples, currency)
     return Cost(
-        run=quantity(float(run_cost(hourly, seconds)), runs, currency),
-        run_samples=stated_samples(np.ravel(runs)),
+        run=an_hour,
         capex=quantity(*charges.capital, currency) if rates.terms.owned else None,
-        hourly=quantity(hourly, hourly_samples, currency),
+        hourly=an_hour,
         per_accelerator_hour=quantity(
             float(accelerator_hour_cost(hourly, devices)),
             accelerator_hour_cost(hourly_samples, devices),
@@ -250,7 +292,7 @@ def cost_of(
         per_month=amount(yearly / MONTHS),
         over_term=amount(charges.term_hours),
         present_value=amount(yearly * worth),
-        carbon=_carbon(hardware, rates, seconds, samples, normals, catalog, family),
+        carbon=Carbon(run=per_year, per_year=per_year, intensity=taken(intensity, catalog.book)),
         basis=basis_of(rates, currency, catalog),
         lines=lines,
         figures=cost_figures(rates.figures[""], catalog.book),
@@ -260,29 +302,57 @@ def cost_of(
     )
 
 
+def cost_of(
+    rates: DollarPrices,
+    hour: Cost,
+    hourly: Floats,
+    seconds: float,
+    samples: Floats,
+    energy: float,
+    used: Floats,
+) -> Cost:
+    """Return the cost of a run from that of an hour and its energy, central and as samples. [J]"""
+    runs, intensity = run_cost(hourly, samples), rates.defaults.carbon
+    run = quantity(float(run_cost(hour.hourly.value, seconds)), runs, hour.hourly.unit)
+    carbon = quantity(float(emissions(energy, intensity.si)), emissions(used, intensity.si), "kg")
+    assert hour.carbon is not None, "the cost of an hour has the carbon dioxide of a year"
+    return hour.model_copy(
+        update={
+            "run": run,
+            "run_samples": stated_samples(np.ravel(runs)),
+            "carbon": hour.carbon.model_copy(update={"run": _on_grid(carbon, intensity)}),
+        }
+    )
+
+
 class Charges:
     """What a system costs in a currency, central and as samples."""
 
-    def __init__(
-        self, hardware: Hardware, rates: DollarPrices, *, normals: Mapping[str, Floats], currency: Currency
-    ) -> None:
+    def __init__(self, hardware: Hardware, rates: DollarPrices, currency: Currency) -> None:
         self.found = rates
         self.currency = currency
-        self._normals = normals
-        self._factor = np.exp(rates.deviation * normals["price"])
+        self._factor = np.exp(rates.deviation * common_normals()["price"])
         self._rate = rates.exchange
+        self._converted: dict[str, Floats | float] = {}
         self._currencies: dict[str, str] = {}
         # A line is linear in the factor on prices: its ends give every sample of it.
+        self._whole = _lines(hardware, rates, np.array([0.0, 1.0]))
+        self._occupy(hardware)
+
+    def _occupy(self, hardware: Hardware) -> None:
+        self._occupied = hardware.occupied
         share = hardware.occupied / hardware.count
-        self._lines = {
-            name: share * ends for name, ends in _lines(hardware, rates, np.array([0.0, 1.0])).items()
-        }
+        self._lines = {name: share * ends for name, ends in self._whole.items()}
         self.hourly, self.hourly_samples = self.sampled(self._lines)
         """Of a useful hour of the systems that have work. [currency/h]"""
 
     def of(self, hardware: Hardware) -> Charges:
         """Return the charges of the same system where a plan leaves machines idle."""
-        return Charges(hardware, self.found, normals=self._normals, currency=self.currency)
+        if hardware.occupied == self._occupied:
+            return self
+        other = copy(self)
+        other._occupy(hardware)
+        return other
 
     @cached_property
     def capital(self) -> tuple[float, Floats]:
@@ -356,7 +426,7 @@ class Charges:
         central, sampled = 0.0, np.zeros_like(self._factor)
         for unit, (free, whole) in by_currency.items():
             central += whole
-            sampled += (free + (whole - free) * self._factor) * self._converted(unit)
+            sampled += (free + (whole - free) * self._factor) * self._conversion(unit)
         return float(central) * self._rate.value, sampled * self._rate.value
 
     def _paid_in(self, line: str) -> str:
@@ -364,14 +434,16 @@ class Charges:
             self._currencies[line] = self.found.paid_in(line)
         return self._currencies[line]
 
-    def _converted(self, paid: str) -> Floats | float:
+    def _conversion(self, paid: str) -> Floats | float:
         """Return the factor of the exchange rate on what is paid in a currency."""
         if paid == self.found.home:
             return 1.0
-        rates = self.found.defaults.exchange_rates
-        deviation = {"USD": 0.0} | {name: log_deviation(rate) for name, rate in rates.items()}
-        power = deviation[self.found.home] - deviation[paid]
-        return np.exp(power * self._normals["exchange_rate"])
+        if paid not in self._converted:
+            rates = self.found.defaults.exchange_rates
+            deviation = {"USD": 0.0} | {name: log_deviation(rate) for name, rate in rates.items()}
+            power = deviation[self.found.home] - deviation[paid]
+            self._converted[paid] = np.exp(power * common_normals()["exchange_rate"])
+        return self._converted[paid]
 
 
 def _lines(hardware: Hardware, rates: DollarPrices, factor: Floats) -> dict[str, Floats]:
@@ -510,29 +582,6 @@ def _counted(rates: DollarPrices) -> list[JsonValue]:
         "staff": rates.staff,
     }
     return [name for name, amount in amounts.items() if amount]
-
-
-def _carbon(
-    hardware: Hardware,
-    rates: DollarPrices,
-    seconds: float,
-    samples: Floats,
-    normals: Mapping[str, Floats],
-    catalog: Catalog,
-    family: str | None,
-) -> Carbon:
-    """Return the carbon dioxide of a run and of a year, from the facility's power and the grid."""
-    intensity = rates.defaults.carbon
-    drawn = system_power(hardware, rates.pue, catalog, family)
-    spread = power_factors(drawn, normals)
-    run = emissions(run_energy(drawn.value, seconds), intensity.si)
-    sampled = emissions(run_energy(drawn.value * spread, samples), intensity.si)
-    year = emissions(run_energy(facility_power(rates.power, rates.pue), YEAR), intensity.si)
-    return Carbon(
-        run=_on_grid(quantity(float(run), sampled, "kg"), intensity),
-        per_year=_on_grid(quantity(float(year), year * spread, "kg"), intensity),
-        intensity=taken(intensity, catalog.book),
-    )
 
 
 def _on_grid(emitted: Quantity, intensity: Figure) -> Quantity:

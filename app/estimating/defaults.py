@@ -15,7 +15,7 @@ from app.estimating.documents import Default
 from app.estimating.hardware import Hardware
 from app.estimating.plan_search import default_margin
 from app.estimating.prices import DollarPrices
-from app.estimating.request import EstimateRequest
+from app.estimating.request import AssumptionsInput, EstimateRequest
 from app.estimating.runtime import Run
 
 
@@ -46,29 +46,34 @@ def plan_defaults(decision: PlanDecision) -> list[Default]:
     return defaults
 
 
-def assumption_defaults(
-    request: EstimateRequest,
-    prices: DollarPrices | None,
-    cost: CostDefaults,
-    reliability: ReliabilityDefaults | None,
-    run: Run | None,
-    machines: int = 1,
+def failure_defaults(
+    assumptions: AssumptionsInput, reliability: ReliabilityDefaults, run: Run, machines: int
 ) -> list[Default]:
-    assumptions = request.assumptions
+    rate, interval = reliability.failure_rate, run.time.interval / MINUTE
+    of_job = float(job_failure_rate(rate.si, machines, reliability.failure_growth.si)) / machines
+    values: dict[str, tuple[JsonValue, Message]] = {
+        "failures_per_1000_node_days": (round(of_job * 1000.0 * DAY, 6), _figure(rate)),
+        "restart_minutes": (reliability.restart.si / MINUTE, _figure(reliability.restart)),
+        "checkpoint_minutes": (
+            round(interval, 3) if interval < 1e9 else None, Message("interval with the least loss (Daly)"),
+        ),
+    }  # fmt: skip
+    return [
+        Default.of(f"assumptions.{name}", value, why)
+        for name, (value, why) in values.items()
+        if getattr(assumptions, name) is None
+    ]
+
+
+def price_defaults(
+    assumptions: AssumptionsInput, prices: DollarPrices | None, cost: CostDefaults
+) -> list[Default]:
     entries: list[Default] = []
 
     def add(name: str, value: JsonValue, figure: Figure | None, why: Message | None = None) -> None:
         if getattr(assumptions, name) is None:
             entries.append(Default.of(f"assumptions.{name}", value, why or _figure(figure)))
 
-    if reliability is not None and run is not None:
-        rate = reliability.failure_rate
-        of_job = float(job_failure_rate(rate.si, machines, reliability.failure_growth.si)) / machines
-        add("failures_per_1000_node_days", round(of_job * 1000.0 * DAY, 6), rate)
-        add("restart_minutes", reliability.restart.si / MINUTE, reliability.restart)
-        interval = run.time.interval / MINUTE
-        optimum = Message("interval with the least loss (Daly)")
-        add("checkpoint_minutes", round(interval, 3) if interval < 1e9 else None, None, optimum)
     add("pue", cost.pue.si if prices is None else prices.pue, cost.pue)
     if prices is None:
         return entries

@@ -66,9 +66,8 @@ class CheckWarning(Document):
 
     @classmethod
     def of(cls, code: str, severity: Severity, message: Message, *fields: str) -> CheckWarning:
-        return cls(
-            code=code, severity=severity, message=str(message), fields=list(fields), text=Text.of(message)
-        )
+        text = Text.of(message)
+        return cls(code=code, severity=severity, message=text.message, fields=list(fields), text=text)
 
 
 def serious(code: str, fields: str | Sequence[str], template: str, **values: object) -> CheckWarning:
@@ -101,7 +100,8 @@ class Default(Document):
 
     @classmethod
     def of(cls, field: str, value: JsonValue, message: Message) -> Default:
-        return cls(field=field, value=value, why=str(message), text=Text.of(message))
+        text = Text.of(message)
+        return cls(field=field, value=value, why=text.message, text=text)
 
 
 class MemoryPart(Document):

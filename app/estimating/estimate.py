@@ -17,9 +17,9 @@ from app.estimating.checks import (
     time_checks,
 )
 from app.estimating.context import CALIBRATION_PREFIX, SizingContext
-from app.estimating.costing import RunExpense, cost_trace, run_expense
+from app.estimating.costing import RunExpense, run_expense
 from app.estimating.deciding import PlanDecision, decide
-from app.estimating.defaults import assumption_defaults, plan_defaults, system_defaults
+from app.estimating.defaults import failure_defaults, plan_defaults, system_defaults
 from app.estimating.documents import (
     CheckWarning,
     Default,
@@ -44,11 +44,7 @@ from app.estimating.summaries import (
 )
 from app.estimating.timed_plan import TimedPlan
 from app.estimating.total_flop import total_flop_estimate
-from app.estimating.trace import measured_effects, trace_of
-from app.estimating.trace_amounts import with_amounts
-from app.estimating.validity import (
-    validation_summary,
-)
+from app.estimating.trace import measured_effects
 from app.estimating.version import engine_version
 from app.estimating.workload import GENERATING, resolve_model, summarise, trained
 from app.profiles.model import ModelProfile
@@ -206,14 +202,11 @@ class Answer:
 
     @cached_property
     def _priced(self) -> tuple[RunExpense, list[CheckWarning]]:
-        run, warnings = self.timed.run, list[CheckWarning]()
         # Plans are kept across price books, the prices of a system are not.
         hardware = replace(self.hardware, idle_machines=self.plan.idle_machines)
-        expense = run_expense(
-            self.request, hardware, run.time.total, run.total_samples, self.context, warnings,
-            self.profile.family,
-        )  # fmt: skip
-        return expense, warnings
+        return run_expense(
+            self.request, hardware, self.timed.run, self.context, self.profile.family, self.assumed
+        )
 
     @property
     def expense(self) -> RunExpense:
@@ -232,16 +225,7 @@ class Answer:
 
     @cached_property
     def validation(self) -> Validation:
-        timed = self.timed
-        return validation_summary(
-            timed.plan,
-            self.context,
-            timed.regimes,
-            timed.same,
-            status=timed.status,
-            error=timed.family_error,
-            steps=timed.three_steps if timed.fits else None,
-        )
+        return self.timed.validation
 
     @cached_property
     def document(self) -> Estimate:
@@ -269,11 +253,9 @@ class Answer:
         run, plan, scenario = timed.run, timed.plan, timed.plan.scenario
         plans, training, figures = plan.choice.plans, plan.training, timed.figures
         failures = context.catalog.reliability_defaults(hardware.entry.machine.chip.kind)
-        assumed_defaults = assumption_defaults(
-            self.request, expense.prices, expense.defaults, failures, run, hardware.machines
-        )
+        of_failures = failure_defaults(self.request.assumptions, failures, run, hardware.machines)
         return Estimate(
-            **self._common(assumed_defaults),
+            **self._common([*of_failures, *expense.defaults]),
             **timed.parts,
             fits=True,
             step_time=figures["step_time_s"],
@@ -293,14 +275,7 @@ class Answer:
             all_in_device_hours=all_in_hours(run, plans, failures.operational_share, common_normals()),
             effects=measured_effects(scenario, context.catalog),
             warnings=self.warnings,
-            trace=with_amounts(
-                [
-                    *trace_of(scenario, plans, run, training, hardware, context),
-                    *cost_trace(expense.prices, expense.cost, run.time.total, run, self.assumed),
-                ],
-                context.catalog,
-                expense.cost,
-            ),
+            trace=[*timed.trace(hardware, context.catalog), *expense.trace],
         )
 
     def _common(self, more: Sequence[Default] = ()) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -259,7 +260,7 @@ def family_error(
     """
     if software.presumed:
         return errors.get((family, chip, PRESUMED))
-    if runs.of_kind(software, family=family, chip=chip):
+    if runs.of_kind(software, family=family, chip=chip).size:
         return errors.get((family, chip, NAMED))
     return errors.get((family, chip, PRESUMED)) if software.id == usual else None
 
@@ -275,15 +276,21 @@ class MeasuredRuns(tuple[MeasuredRun, ...]):
     """Configurations of measured runs, with what their distance from a case depends on as arrays."""
 
     @cached_property
-    def _of_kind(self) -> dict[tuple[str, str], list[MeasuredRun]]:
-        kinds: dict[tuple[str, str], list[MeasuredRun]] = {}
-        for run in self:
-            kinds.setdefault((run.family, run.chip), []).append(run)
+    def _of_kind(self) -> dict[tuple[str, str], list[int]]:
+        kinds: dict[tuple[str, str], list[int]] = {}
+        for place, run in enumerate(self):
+            kinds.setdefault((run.family, run.chip), []).append(place)
         return kinds
 
-    def of_kind(self, software: SoftwareProfile, *, family: str, chip: str) -> MeasuredRuns:
-        """Return the runs of a family on a chip with a software profile."""
-        return MeasuredRuns(run for run in self._of_kind.get((family, chip), ()) if run.ran(software))
+    def of_kind(self, software: SoftwareProfile, *, family: str, chip: str) -> NDArray[np.intp]:
+        """Return the places of the runs of a family on a chip with a software profile."""
+        places = self._of_kind.get((family, chip), ())
+        return np.array([place for place in places if self[place].ran(software)], dtype=np.intp)
+
+    @cached_property
+    def profiles(self) -> frozenset[str]:
+        """Software profiles that any run used."""
+        return frozenset(itertools.chain.from_iterable(run.profiles for run in self))
 
     @cached_property
     def _sizes(self) -> tuple[Floats, Floats]:
@@ -294,13 +301,10 @@ class MeasuredRuns(tuple[MeasuredRun, ...]):
         )
 
     @cached_property
-    def _names(self) -> dict[str, NDArray[np.str_]]:
-        """Family, chip and series of chips."""
-        return {
-            "family": np.array([run.family for run in self], dtype=np.str_),
-            "chip": np.array([run.chip for run in self], dtype=np.str_),
-            "series": np.array([chip_series(run.chip) for run in self], dtype=np.str_),
-        }
+    def _kinds(self) -> tuple[list[str], NDArray[np.intp], NDArray[np.str_]]:
+        """Chips, the place of that of each run among them, and the family of each run."""
+        chips, places = np.unique(np.array([run.chip for run in self], dtype=np.str_), return_inverse=True)
+        return chips.tolist(), places, np.array([run.family for run in self], dtype=np.str_)
 
     def distances(
         self,
@@ -316,56 +320,38 @@ class MeasuredRuns(tuple[MeasuredRun, ...]):
         """
         counts, sizes = self._sizes
         size = np.abs(np.log((parameters or np.nan) / sizes))
-        chips = self._names["chip"]
-        own = architectures.get(chip)
-        alike = [name for name, architecture in architectures.items() if architecture == own]
-        chip_distance = np.where(np.isin(chips, alike), 1.0, 3.0)
-        chip_distance[self._names["series"] == chip_series(chip)] = 0.5
+        chips, places, families = self._kinds
+        own, series = architectures.get(chip), chip_series(chip)
+
+        def apart(other: str) -> float:
+            if other == chip:
+                return 0.0
+            if chip_series(other) == series:
+                return 0.5
+            return 1.0 if other in architectures and architectures[other] == own else 3.0
+
         return np.asarray(
             np.abs(np.log(devices / counts))
             + 0.7 * np.where(np.isnan(size), 1.0, size)
-            + chip_distance * (chips != chip)
-            + 2.0 * (self._names["family"] != family)
+            + np.array([apart(other) for other in chips])[places]
+            + 2.0 * (families != family)
         )
 
     @cached_property
     def _on_ipus(self) -> NDArray[np.bool_]:
-        return np.isin(self._names["chip"], list(IPU_SERIES))
+        chips, places, _ = self._kinds
+        return np.array([chip in IPU_SERIES for chip in chips])[places]
 
-    def nearest(
-        self, family: str, chip: str, devices: int, parameters: float, architectures: Mapping[str, str]
-    ) -> list[tuple[float, MeasuredRun]]:
+    def nearest(self, gaps: Floats, chip: str) -> list[tuple[float, MeasuredRun]]:
         """Return the runs nearest to a case on chips of its kind, whatever their software."""
-        gaps = self.distances(family, chip, devices, parameters, architectures)
-        gaps[self._on_ipus != (chip in IPU_SERIES)] = np.inf
+        gaps = np.where(self._on_ipus == (chip in IPU_SERIES), gaps, np.inf)
         furthest = np.partition(gaps, SHOWN - 1)[SHOWN - 1] if len(self) > SHOWN else np.inf
         close = [(float(gaps[at]), self[at]) for at in np.flatnonzero((gaps <= furthest) & (gaps < np.inf))]
         return sorted(close, key=lambda ranked: (ranked[0], ranked[1].id))[:SHOWN]
 
 
-def reach(
-    runs: MeasuredRuns,
-    software: SoftwareProfile,
-    *,
-    family: str,
-    chip: str,
-    devices: int,
-    parameters: float,
-) -> float:
-    """Return the distance of the nearest run of a family, chip and software; infinite without one."""
-    alike = runs.of_kind(software, family=family, chip=chip)
-    return float(np.min(alike.distances(family, chip, devices, parameters), initial=np.inf))
-
-
 def nearest_runs(
-    runs: MeasuredRuns,
-    outcomes: Mapping[str, RunOutcome],
-    *,
-    family: str,
-    chip: str,
-    devices: int,
-    parameters: float,
-    architectures: Mapping[str, str],
+    runs: MeasuredRuns, outcomes: Mapping[str, RunOutcome], gaps: Floats, chip: str
 ) -> list[NearestRun]:
     """Return the measured runs nearest to a case, with what was measured and is predicted for each."""
     return [
@@ -378,7 +364,7 @@ def nearest_runs(
             measured=outcome.measured,
             predicted=outcome.predicted,
         )
-        for gap, run in runs.nearest(family, chip, devices, parameters, architectures)
+        for gap, run in runs.nearest(gaps, chip)
         for outcome in (outcomes.get(run.id, UNTOLD),)
     ]
 

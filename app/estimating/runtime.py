@@ -100,11 +100,15 @@ def runs_of(
     machine_counts = np.atleast_1d(np.asarray(machines, dtype=float))
     run = figures.runs(batch, machine_counts, central[:, np.newaxis], np.array([assumed.rate]), np.ones(1))
     runs = figures.runs(batch, machine_counts, sampled, rates, np.broadcast_to(length_factors, rates.shape))
-    parts = {name: np.broadcast_to(part, batch.shape) for name, part in step.parts.items()}
+    parts = step.parts
+    if batch.size > 1:
+        parts = {name: np.broadcast_to(part, batch.shape) for name, part in parts.items()}
     return [
         Run(
             time=RunTime(*(float(values[index, 0]) for values in run.values())),
-            step=StepTime({name: part[index : index + 1] for name, part in parts.items()}),
+            step=StepTime({name: part[index : index + 1] for name, part in parts.items()})
+            if batch.size > 1
+            else step,
             least_step=float(least[index]),
             step_samples=sampled[index] + runs["input_wait"][index],
             total_samples=runs["total"][index],

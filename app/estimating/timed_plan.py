@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
+from app.catalog.catalog import Catalog
 from app.engine.plans import Plans
 from app.engine.records import Floats
 from app.estimating.basis import three_steps
@@ -29,9 +30,11 @@ from app.estimating.documents import (
     Expectation,
     Sensitivity,
     ThreeSteps,
+    TraceStep,
+    Validation,
 )
 from app.estimating.expectation import expectation_of, spanning
-from app.estimating.hardware import Reliability
+from app.estimating.hardware import Hardware, Reliability
 from app.estimating.nearest import FamilyError, Status, claimed, status_of
 from app.estimating.ranges import (
     NOT_UNDERSTOOD,
@@ -50,13 +53,17 @@ from app.estimating.summaries import (
     schedule_of,
 )
 from app.estimating.three_steps import after_three_steps
+from app.estimating.trace import run_trace, step_trace
+from app.estimating.trace_amounts import with_amounts
 from app.estimating.validity import (
     SameRuns,
     family_error_of,
+    gaps_of,
     measurable,
     outside_checks,
     reach_of,
     same_runs,
+    validation_of_step,
 )
 
 T = TypeVar("T")
@@ -77,12 +84,12 @@ class TimedPlan:
         self.plan = plan
         self.assumed = assumed
         self.context = context
-        self._step: dict[str, Any] = {}
+        self._step: dict[Hashable, Any] = {}
         if step is not None:
             key = ("step", step, plan.choice.plans.rows.tobytes(), plan.scenario.team)
             self._step = context.remember(key, dict)
 
-    def _of_step(self, name: str, make: Callable[[], T]) -> T:
+    def _of_step(self, name: Hashable, make: Callable[[], T]) -> T:
         if name not in self._step:
             self._step[name] = make()
         found: T = self._step[name]
@@ -170,10 +177,15 @@ class TimedPlan:
         own = figure(self.run)
         return own if self.tuned is self else spanning(own, figure(self.tuned.run))
 
-    @property
+    @cached_property
+    def own_time(self) -> Quantity:
+        """Time to train of the run itself."""
+        return time_of(self.run)
+
+    @cached_property
     def time(self) -> Quantity:
         """Time to train."""
-        return self.over_both(time_of)
+        return self.own_time if self.tuned is self else spanning(self.own_time, self.tuned.own_time)
 
     @property
     def mfu(self) -> Quantity:
@@ -185,8 +197,8 @@ class TimedPlan:
 
     @property
     def expectation(self) -> Expectation:
-        reported = None if self.reported is None else time_of(self.reported.run)
-        return expectation_of(self.plan.scenario.team, time_of(self.tuned.run), reported)
+        reported = None if self.reported is None else self.reported.own_time
+        return expectation_of(self.plan.scenario.team, self.tuned.own_time, reported)
 
     @cached_property
     def family_error(self) -> FamilyError | None:
@@ -195,7 +207,27 @@ class TimedPlan:
     @cached_property
     def reach(self) -> float:
         """Distance of the nearest measured run of the same kind."""
-        return self._of_step("reach", lambda: reach_of(self.plan, self.context))
+        return self._of_step("reach", lambda: reach_of(self.plan, self.context, self.gaps))
+
+    @cached_property
+    def gaps(self) -> Floats:
+        """Distances of the measured runs."""
+        return self._of_step("gaps", lambda: gaps_of(self.plan, self.context))
+
+    @property
+    def validation(self) -> Validation:
+        """How closely measured runs support the estimate."""
+
+        def of_step() -> Validation:
+            error, status = self.family_error, self.status
+            return validation_of_step(self.plan, self.context, self.regimes, self.gaps, error, status)
+
+        same = self.same
+        update = {name: getattr(same, name) for name in ("compared", "outside_count", "contradicted")}
+        steps = self.three_steps if self.fits else None
+        return self._of_step("validation", of_step).model_copy(
+            update={**update, "status": self.status, "three_steps": steps, "outside": list(same.outside)}
+        )
 
     @cached_property
     def same(self) -> SameRuns:
@@ -238,10 +270,21 @@ class TimedPlan:
             **self._of_step("roofline", lambda: roofline_of(scenario, plans)),
             "sensitivity": _reaching(
                 sensitivity_of(scenario, run, self.factors, common_normals(), uncertain),
-                time_of(run),
+                self.own_time,
                 self.time,
             ),
         }
+
+    def trace(self, hardware: Hardware, catalog: Catalog) -> list[TraceStep]:
+        """Return the trace from the figures of a catalogue to the time to train."""
+        plan, plans, run = self.plan, self.plan.choice.plans, self.run
+
+        def of_step() -> list[TraceStep]:
+            steps = step_trace(plan.scenario, plans, run.step, plan.training, hardware, catalog)
+            return with_amounts(steps, catalog, None)
+
+        of_run = with_amounts(run_trace(plans, run, plan.training, hardware, catalog), catalog, None)
+        return [*self._of_step(("trace", catalog), of_step), *of_run]
 
     @cached_property
     def three_steps(self) -> ThreeSteps | None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from app.engine.units import DAY, YEAR
 from app.errors import BadInput, FieldError, Message, check_between
 from app.estimating.checks import data_sheet_checks, time_checks
 from app.estimating.context import SizingContext
-from app.estimating.costing import cost_trace, run_expense
-from app.estimating.defaults import assumption_defaults, system_defaults
+from app.estimating.costing import run_expense
+from app.estimating.defaults import system_defaults
 from app.estimating.documents import (
     CheckWarning,
     Default,
@@ -24,7 +22,7 @@ from app.estimating.documents import (
     serious,
 )
 from app.estimating.hardware import Hardware
-from app.estimating.ranges import SAMPLES, significant
+from app.estimating.ranges import significant
 from app.estimating.regimes import OTHER_CHIP
 from app.estimating.request import EstimateRequest, PlanInput
 from app.estimating.schema import Quantity
@@ -107,7 +105,8 @@ def total_flop_estimate(
     )
     warnings += data_sheet_checks(hardware, context.catalog.own, [OTHER_CHIP], None)
     seconds = total_flop / (peak * utilization)
-    expense = run_expense(request, hardware, seconds, np.full(SAMPLES, seconds), context, warnings)
+    expense, doubts = run_expense(request, hardware, seconds, context)
+    warnings += doubts
     enough = math.ceil(hardware.count * seconds / YEAR)
     warnings += time_checks(seconds, hardware, expense.written_off, lambda: enough)
     return Estimate(
@@ -124,7 +123,7 @@ def total_flop_estimate(
         defaults=[
             *system_defaults(request, hardware),
             *defaults,
-            *assumption_defaults(request, expense.prices, expense.defaults, None, None),
+            *expense.defaults,
         ],
         fits=True,
         mfu=Quantity.exact(utilization, "1"),
@@ -136,7 +135,7 @@ def total_flop_estimate(
         sensitivity=[],
         validation=Validation(nearest_measured=[], family_error=None, status="unvalidated"),
         warnings=warnings,
-        trace=with_amounts([
+        trace=[*with_amounts([
             TraceStep(
                 name="time_to_train",
                 formula=f"T = total FLOP / (peak × utilization), peak = {formula}",
@@ -146,6 +145,5 @@ def total_flop_estimate(
                 reference="Kaplan et al. 2020, section 2.1 (compute of a training run)",
                 source=sources,
             ),
-            *cost_trace(expense.prices, expense.cost, seconds),
-        ], context.catalog, expense.cost),
+        ], context.catalog, expense.cost), *expense.trace],
     )  # fmt: skip

@@ -12,10 +12,9 @@ from pydantic import JsonValue
 from app.catalog.catalog import Catalog
 from app.catalog.figures import Figure, Source
 from app.engine.operators.table import Pointwise
-from app.engine.plans import Plans, Recompute
+from app.engine.plans import Plans, Recompute, StepTime
 from app.engine.records import IpuChip
 from app.errors import Message
-from app.estimating.context import SizingContext
 from app.estimating.documents import MeasuredEffect, Text, TraceStep
 from app.estimating.effects import UNNAMED
 from app.estimating.hardware import Hardware
@@ -77,19 +76,26 @@ def _step(
     )
 
 
-def trace_of(
-    scenario: Scenario, plans: Plans, run: Run, training: Training, hardware: Hardware, context: SizingContext
+def step_trace(
+    scenario: Scenario, plans: Plans, step: StepTime, training: Training, hardware: Hardware, catalog: Catalog
 ) -> list[TraceStep]:
-    """Return the trace from the chip's figures to the time to train."""
-    catalog, target, batch = context.catalog, training.target, float(plans.global_batch[0])
-    steps = [
+    """Return the trace from the chip's figures to the parts of a step."""
+    return [
         _peak(scenario, catalog),
         _software(scenario, catalog),
         *_effects(scenario, catalog),
         _flop(scenario),
         *_adapters(scenario, plans, training),
-        *_parts(scenario, plans, run, hardware, catalog),
+        *_parts(scenario, plans, step, hardware, catalog),
     ]
+
+
+def run_trace(
+    plans: Plans, run: Run, training: Training, hardware: Hardware, catalog: Catalog
+) -> list[TraceStep]:
+    """Return the trace from a step to the time to train."""
+    target, batch = training.target, float(plans.global_batch[0])
+    steps = list[TraceStep]()
     if target is not None:
         steps.append(
             _step(
@@ -351,7 +357,7 @@ USED = {
 
 
 def _parts(
-    scenario: Scenario, plans: Plans, run: Run, hardware: Hardware, catalog: Catalog
+    scenario: Scenario, plans: Plans, step: StepTime, hardware: Hardware, catalog: Catalog
 ) -> Iterator[TraceStep]:
     of_chip = catalog.chip_figures(scenario.chip.name)
     between = [*catalog.machine_figures(hardware.entry.id).values()]
@@ -361,7 +367,7 @@ def _parts(
         name: float(getattr(plans, name)[0])
         for name in ("micro_batch", "accumulation", "tensor", "pipeline", "data")
     }
-    for name, seconds in run.step.parts.items():
+    for name, seconds in step.parts.items():
         value = float(np.ravel(seconds)[0])
         if value <= 0:
             continue

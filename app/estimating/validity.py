@@ -7,13 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from app.catalog.software import SoftwareProfile
+from app.engine.records import Floats
 from app.errors import Message
 from app.estimating.basis import basis_error, basis_of, basis_sentence, chip_set, family_set
 from app.estimating.context import SizingContext, default_software
 from app.estimating.deciding import PlanDecision
-from app.estimating.documents import CheckWarning, OutsideRun, Text, ThreeSteps, Validation
-from app.estimating.nearest import SHOWN, UNTOLD, FamilyError, Status, family_error, nearest_runs, reach
+from app.estimating.documents import CheckWarning, OutsideRun, Text, Validation
+from app.estimating.nearest import SHOWN, UNTOLD, FamilyError, Status, family_error, nearest_runs
 from app.estimating.ranges import quantity, significant
 from app.estimating.runtime import Run
 from app.estimating.schema import Quantity, filled
@@ -52,16 +55,22 @@ def family_error_of(decision: PlanDecision, context: SizingContext) -> FamilyErr
     )
 
 
-def reach_of(decision: PlanDecision, context: SizingContext) -> float:
-    """Return the distance of the nearest measured run of the family on the chip with the software."""
-    return reach(
-        context.runs,
-        decision.scenario.software,
-        family=decision.profile.family,
-        chip=decision.hardware.entry.machine.chip.id,
-        devices=int(decision.choice.plans.devices[0]),
-        parameters=decision.profile.parameters,
+def gaps_of(decision: PlanDecision, context: SizingContext) -> Floats:
+    """Return the distances of the measured runs from a case."""
+    return context.runs.distances(
+        decision.profile.family,
+        decision.hardware.entry.machine.chip.id,
+        int(decision.choice.plans.devices[0]),
+        decision.profile.parameters,
+        context.effects.architectures,
     )
+
+
+def reach_of(decision: PlanDecision, context: SizingContext, gaps: Floats) -> float:
+    """Return the distance of the nearest measured run of the family on the chip with the software."""
+    software, chip = decision.scenario.software, decision.hardware.entry.machine.chip.id
+    alike = context.runs.of_kind(software, family=decision.profile.family, chip=chip)
+    return float(np.min(gaps[alike], initial=np.inf))
 
 
 def measurable(decision: PlanDecision, run: Run) -> dict[str, Quantity]:
@@ -133,24 +142,18 @@ def same_runs(decision: PlanDecision, context: SizingContext, figures: Mapping[s
     return SameRuns(compared, outside_count, ONE_IN * own_outside > own, clearest[:SHOWN])
 
 
-def validation_summary(
+def validation_of_step(
     decision: PlanDecision,
     context: SizingContext,
     regimes: list[str],
-    same: SameRuns,
-    *,
-    status: Status,
+    gaps: Floats,
     error: FamilyError | None,
-    steps: ThreeSteps | None,
+    status: Status,
 ) -> Validation:
-    """Return the validation of an estimate from the error of its family and the measured runs of its case."""
-    software, family, parameters = (
-        decision.scenario.software, decision.profile.family, decision.profile.parameters,
-    )  # fmt: skip
-    chip, devices = decision.hardware.entry.machine.chip.id, int(decision.choice.plans.devices[0])
-    basis = basis_of(
-        context.runs, software, regimes, family=family, chip=chip, devices=devices, parameters=parameters
-    )
+    """Return the validation of a plan from the error of its family, without measured runs of its case."""
+    software, family = decision.scenario.software, decision.profile.family
+    chip = decision.hardware.entry.machine.chip.id
+    basis = basis_of(context.runs, gaps, software, regimes, family=family, chip=chip)
     left_out = basis_error(basis, context.left_out, family_set(family), chip_set(chip, context.measured))
     if left_out is not None and error is not None and basis != "data_sheet":
         # One accuracy for an estimate: that of the runs closest to it.
@@ -159,26 +162,13 @@ def validation_summary(
         )
     sentence = basis_sentence(basis, left_out, software)
     return Validation(
-        nearest_measured=nearest_runs(
-            context.runs,
-            context.outcomes,
-            family=family,
-            chip=chip,
-            devices=devices,
-            parameters=parameters,
-            architectures=context.effects.architectures,
-        ),
+        nearest_measured=nearest_runs(context.runs, context.outcomes, gaps, chip),
         family_error=None if left_out is None else left_out.median,
         status=status,
         basis=basis,
         basis_text=None if sentence is None else Text.of(sentence),
         basis_error=left_out,
-        three_steps=steps,
         software_presumed=software.presumed,
-        compared=same.compared,
-        outside_count=same.outside_count,
-        contradicted=same.contradicted,
-        outside=list(same.outside),
     )
 
 

@@ -216,8 +216,7 @@ class Workspace:
 
     @cached_property
     def _own(self) -> tuple[State, LoadedCatalogue]:
-        with self.transaction() as repository:
-            state = repository.accelerators.state()
+        state = self.installation.store.accelerators(self.id)
         published = self.installation.known
         if not state:
             return state, published

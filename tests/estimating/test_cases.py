@@ -19,7 +19,7 @@ from app.estimating.estimate import estimate
 from app.estimating.options import alternative_of, usual_term
 from app.estimating.outlay import Uncertain
 from app.estimating.prices import prices
-from app.estimating.ranges import SAMPLES, common_normals
+from app.estimating.ranges import SAMPLES
 from app.estimating.request import AssumptionsInput, Demand, EstimateRequest, Limits
 from tests.conftest import sizing_context
 
@@ -60,7 +60,7 @@ def offered(
         name or f"{system}-x{count}",
         name or f"{count} × {system}",
         hardware,
-        None if rates is None else Charges(hardware, rates, normals=common_normals(), currency="KRW"),
+        None if rates is None else Charges(hardware, rates, currency="KRW"),
         time,
         assumptions=request.assumptions,
         catalog=catalog,

@@ -16,7 +16,6 @@ from app.estimating.costing import Charges
 from app.estimating.hardware import Reliability, reliability
 from app.estimating.money import Cost
 from app.estimating.prices import prices, site_power_of, staff_posts, training_power
-from app.estimating.ranges import common_normals
 from app.estimating.request import AssumptionsInput
 from app.features.bills.bill import make_bill
 from app.features.bills.model import BillRequest
@@ -240,7 +239,7 @@ def test_the_total_of_a_bill_is_the_purchase_of_an_estimate(context: SizingConte
             hardware = context.hardware.system(system, count)
             rates = prices(hardware, assumptions, currency, context.catalog, [])
             assert rates is not None
-            charges = Charges(hardware, rates, normals=common_normals(), currency=currency)
+            charges = Charges(hardware, rates, currency=currency)
             fields = {"system": system, "count": count, "currency": currency, **more}
             bill = make_bill(BillRequest.model_validate(fields), context)
             assert charges.capital[0] == bill.totals.price.value, (system, more)

@@ -14,7 +14,7 @@ from app.estimating.decision import Alternative
 from app.estimating.deliberation import Columns
 from app.estimating.outlay import Outlay, outlay_lines, outlay_of
 from app.estimating.prices import DollarPrices, prices
-from app.estimating.ranges import SAMPLES, common_normals
+from app.estimating.ranges import SAMPLES
 from app.estimating.request import EstimateRequest
 from tests.conftest import sizing_context
 
@@ -35,7 +35,7 @@ def priced(
     hardware = context.hardware.asked(request.system)
     rates = prices(hardware, request.assumptions, request.currency, context.catalog, [], "llama")
     assert rates is not None
-    charges = Charges(hardware, rates, normals=common_normals(), currency=request.currency)
+    charges = Charges(hardware, rates, currency=request.currency)
     return outlay_of(hardware, charges, context.catalog, "llama"), charges, rates
 
 

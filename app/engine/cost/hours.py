@@ -314,10 +314,11 @@ def owned_hourly_cost(system: OwnedSystem) -> dict[str, Floats]:
     (2.0, 1.0, 3.0)
     """
     hours = _useful_share(system.utilisation) * HOURS_PER_YEAR
-    residual, rate, years = system.residual_share, system.discount_rate, system.lifetime
-    yearly = {name: capital_charge(line, residual, rate, years) for name, line in system.equipment.items()}
-    yearly |= {
-        **{name: capital_charge(line, 0.0, rate, years) for name, line in system.services.items()},
+    rate, years = system.discount_rate, system.lifetime
+    resold, spent = (capital_charge(1.0, residual, rate, years) for residual in (system.residual_share, 0.0))
+    yearly = {
+        **{name: np.asarray(line * resold) for name, line in system.equipment.items()},
+        **{name: np.asarray(line * spent) for name, line in system.services.items()},
         **{name: np.asarray(line) for name, line in system.yearly.items()},
         "power": electricity_cost(run_energy(system.power, YEAR), system.electricity_price)
         + np.asarray(system.demand_power, dtype=float) * YEAR * system.demand_price,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from enum import IntEnum
+from functools import cached_property
 
 import numpy as np
 
@@ -153,7 +154,7 @@ OPERATOR_COLUMNS = tuple(entry.name for entry in fields(Operator) if entry.name 
 """Fields of an operator that are numbers."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class OperatorTable:
     """Operators as arrays of shape (O,), with the number of places a pipeline may be cut."""
 
@@ -241,12 +242,12 @@ class OperatorTable:
     def __len__(self) -> int:
         return len(self.names)
 
-    @property
+    @cached_property
     def parameters(self) -> float:
         """Parameters of the whole model. [-]"""
         return float(np.sum(self.weights * self.count))
 
-    @property
+    @cached_property
     def trained_parameters(self) -> float:
         """Parameters that training changes; all but for adapters on a frozen model. [-]"""
         return float(np.sum(self.weights * self.count * self.trained))
@@ -262,7 +263,7 @@ class OperatorTable:
         routed = self.batch[self.active < 1.0]
         return int(routed.min()) if routed.size else 1
 
-    @property
+    @cached_property
     def forward_flop(self) -> Floats:
         """Model FLOP of the forward pass of one sample, by operator. [FLOP]
 
@@ -275,7 +276,7 @@ class OperatorTable:
         dense = matrix & (self.kind != Kind.POINTWISE) & (self.kind != Kind.EMBEDDING)
         return self.count * np.where(dense, product, np.where(matrix, 0.0, attention))
 
-    @property
+    @cached_property
     def training_flop(self) -> float:
         """Model FLOP of a training step for one sample. [FLOP]
 

@@ -72,7 +72,7 @@ def create_accelerator(
 
         def save(repository: Repository) -> None:
             repository.hold()
-            if len(repository.accelerators.state()) >= MOST:
+            if repository.count_rows(AcceleratorRecord) >= MOST:
                 message = "a workspace can have at most {most} accelerators; delete unused ones"
                 raise Conflict.at("id", message, most=MOST)
             repository.accelerators.add(record, version)

@@ -52,12 +52,6 @@ class NewAccount:
     """Address to set its password; None if one was given."""
 
 
-def any_account(identity: Identity) -> bool:
-    """Tell whether the server has accounts; without any it serves only this machine."""
-    with identity.store.identity() as queries:
-        return queries.people.any_account()
-
-
 def add_account(
     identity: Identity,
     email: str,
@@ -92,7 +86,7 @@ def workspace_of(queries: IdentityStore, name: str | None) -> WorkspaceRow:
     """Return a workspace by identifier or name; without a name, the local one or the only one."""
     known = queries.people.workspaces()
     if name is None:
-        if not queries.people.any_account():
+        if not queries.people.exists(Account):
             known = [candidate for candidate in known if candidate.id == LOCAL_WORKSPACE] or known
         if len(known) == 1:
             return known[0]

@@ -51,7 +51,7 @@ def make_estimate(workspace: Workspace, request: EstimateRequest) -> Estimate:
 
 def save_estimate(repository: Repository, request: EstimateRequest, answer: Estimate) -> None:
     stated = request.model_dump(mode="json", exclude_unset=True)
-    repository.add(
+    repository.write(
         EstimateRow(
             id=answer.id,
             label=answer.name[:300],

@@ -142,9 +142,7 @@ class SystemServing:
             defaults += serving.defaults
         charges = None
         if dollar_prices is not None:
-            charges = Charges(
-                hardware, dollar_prices, normals=common_normals(), currency=self.request.currency
-            )
+            charges = Charges(hardware, dollar_prices, self.request.currency)
         return ServingAnswer(
             label=system.label or _label_of(hardware),
             system=system_summary(hardware, context.catalog, family),

@@ -131,7 +131,7 @@ def _charges(
         return None
     if dollar_prices.terms.owned and dollars is not None and "fabric" in dollar_prices.terms.include:
         dollar_prices = at_network_price(dollar_prices, dollars)
-    return Charges(hardware, dollar_prices, normals=common_normals(), currency=request.currency)
+    return Charges(hardware, dollar_prices, request.currency)
 
 
 def _network_price(answer: Answer, bill: NetworkBill, installed: bool) -> NetworkPrice:

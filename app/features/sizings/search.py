@@ -21,7 +21,7 @@ from app.errors import AppError, BadInput, Message
 from app.estimating.capital import spot_interruptions
 from app.estimating.checks import time_checks
 from app.estimating.context import SizingContext
-from app.estimating.costing import Charges, system_power
+from app.estimating.costing import Charges, charges_of, system_power
 from app.estimating.deciding import PlanDecision, ResolvedRequest, choose, question_of
 from app.estimating.decision import Alternative
 from app.estimating.documents import CheckWarning
@@ -29,8 +29,7 @@ from app.estimating.hardware import Hardware, Reliability, known_id, reliability
 from app.estimating.options import alternative_of, usual_term
 from app.estimating.outlay import Uncertain
 from app.estimating.plan_search import PlanChoice, memory_of
-from app.estimating.prices import prices
-from app.estimating.ranges import common_normals, quantity, spread_quantity
+from app.estimating.ranges import quantity, spread_quantity
 from app.estimating.request import EstimateRequest, PlanInput, SystemInput, WorkloadInput
 from app.estimating.scenario import as_stated, offloaded, recompute_name, recomputed_layers, sharding_name
 from app.estimating.timed_plan import TimedPlan, run_together
@@ -406,7 +405,10 @@ class SystemSearch:
             self._systems[system] = smallest, self._group(smallest)
         (smallest, group), warnings = self._systems[system], list[CheckWarning]()
         hardware = replace(smallest, count=count)
-        charges = charges_of(hardware, self.request, self.context.catalog, warnings, self.profile.family)
+        charges = charges_of(
+            hardware, self.request.assumptions, self.request.currency, self.context.catalog,
+            self.profile.family, warnings,
+        )  # fmt: skip
         return Candidate(group, hardware, charges, warnings)
 
     def _group(self, hardware: Hardware) -> Group:
@@ -531,20 +533,6 @@ class SystemSearch:
         return [warning.code for warning in (*found, *candidate.warnings, *long)]
 
 
-def charges_of(
-    hardware: Hardware,
-    request: SizingRequest,
-    catalog: Catalog,
-    warnings: list[CheckWarning],
-    family: str | None,
-) -> Charges | None:
-    """Return what a system costs; None where no price is known."""
-    found = prices(hardware, request.assumptions, request.currency, catalog, warnings, family)
-    if found is None:
-        return None
-    return Charges(hardware, found, normals=common_normals(), currency=request.currency)
-
-
 def sized_alternative(
     request: SizingRequest,
     hardware: Hardware,
@@ -585,7 +573,9 @@ def sampled_options(
         if option.system not in smallest:
             smallest[option.system] = context.hardware.system(option.system, 1)
         hardware = replace(smallest[option.system], count=option.count, idle_machines=option.idle_machines)
-        charges = charges_of(hardware, request, context.catalog, [], family or None)
+        charges = charges_of(
+            hardware, request.assumptions, request.currency, context.catalog, family or None, []
+        )
         time = None
         if option.time_to_train is not None and option.id in samples:
             time = option.time_to_train.value, samples[option.id]

@@ -17,12 +17,11 @@ from app.engine.units import HOUR, HOURS_PER_YEAR, YEAR
 from app.errors import Message, NotFound, check_between
 from app.estimating.capital import BOUNDS, terms_of
 from app.estimating.context import SizingContext
-from app.estimating.costing import Charges
+from app.estimating.costing import Charges, charges_of
 from app.estimating.documents import Estimate
 from app.estimating.estimate import Timed, charged_hardware, time_to_train
 from app.estimating.money import CostLine
-from app.estimating.prices import prices
-from app.estimating.ranges import common_normals, quantity, stated_samples
+from app.estimating.ranges import quantity, stated_samples
 from app.estimating.request import AssumptionsInput, EstimateRequest
 from app.estimating.schema import Quantity
 from app.features.studies.options import BasisCost, CommonBasis
@@ -206,10 +205,9 @@ def _ways(
         if timed is None:
             continue
         family = estimate.model.family or None
-        rates = prices(hardware, terms, request.currency, priced.catalog, [], family)
-        if rates is None:
+        charges = charges_of(hardware, terms, request.currency, priced.catalog, family, [])
+        if charges is None:
             continue
-        charges = Charges(hardware, rates, normals=common_normals(), currency=request.currency)
         yield _way(charges, rental, rental == own.rental, timed, basis)
 
 

@@ -15,15 +15,14 @@ from app.engine.units import HOUR, YEAR
 from app.errors import BadInput, Message, NotFound, Unprocessable
 from app.estimating.checks import MK2
 from app.estimating.context import SizingContext
-from app.estimating.costing import Charges
+from app.estimating.costing import charges_of
 from app.estimating.decision import Alternative, Decision, DecisionQuestion
 from app.estimating.deliberation import SURE, Deliberation, decision_of
 from app.estimating.documents import CheckWarning, Estimate
 from app.estimating.estimate import charged_hardware
 from app.estimating.options import USED, alternative_of, usual_term
 from app.estimating.outlay import Uncertain, outlay_of
-from app.estimating.prices import prices
-from app.estimating.ranges import SAMPLES, common_normals
+from app.estimating.ranges import SAMPLES
 from app.estimating.request import AssumptionsInput, Demand, EstimateRequest
 from app.features.studies.common_basis import (
     USUAL_BASIS,
@@ -375,8 +374,7 @@ def _estimated(
     except NotFound:  # A price book or an upload has been deleted.
         return Alternative(id=key, name=name, owned=False, time=time)
     catalog, currency = context.catalog, request.currency
-    rates = prices(hardware, request.assumptions, currency, catalog, [], family)
-    charges = Charges(hardware, rates, normals=common_normals(), currency=currency) if rates else None
+    charges = charges_of(hardware, request.assumptions, currency, catalog, family, [])
     alternative = alternative_of(
         key,
         name,
@@ -393,9 +391,8 @@ def _estimated(
         return alternative
     # Every option is paid over one term, whatever the term of its own estimate.
     terms = request.assumptions.model_copy(update={"amortisation_years": term / YEAR})
-    rates = prices(hardware, terms, currency, catalog, [], family)
-    assert rates is not None, "the option has a price"
-    charges = Charges(hardware, rates, normals=common_normals(), currency=currency)
+    charges = charges_of(hardware, terms, currency, catalog, family, [])
+    assert charges is not None, "the option has a price"
     return replace(alternative, outlay=outlay_of(hardware, charges, catalog, family))
 
 

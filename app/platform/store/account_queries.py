@@ -83,11 +83,11 @@ class ActiveSession:
     workspace_name: str
 
 
+ANY_ACCOUNT = sa.select(sa.literal(1)).select_from(Account).limit(1)
+
+
 class IdentityQueries(Statements):
     """Accounts, their workspaces and links."""
-
-    def any_account(self) -> bool:
-        return self.exists(Account)
 
     def account(self, identifier: str) -> Account | None:
         return self._session.get(Account, identifier)

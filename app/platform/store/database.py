@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,6 +23,7 @@ from sqlmodel import Session, select
 
 from app.errors import BadInput, FieldError, Unavailable, VersionConflict, need
 from app.platform.store.account_queries import (
+    ANY_ACCOUNT,
     ExternalQueries,
     IdentityQueries,
     SessionQueries,
@@ -30,6 +31,7 @@ from app.platform.store.account_queries import (
     sealed_values,
 )
 from app.platform.store.database_file import DatabaseFile
+from app.platform.store.document_queries import ACCELERATORS
 from app.platform.store.failures import DAMAGED, GONE, Outage, PatientPool, is_overtaken, watch
 from app.platform.store.integration_queries import claim_message, key_of, purge_messages, purge_rates
 from app.platform.store.job_queries import (
@@ -44,7 +46,7 @@ from app.platform.store.migrate import fits, upgrade
 from app.platform.store.proposal_queries import ended_proposals, shared_by
 from app.platform.store.repository import Repository
 from app.platform.store.tables import WorkspaceRow
-from app.platform.store.trail import keep_trail
+from app.platform.store.trail import TrailSession, without_null
 
 P = ParamSpec("P")
 
@@ -134,9 +136,8 @@ class Store:
         Queries that expect it catch what their database says before it comes here.
         """
         try:
-            with Session(self.engine, expire_on_commit=False) as session, session.begin():
-                keep_trail(session, workspace_id)
-                event.listen(session, "before_flush", without_null)
+            with TrailSession(self.engine, expire_on_commit=False) as session, session.begin():
+                session.workspace_id = workspace_id
                 yield session
         except (IntegrityError, StaleDataError) as error:
             if is_overtaken(error):
@@ -162,6 +163,20 @@ class Store:
                 if sqlite:
                     connection.rollback()
                     connection.exec_driver_sql("PRAGMA synchronous=FULL")
+
+    def found(self, statement: sa.Executable, **values: Any) -> Sequence[Any]:
+        """Return what a statement finds, without the session that changes need."""
+        with self.engine.connect() as connection:
+            return connection.execute(statement, values).all()
+
+    def any_account(self) -> bool:
+        """Tell whether the server has accounts; without any it serves only this machine."""
+        return bool(self.found(ANY_ACCOUNT))
+
+    def accelerators(self, workspace_id: str) -> tuple[tuple[str, int, bool], ...]:
+        """Return which accelerators a workspace has, in which version, and whether they were deleted."""
+        rows = self.found(ACCELERATORS, workspace=workspace_id)
+        return tuple((identifier, version, ended is not None) for identifier, version, ended in rows)
 
     def workspaces(self) -> list[str]:
         with Session(self.engine) as session:
@@ -250,12 +265,12 @@ def written_document(document: Any) -> str:
     return NULL.sub(r"\1\\ufffd", text) if "\\u0000" in text else text
 
 
-def without_null(session: Session, context: UOWTransaction, instances: Any) -> None:
-    """Mark U+0000 in the text of what is about to be written."""
+@event.listens_for(TrailSession, "before_flush")
+def _mark_null(session: Session, context: UOWTransaction, instances: Any) -> None:
     for row in session.new.union(session.dirty):
         for name, value in list(vars(row).items()):
-            if isinstance(value, str) and "\0" in value:
-                setattr(row, name, value.replace("\0", "\ufffd"))
+            if (marked := without_null(value)) is not value:
+                setattr(row, name, marked)
 
 
 def prepare_sqlite(connection: sqlite3.Connection, record: Any) -> None:

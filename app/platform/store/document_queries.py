@@ -292,6 +292,14 @@ def names_model(document: Any, model: str, *path: str) -> sa.ColumnElement[bool]
     return sa.or_(*(col(document)[field_path].as_string() == model for field_path in field_paths))
 
 
+ACCELERATORS = (
+    sa.select(col(AcceleratorRecord.id), col(AcceleratorRecord.version), col(AcceleratorRecord.deleted_at))
+    .where(col(AcceleratorRecord.workspace_id) == sa.bindparam("workspace"))
+    .order_by(col(AcceleratorRecord.id))
+)
+"""Accelerators of a workspace, with their version and when they were deleted."""
+
+
 class AcceleratorQueries(Queries):
     """Accelerators of a workspace and their versions."""
 
@@ -318,14 +326,6 @@ class AcceleratorQueries(Queries):
         """Return the versions of an accelerator, newest first."""
         newest_first = [col(AcceleratorVersion.version).desc()]
         return self.every(AcceleratorVersion, order=newest_first, accelerator_id=identifier)
-
-    def state(self) -> tuple[tuple[str, int, bool], ...]:
-        """Return which there are, in which version, and whether they were deleted."""
-        columns = (
-            col(AcceleratorRecord.id), col(AcceleratorRecord.version), col(AcceleratorRecord.deleted_at)
-        )  # fmt: skip
-        query = sa.select(*columns).where(*self.criteria(AcceleratorRecord)).order_by(columns[0])
-        return tuple((row[0], row[1], row[2] is not None) for row in self._session.execute(query))
 
     def in_use(self) -> list[Any]:
         """Return the condition that an accelerator was not deleted."""

@@ -42,7 +42,7 @@ from app.platform.store.tables import (
     WorkloadSample,
     WorkspaceRow,
 )
-from app.platform.store.trail import TrailQueries
+from app.platform.store.trail import TrailQueries, insert
 from app.platform.store.upload_queries import RetentionQueries, UploadQueries
 
 Listed = TypeVar("Listed", bound=OwnedRow)
@@ -136,6 +136,12 @@ class Repository(Queries):
 
     def add(self, *rows: Any) -> None:
         self._add(*rows)
+
+    def write(self, *rows: OwnedRow) -> None:
+        """Write rows of one table, with their events in the trail; nothing of them is held for a change."""
+        for row in rows:
+            row.workspace_id = self._workspace_id
+        insert(self._session, rows)
 
     def get(
         self, table: type[Listed], identifier: str, *, whole: bool = False, lock: bool = False

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import ORMExecuteState, UOWTransaction
 from sqlalchemy.sql import Delete, Update, operators, visitors
 from sqlalchemy.sql.elements import BinaryExpression, BindParameter
-from sqlmodel import Session, col, select
+from sqlmodel import Session, SQLModel, col, select
 
 from app.platform.store.account_tables import Account, AccountSession
 from app.platform.store.integration_queries import messages_of
@@ -111,44 +111,70 @@ class ForeignRow(RuntimeError):
     """A transaction of one workspace was about to write a row of another."""
 
 
-def keep_trail(session: Session, workspace_id: str | None = None) -> None:
-    """Let a session write its trail; one that is of a workspace writes nothing that is of another."""
+class TrailSession(Session):
+    """A session that writes its trail; one that is of a workspace writes nothing that is of another."""
 
-    def before_flush(session: Session, context: UOWTransaction, instances: Any) -> None:
-        for row in (*session.new, *session.dirty, *session.deleted):
-            if workspace_id is not None and getattr(row, "workspace_id", workspace_id) != workspace_id:
-                raise ForeignRow(f"a row of {type(row).__name__} belongs to another workspace")
-        for event in [*events_of(session)]:
-            session.add(event)
-        for row in [*session.new]:
-            if isinstance(row, AuditEvent) and is_told(session, row):
-                values = {f"{row.object_kind}_id": row.object_id, "detail": {}}
-                session.add_all(messages_of(session, row.workspace_id, row.action, row.at, values))
+    workspace_id: str | None = None
 
-    def executing(execution: ORMExecuteState) -> sa.Result[Any] | None:
-        """Carry out a statement of the session's own, none of a flush, and note the rows it reached."""
-        statement, changes = execution.statement, execution.is_update
-        if not isinstance(statement, Update | Delete):
-            return None
-        kind = (CHANGED if changes else DROPPED).get(str(statement.table))
-        equalities = criteria(statement)
-        workspace = workspace_id or equalities.get("workspace_id")
-        if kind is None or workspace is None:
-            return None
-        fields = sorted({*execution.execution_options[CHANGED_COLUMNS]} - SILENT) if changes else []
-        if changes and not fields:
-            return None
-        result = cast("sa.CursorResult[Any]", execution.invoke_statement())
-        if result.rowcount:
-            identifier = str(equalities.get("id") or equalities.get("account_id") or "")
-            kind = study_kind(identifier) if kind == "study" else kind
-            few = {} if result.rowcount == 1 else {"count": result.rowcount}
-            verb, detail = ("changed", {"fields": fields}) if changes else ("deleted", few)
-            session.add(made(str(workspace), f"{kind}.{verb}", kind, identifier, detail))
-        return result
 
-    sa.event.listen(session, "before_flush", before_flush)
-    sa.event.listen(session, "do_orm_execute", executing)
+@sa.event.listens_for(TrailSession, "before_flush")
+def _note_rows(session: TrailSession, context: UOWTransaction, instances: Any) -> None:
+    workspace_id = session.workspace_id
+    for row in (*session.new, *session.dirty, *session.deleted):
+        if workspace_id is not None and getattr(row, "workspace_id", workspace_id) != workspace_id:
+            raise ForeignRow(f"a row of {type(row).__name__} belongs to another workspace")
+    for event in [*events_of(session)]:
+        session.add(event)
+    for row in [*session.new]:
+        if isinstance(row, AuditEvent) and is_told(session, row):
+            values = {f"{row.object_kind}_id": row.object_id, "detail": {}}
+            session.add_all(messages_of(session, row.workspace_id, row.action, row.at, values))
+
+
+@sa.event.listens_for(TrailSession, "do_orm_execute")
+def _note_statement(execution: ORMExecuteState) -> sa.Result[Any] | None:
+    """Carry out a statement of the session's own, none of a flush, and note the rows it reached."""
+    statement, changes = execution.statement, execution.is_update
+    if not isinstance(statement, Update | Delete):
+        return None
+    session = cast("TrailSession", execution.session)
+    kind = (CHANGED if changes else DROPPED).get(str(statement.table))
+    equalities = criteria(statement)
+    workspace = session.workspace_id or equalities.get("workspace_id")
+    if kind is None or workspace is None:
+        return None
+    fields = sorted({*execution.execution_options[CHANGED_COLUMNS]} - SILENT) if changes else []
+    if changes and not fields:
+        return None
+    result = cast("sa.CursorResult[Any]", execution.invoke_statement())
+    if result.rowcount:
+        identifier = str(equalities.get("id") or equalities.get("account_id") or "")
+        kind = study_kind(identifier) if kind == "study" else kind
+        few = {} if result.rowcount == 1 else {"count": result.rowcount}
+        verb, detail = ("changed", {"fields": fields}) if changes else ("deleted", few)
+        session.add(made(str(workspace), f"{kind}.{verb}", kind, identifier, detail))
+    return result
+
+
+def insert(session: Session, rows: Sequence[SQLModel]) -> None:
+    """Write new rows of one table and their events by a statement each; the session does not hold them."""
+    kind = AUDITED.get(str(rows[0].__tablename__))
+    events = [
+        made(str(getattr(row, "workspace_id", "")), f"{kind}.created", kind, identifier_of(row), named(row))
+        for row in rows
+        if kind is not None
+    ]
+    for written in filter(None, (rows, events)):
+        table = sa.inspect(type(written[0])).local_table
+        names = table.columns.keys()
+        session.connection().execute(
+            sa.insert(table), [{name: without_null(getattr(row, name)) for name in names} for row in written]
+        )
+
+
+def without_null(value: Any) -> Any:
+    """Mark U+0000 in a text that is about to be written."""
+    return value.replace("\0", "\ufffd") if isinstance(value, str) and "\0" in value else value
 
 
 TOLD = frozenset({"study", "sizing", "sweep"})
