@@ -21,11 +21,12 @@ from app.engine.gpu.memory import (
     offloads,
 )
 from app.engine.gpu.operators import COSTS, OperatorCost, operator_costs, operator_loads, operator_time
-from app.engine.gpu.step import GpuStep, step_time, step_total
+from app.engine.gpu.step import GpuStep, least_step_time, step_time, step_total
 from app.engine.gpu.work import Work, forward_share, micro_batch_work
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import PLAN_FIELDS, MemoryUse, OperatorTimes, Plan, Plans, StepTime
-from app.engine.records import Floats, GpuSoftware, GpuSystem, Precision, ScaleOutFabric
+from app.engine.records import Floats, GpuSoftware, GpuSystem, Indices, Precision, ScaleOutFabric
+from app.engine.runs import NO_PLAN, RunFigures, least_total_time, run_of_plan, total_time
 
 
 class GradientKey(NamedTuple):
@@ -136,6 +137,8 @@ class PlanFigures(NamedTuple):
     """Bytes of one device in host or streaming memory. [B]"""
     seconds: Vector
     """Time of one step; infinite where a plan does not fit. [s]"""
+    totals: Vector
+    """Time of the whole run; infinite where a plan does not fit. [s]"""
 
     @classmethod
     def room(cls, count: int) -> PlanFigures:
@@ -145,9 +148,25 @@ class PlanFigures(NamedTuple):
     def joined(cls, parts: Sequence[PlanFigures]) -> PlanFigures:
         return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
+    def take(self, index: Indices) -> PlanFigures:
+        return PlanFigures(*(values[index] for values in self))
+
     @property
     def fits(self) -> NDArray[np.bool_]:
         return np.isfinite(self.seconds)
+
+
+class Limits(NamedTuple):
+    """What plans are held against."""
+
+    memory: float
+    """Bytes of a device that a plan may fill. [B]"""
+    host_memory: float
+    """Bytes of one device in host memory; 0 where not known. [B]"""
+    factor: float
+    """On the time of a step. [-]"""
+    worth: float
+    """How many times as long as the fastest run a run may take; infinite to evaluate every plan. [-]"""
 
 
 @inner
@@ -176,26 +195,43 @@ def room_for_costs(case: Case) -> Matrix:
 def evaluate_rows(
     case: Case,
     stack: SoftwareStack,
+    run: RunFigures,
+    limits: Limits,
     plans: Matrix,
     count: int,
     cache: PlanCache,
-    limit: float,
-    host_memory: float,
     evaluated: PlanFigures,
+    fastest: Vector,
 ) -> None:
-    """Write memory and step time of the first ``count`` plans of a matrix."""
+    """Write memory, step time and run of the first ``count`` plans of a matrix.
+
+    ``fastest`` holds the least time of any run so far. Plans whose micro-batches alone take too much longer
+    are excluded: all their figures are infinite.
+    """
     works, collectives, costs = cache
-    memory, elsewhere, seconds = evaluated
-    work_row, gradient_row = 0, 0
+    memory, elsewhere, seconds, totals = evaluated
+    work_row, gradient_row, bound = 0, 0, 0.0
+    before, of_plan = record(Plan, plans, 0), NO_PLAN
     for index in range(count):
         plan = record(Plan, plans, index)
         micro = micro_batch_of(plan)
+        alike = index > 0 and is_alike(plan, before)
         # Neighbours often share both.
         if not _holds(works, work_row, micro):
+            alike = False
             work_row = _row_of(works.shape[0], micro)
             if not _holds(works, work_row, micro):
                 put_work(case, stack, micro, works, work_row, costs)
                 store(works, work_row, ACTIVATIONS, micro_batch_activations(case, micro))
+        if not alike:
+            of_plan = run_of_plan(run, of_plan, plan)
+            if limits.worth < np.inf:
+                least = least_step_time(case, plan, stack, record(Work, works, work_row, WORK))
+                bound = least_total_time(of_plan, limits.factor * least)
+            before = plan
+        memory[index] = elsewhere[index] = seconds[index] = totals[index] = np.inf
+        if bound > limits.worth * fastest[0]:
+            continue
         gradients = GradientKey(
             data=plan.data,
             pipeline=plan.pipeline,
@@ -215,26 +251,41 @@ def evaluate_rows(
         activations = record(Activations, works, work_row, ACTIVATIONS)
         use = device_memory(case, plan, weights, activations)
         total = use.weights + use.gradients + use.optimizer + use.activations + use.buffers + use.framework
-        memory[index], elsewhere[index], seconds[index] = total, use.elsewhere, np.inf
-        if total <= limit and (host_memory == 0.0 or use.elsewhere <= host_memory):
+        memory[index], elsewhere[index] = total, use.elsewhere
+        if total <= limits.memory and (limits.host_memory == 0.0 or use.elsewhere <= limits.host_memory):
             work = record(Work, works, work_row, WORK)
             sent = record(GradientCollectives, collectives, gradient_row, COLLECTIVES)
             step = step_time(case, plan, stack, weights, work, sent, activations.layers)
-            seconds[index] = step_total(step)
+            seconds[index] = limits.factor * step_total(step)
+            totals[index] = total_time(run, of_plan, seconds[index])
+            fastest[0] = min(fastest[0], totals[index])
+
+
+@inner
+def is_alike(plan: Plan, other: Plan) -> bool:
+    """Return whether plans of one micro-batch compute for as long."""
+    return (
+        plan.data == other.data
+        and plan.accumulation == other.accumulation
+        and plan.pipeline == other.pipeline
+        and plan.interleave == other.interleave
+    )
 
 
 @kernel
 def write_steps(
     case: Case,
     stack: SoftwareStack,
+    run: RunFigures,
+    limits: Limits,
     plans: Matrix,
     cache: PlanCache,
-    limit: float,
-    host_memory: float,
     evaluated: PlanFigures,
+    fastest: Vector,
 ) -> None:
-    """Write memory and step time of every plan; infinite where it does not fit."""
-    evaluate_rows(case, stack, plans, plans.shape[0], cache, limit, host_memory, evaluated)
+    """Write memory, step time and run of every plan; infinite where it does not fit."""
+    if plans.shape[0] > 0:
+        evaluate_rows(case, stack, run, limits, plans, plans.shape[0], cache, evaluated, fastest)
 
 
 @kernel
