@@ -214,9 +214,12 @@ def total_time(run: RunFigures, of_plan: RunOfPlan, step: float) -> float:
 
 
 @inner
-def least_total_time(of_plan: RunOfPlan, step: float) -> float:
+def least_total_time(run: RunFigures, batch: float, step: float) -> float:
     """Return the time of the steps alone, below which no run gets. [s]"""
-    return step if of_plan.samples == 0.0 else of_plan.samples / of_plan.batch * step
+    if run.case.devices_per_machine == 0.0:
+        return step
+    samples = samples_of_run(run.case, run.batches, run.points, batch)
+    return step if samples == 0.0 else samples / batch * step
 
 
 @kernel

@@ -19,7 +19,7 @@ from app.engine.runs import ONE_STEP, RunFigures
 from app.engine.search.enumeration import combinations, ipu_plans, phased, plans_of, spread_of
 from app.engine.search.evaluate import Candidates, GpuEvaluator, fitting
 from app.engine.search.nearby import nearby_plans
-from app.engine.search.selection import best_that_differ, least_on_any_number
+from app.engine.search.selection import LITTLE, best_that_differ, least_on_any_number
 from app.engine.search.space import LARGEST_MICRO_BATCH, Space, layouts
 from app.errors import engine_errors, refuse
 from app.estimating.request import PlanInput
@@ -54,6 +54,8 @@ CLOSELY = 6
 """Best plans around which micro-batches and batches are varied finely."""
 WORTH = 1.5
 """How many times as long as the fastest found a plan may take to be looked at further."""
+CLOSE = 1.1
+"""The same of a plan around the best."""
 PARTLY = 24
 """Best layouts with full recompute for which fewer recomputed layers are tried."""
 Risk = Callable[[Plans], Floats]
@@ -120,7 +122,6 @@ class PlanSearch:
         self.enumerated = 0
         self.count = 0
         self.ranked = NOTHING
-        self._fastest = np.full(1, np.inf)
         self._least_memory = math.inf
         self._risk = risk
         self._run = run
@@ -155,6 +156,10 @@ class PlanSearch:
     def feasible(self) -> int:
         return int(np.count_nonzero(self.ranked.evaluated.fits))
 
+    @property
+    def _fastest(self) -> float:
+        return float(np.min(self.ranked.totals, initial=np.inf))
+
     def best(self) -> int:
         """Return the index of the chosen plan; of the one closest to fitting where none fits."""
         ranked = self.ranked
@@ -181,7 +186,6 @@ class PlanSearch:
         """Restart with every plan of a space that fills at most ``limit`` of a device."""
         self.ranked, self.count, self.enumerated = NOTHING, 0, 0
         self.limits, self._least_memory = self.limits._replace(memory=limit), math.inf
-        self._fastest = np.full(1, np.inf)
         if space.ipu:
             self._add_on_ipus(space)
         else:
@@ -212,8 +216,7 @@ class PlanSearch:
         if self.everything:
             self._keep(Candidates(plans, evaluated, plans.tensor.size, float(np.min(evaluated.memory))))
         else:
-            slowest = self.limits.worth * float(self._fastest[0])
-            self._keep(fitting(plans, evaluated, self.limits, slowest))
+            self._keep(fitting(plans, evaluated, self.limits, self._fastest))
 
     def _keep(self, candidates: Candidates) -> None:
         plans, evaluated = candidates.plans, candidates.evaluated
@@ -234,7 +237,7 @@ class PlanSearch:
     def _evaluated(self, plans: Plans) -> PlanFigures:
         scenario = self.scenario
         if self._gpu is not None:
-            return self._gpu(plans, self.limits, self._run, self._fastest)
+            return self._gpu(plans, self.limits, self._run)
         assert isinstance(scenario.hardware, IpuChip)
         memory, streaming, seconds = evaluate_ipu_plans(
             scenario.table,
@@ -250,7 +253,6 @@ class PlanSearch:
         fits = np.flatnonzero(np.isfinite(seconds))
         totals = np.full(seconds.shape, np.inf)
         totals[fits] = self._run.totals(plans.take(fits), seconds[fits])
-        self._fastest[0] = min(self._fastest[0], np.min(totals, initial=np.inf))
         return PlanFigures(memory, streaming, seconds, totals)
 
     def _add_offloaded(self) -> None:
@@ -284,13 +286,9 @@ class PlanSearch:
         if not best.size:
             return
         assert gpu is not None
-        limits = self.limits
-        if not self.everything:
-            # The least that any of a plan's layers takes bounds it from below: most cannot become the best.
-            limits = limits._replace(worth=float(ranked.cost.min() / self._fastest[0]))
-        plans, evaluated = gpu.recomputing_less(ranked.plans.take(best), limits, self._run, self._fastest)
-        gained = np.flatnonzero(evaluated.fits)
-        self._add(plans.take(gained), evaluated.take(gained))
+        # The least that any of a plan's layers takes bounds it from below: most cannot become the best.
+        slowest = math.inf if self.everything else float(ranked.cost.min())
+        self._add(*gpu.recomputing_less(ranked.plans.take(best), self.limits, self._run, slowest))
 
     def _add_on_ipus(self, space: Space) -> None:
         """Add the plans, with those that do not fit into the processor cut into phases as well."""
@@ -360,9 +358,28 @@ class PlanSearch:
         for context in np.unique(plans.context).tolist():
             mine = np.flatnonzero(plans.context == context)
             groups = grouped(plans.take(mine), np.array(1.0 / context))
-            near = nearby_plans(self.space.of_groups(int(context)), groups, np.flatnonzero(mine < best.size))
+            near = nearby_plans(
+                self.space.of_groups(int(context)),
+                groups,
+                np.flatnonzero(mine < best.size),
+                slots=None if self._gpu is None or self.everything else self._least_slots(context),
+                run=self._run,
+                slowest=max(CLOSE * self._fastest, (1.0 + LITTLE) * float(ranked.cost.min())),
+            )
             found.append(grouped(near, np.array(context)))
         return Plans.joined(found)
+
+    def _least_slots(self, context: float) -> Callable[[Floats], Floats]:
+        """Return what gives the least time of a slot of plans of groups, however much is recomputed. [s]"""
+
+        def slots(rows: Floats) -> Floats:
+            assert self._gpu is not None
+            plans = grouped(Plans.of_rows(rows), np.array(context))
+            if "recompute" not in self.space.allowed:
+                plans = replace(plans, recompute=np.minimum(plans.recompute, float(Recompute.SELECTIVE)))
+            return self.limits.factor * self._gpu.slots(plans.rows)
+
+        return slots
 
 
 def grouped(plans: Plans, more: Floats) -> Plans:

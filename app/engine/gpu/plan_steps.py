@@ -21,12 +21,12 @@ from app.engine.gpu.memory import (
     offloads,
 )
 from app.engine.gpu.operators import COSTS, OperatorCost, operator_costs, operator_loads, operator_time
-from app.engine.gpu.step import GpuStep, least_step_time, step_time, step_total
+from app.engine.gpu.step import GpuStep, least_slot_time, step_time, step_total
 from app.engine.gpu.work import Work, forward_share, micro_batch_work
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import PLAN_FIELDS, MemoryUse, OperatorTimes, Plan, Plans, StepTime
 from app.engine.records import Floats, GpuSoftware, GpuSystem, Indices, Precision, ScaleOutFabric
-from app.engine.runs import NO_PLAN, RunFigures, least_total_time, run_of_plan, total_time
+from app.engine.runs import NO_PLAN, RunFigures, run_of_plan, total_time
 
 
 class GradientKey(NamedTuple):
@@ -166,7 +166,7 @@ class Limits(NamedTuple):
     factor: float
     """On the time of a step. [-]"""
     worth: float
-    """How many times as long as the fastest run a run may take; infinite to evaluate every plan. [-]"""
+    """How many times as long as the fastest run a run may take; infinite to keep every plan. [-]"""
 
 
 @inner
@@ -192,6 +192,16 @@ def room_for_costs(case: Case) -> Matrix:
 
 
 @called
+def row_of_work(case: Case, stack: SoftwareStack, micro: MicroBatch, cache: PlanCache) -> int:
+    """Return the row of the cache that holds the work and the activations of a micro-batch."""
+    row = _row_of(cache.works.shape[0], micro)
+    if not _holds(cache.works, row, micro):
+        put_work(case, stack, micro, cache.works, row, cache.costs)
+        store(cache.works, row, ACTIVATIONS, micro_batch_activations(case, micro))
+    return row
+
+
+@called
 def evaluate_rows(
     case: Case,
     stack: SoftwareStack,
@@ -201,37 +211,17 @@ def evaluate_rows(
     count: int,
     cache: PlanCache,
     evaluated: PlanFigures,
-    fastest: Vector,
 ) -> None:
-    """Write memory, step time and run of the first ``count`` plans of a matrix.
-
-    ``fastest`` holds the least time of any run so far. Plans whose micro-batches alone take too much longer
-    are excluded: all their figures are infinite.
-    """
-    works, collectives, costs = cache
+    """Write memory, step time and run of the first ``count`` plans of a matrix."""
+    works, collectives = cache.works, cache.collectives
     memory, elsewhere, seconds, totals = evaluated
-    work_row, gradient_row, bound = 0, 0, 0.0
-    before, of_plan = record(Plan, plans, 0), NO_PLAN
+    work_row, gradient_row, of_plan = 0, 0, NO_PLAN
     for index in range(count):
         plan = record(Plan, plans, index)
         micro = micro_batch_of(plan)
-        alike = index > 0 and is_alike(plan, before)
         # Neighbours often share both.
         if not _holds(works, work_row, micro):
-            alike = False
-            work_row = _row_of(works.shape[0], micro)
-            if not _holds(works, work_row, micro):
-                put_work(case, stack, micro, works, work_row, costs)
-                store(works, work_row, ACTIVATIONS, micro_batch_activations(case, micro))
-        if not alike:
-            of_plan = run_of_plan(run, of_plan, plan)
-            if limits.worth < np.inf:
-                least = least_step_time(case, plan, stack, record(Work, works, work_row, WORK))
-                bound = least_total_time(of_plan, limits.factor * least)
-            before = plan
-        memory[index] = elsewhere[index] = seconds[index] = totals[index] = np.inf
-        if bound > limits.worth * fastest[0]:
-            continue
+            work_row = row_of_work(case, stack, micro, cache)
         gradients = GradientKey(
             data=plan.data,
             pipeline=plan.pipeline,
@@ -252,24 +242,14 @@ def evaluate_rows(
         use = device_memory(case, plan, weights, activations)
         total = use.weights + use.gradients + use.optimizer + use.activations + use.buffers + use.framework
         memory[index], elsewhere[index] = total, use.elsewhere
+        seconds[index] = totals[index] = np.inf
         if total <= limits.memory and (limits.host_memory == 0.0 or use.elsewhere <= limits.host_memory):
             work = record(Work, works, work_row, WORK)
             sent = record(GradientCollectives, collectives, gradient_row, COLLECTIVES)
             step = step_time(case, plan, stack, weights, work, sent, activations.layers)
             seconds[index] = limits.factor * step_total(step)
+            of_plan = run_of_plan(run, of_plan, plan)
             totals[index] = total_time(run, of_plan, seconds[index])
-            fastest[0] = min(fastest[0], totals[index])
-
-
-@inner
-def is_alike(plan: Plan, other: Plan) -> bool:
-    """Return whether plans of one micro-batch compute for as long."""
-    return (
-        plan.data == other.data
-        and plan.accumulation == other.accumulation
-        and plan.pipeline == other.pipeline
-        and plan.interleave == other.interleave
-    )
 
 
 @kernel
@@ -281,11 +261,18 @@ def write_steps(
     plans: Matrix,
     cache: PlanCache,
     evaluated: PlanFigures,
-    fastest: Vector,
 ) -> None:
     """Write memory, step time and run of every plan; infinite where it does not fit."""
-    if plans.shape[0] > 0:
-        evaluate_rows(case, stack, run, limits, plans, plans.shape[0], cache, evaluated, fastest)
+    evaluate_rows(case, stack, run, limits, plans, plans.shape[0], cache, evaluated)
+
+
+@kernel
+def write_slots(case: Case, stack: SoftwareStack, plans: Matrix, cache: PlanCache, slots: Vector) -> None:
+    """Write the least time of a slot of every plan, wherever its gradients and its state lie. [s]"""
+    for index in range(plans.shape[0]):
+        plan = record(Plan, plans, index)
+        row = row_of_work(case, stack, micro_batch_of(plan), cache)
+        slots[index] = least_slot_time(case, plan, stack, record(Work, cache.works, row, WORK))
 
 
 @kernel

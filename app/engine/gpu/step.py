@@ -104,14 +104,9 @@ def slot_parts(
 
 
 @inner
-def least_step_time(case: Case, plan: Plan, stack: SoftwareStack, work: Work) -> float:
-    """Time below which no step of a plan gets, wherever its gradients and its state lie. [s]
-
-    Its micro-batches pass the fullest stage and the pipeline fills and drains; nothing is summed, exchanged
-    between copies or updated.
-    """
-    slot = slot_parts(case, plan, stack, work, stage_share(case.depth, plan.pipeline), 0.0)
-    return (plan.accumulation + bubble_slots(plan.pipeline, plan.interleave)) * slot_total(slot)
+def least_slot_time(case: Case, plan: Plan, stack: SoftwareStack, work: Work) -> float:
+    """Time below which no slot of a plan gets, wherever gradients and state lie: none are summed. [s]"""
+    return slot_total(slot_parts(case, plan, stack, work, stage_share(case.depth, plan.pipeline), 0.0))
 
 
 @inner

@@ -6,20 +6,39 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.engine.compiled import Matrix, Places, Vector, called, kernel
-from app.engine.gpu.case import Case, GpuCase, SoftwareStack
+from app.engine.compiled import Matrix, Places, Vector, called, kernel, record
+from app.engine.gpu.case import Case, GpuCase, SoftwareStack, micro_batch_of
 from app.engine.gpu.memory import SELECTIVE
-from app.engine.gpu.plan_steps import Limits, PlanCache, PlanFigures, evaluate_rows, write_steps
-from app.engine.plans import PLAN_FIELDS, Plans
+from app.engine.gpu.plan_steps import (
+    WORK,
+    Limits,
+    PlanCache,
+    PlanFigures,
+    evaluate_rows,
+    row_of_work,
+    write_slots,
+    write_steps,
+)
+from app.engine.gpu.step import least_slot_time
+from app.engine.gpu.work import Work
+from app.engine.pipeline import bubble_slots
+from app.engine.plans import PLAN_FIELDS, Plan, Plans
 from app.engine.records import Floats
-from app.engine.runs import ONE_STEP, RunFigures
+from app.engine.runs import ONE_STEP, RunFigures, least_total_time
 from app.engine.search.enumeration import plan_count
-from app.engine.search.shares import Options, plans_of_layout
+from app.engine.search.shares import (
+    Layout,
+    Options,
+    PlanOption,
+    choices_of,
+    plans_of_layout,
+    takes_experts,
+)
 
-ENDS = len(PLAN_FIELDS) + 4
-CLOSEST_MEMORY, CLOSEST_ELSEWHERE, LEAST_MEMORY, LEAST_FULLNESS = range(len(PLAN_FIELDS), ENDS)
+ENDS = len(PLAN_FIELDS) + 5
+CLOSEST_MEMORY, CLOSEST_ELSEWHERE, LEAST_MEMORY, LEAST_FULLNESS, FASTEST = range(len(PLAN_FIELDS), ENDS)
 """Places behind the fields of the least full plan: its memory and memory elsewhere, the least memory of any
-plan, and how full the least full one is."""
+plan, how full the least full one is, and the least time of any run."""
 KEPT, ALL = 0, 1
 """Counts of plans: that are kept, of all."""
 BLOCK = 1024
@@ -62,30 +81,29 @@ class GpuEvaluator:
     def limits(self, memory: float, *, factor: float = 1.0, worth: float = np.inf) -> Limits:
         return Limits(memory, self._host_memory, factor, worth)
 
-    def __call__(
-        self,
-        plans: Plans,
-        limits: Limits,
-        run: RunFigures = ONE_STEP,
-        fastest: Vector | None = None,
-    ) -> PlanFigures:
-        """Return the memory of plans, and step and run of those within the limits."""
+    def __call__(self, plans: Plans, limits: Limits, run: RunFigures = ONE_STEP) -> PlanFigures:
+        """Return the memory of plans, and step and run of those that fit."""
         evaluated = PlanFigures.room(len(plans.rows))
-        best = np.array([np.inf]) if fastest is None else fastest
-        write_steps(self._case, self._stack, run, limits, plans.rows, self._cache, evaluated, best)
+        write_steps(self._case, self._stack, run, limits, plans.rows, self._cache, evaluated)
         return evaluated
 
-    def fitting(
-        self, spread: Options, limits: Limits, run: RunFigures = ONE_STEP, fastest: Vector | None = None
-    ) -> Candidates:
-        """Return the plans of layouts with every option that keep to the limits.
+    def slots(self, rows: Floats) -> Vector:
+        """Return the least time of a slot of plans, as rows, wherever gradients and state lie. [s]"""
+        slots = np.empty(len(rows))
+        write_slots(self._case, self._stack, rows, self._cache, slots)
+        return slots
 
-        ``fastest``, the least time of any run so far, is brought up to date.
+    def fitting(
+        self, spread: Options, limits: Limits, run: RunFigures = ONE_STEP, fastest: float = np.inf
+    ) -> Candidates:
+        """Return the plans of layouts with every option that fit and are worth it.
+
+        ``fastest`` is the least time of any other run.
         """
         total, most = plan_count(spread)
         rows, evaluated = np.empty((total, len(PLAN_FIELDS))), PlanFigures.room(total)
         size = max(most, BLOCK)
-        ends, counts = _empty_cache()
+        ends, counts = _empty_cache(fastest)
         search_layouts(
             self._case,
             self._stack,
@@ -97,42 +115,46 @@ class GpuEvaluator:
             PlanFigures.room(size),
             rows,
             evaluated,
-            np.array([np.inf]) if fastest is None else fastest,
             ends,
             counts,
         )
         return Candidates.of(rows, evaluated, ends, counts)
 
     def recomputing_less(
-        self, plans: Plans, limits: Limits, run: RunFigures, fastest: Vector
+        self, plans: Plans, limits: Limits, run: RunFigures, slowest: float
     ) -> tuple[Plans, PlanFigures]:
-        """Return plans with full recompute, with the fewest recomputed layers that fit instead of all."""
+        """Return those plans with the fewest recomputed layers that fit, which gain by not recomputing all.
+
+        ``slowest`` is the time of a run that a plan has to get below.
+        """
         rows, evaluated = plans.rows.copy(), PlanFigures.room(len(plans.rows))
         recompute_less(
             self._case,
             self._stack,
             run,
             limits,
+            slowest,
             rows,
             self._cache,
             np.empty((1, len(PLAN_FIELDS))),
             PlanFigures.room(1),
             evaluated,
-            fastest,
         )
-        return Plans.of_rows(rows), evaluated
+        gained = np.flatnonzero(evaluated.fits)
+        return Plans.of_rows(rows[gained]), evaluated.take(gained)
 
 
-def fitting(plans: Plans, evaluated: PlanFigures, limits: Limits, slowest: float) -> Candidates:
-    """Return the plans whose runs are no slower than a time, moved to the front: the given are used up."""
-    ends, counts = _empty_cache()
-    keep_fitting(plans.rows, evaluated, limits, slowest, ends, counts)
+def fitting(plans: Plans, evaluated: PlanFigures, limits: Limits, fastest: float) -> Candidates:
+    """Return the plans that fit and are worth it, moved to the front of their rows, which are used up."""
+    ends, counts = _empty_cache(fastest)
+    keep_fitting(plans.rows, evaluated, limits, ends, counts)
     return Candidates.of(plans.rows, evaluated, ends, counts)
 
 
-def _empty_cache() -> tuple[Vector, Places]:
+def _empty_cache(fastest: float) -> tuple[Vector, Places]:
     ends = np.empty(ENDS)
-    ends[LEAST_MEMORY] = ends[LEAST_FULLNESS] = np.inf
+    ends[LEAST_MEMORY:] = np.inf
+    ends[FASTEST] = fastest
     return ends, np.zeros(2, dtype=np.int64)
 
 
@@ -142,24 +164,25 @@ def keep_rows(
     count: int,
     evaluated: PlanFigures,
     limits: Limits,
-    slowest: float,
     to_plans: Matrix,
     to: PlanFigures,
     ends: Vector,
     counts: Places,
 ) -> None:
-    """Append plans whose runs are no slower than a time to others, which may be the same rows.
+    """Append plans that fit and are worth it to others, which may be the same rows; count all.
 
-    Plans are counted, kept or not. ``ends`` receives the fields of the least full plan, and behind them what
-    :data:`CLOSEST_MEMORY` and the places after it stand for.
+    ``ends`` receives the fields of the least full plan, and behind them what :data:`CLOSEST_MEMORY` and the
+    places after it stand for.
     """
     kept, width = counts[KEPT], plans.shape[1]
     memory, elsewhere, seconds, totals = evaluated
-    least, fullness = ends[LEAST_MEMORY], ends[LEAST_FULLNESS]
+    least, fullness, fastest = ends[LEAST_MEMORY], ends[LEAST_FULLNESS], ends[FASTEST]
+    for index in range(count):
+        fastest = min(fastest, totals[index])
     for index in range(count):
         least = min(least, memory[index])
         if seconds[index] < np.inf:
-            if totals[index] > slowest:
+            if totals[index] > limits.worth * fastest:
                 continue
             for field in range(width):
                 to_plans[kept, field] = plans[index, field]
@@ -175,16 +198,70 @@ def keep_rows(
             for field in range(width):
                 ends[field] = plans[index, field]
             ends[CLOSEST_MEMORY], ends[CLOSEST_ELSEWHERE] = memory[index], elsewhere[index]
-    ends[LEAST_MEMORY], ends[LEAST_FULLNESS] = least, fullness
+    ends[LEAST_MEMORY], ends[LEAST_FULLNESS], ends[FASTEST] = least, fullness, fastest
     counts[KEPT], counts[ALL] = kept, counts[ALL] + count
 
 
 @kernel
-def keep_fitting(
-    plans: Matrix, evaluated: PlanFigures, limits: Limits, slowest: float, ends: Vector, counts: Places
-) -> None:
-    """Move plans whose runs are no slower than a time to the front, in their order."""
-    keep_rows(plans, plans.shape[0], evaluated, limits, slowest, plans, evaluated, ends, counts)
+def keep_fitting(plans: Matrix, evaluated: PlanFigures, limits: Limits, ends: Vector, counts: Places) -> None:
+    """Move plans that fit and are worth it to the front, in their order."""
+    keep_rows(plans, plans.shape[0], evaluated, limits, plans, evaluated, ends, counts)
+
+
+@called
+def least_of_layout(
+    case: Case,
+    stack: SoftwareStack,
+    run: RunFigures,
+    limits: Limits,
+    spread: Options,
+    index: int,
+    cache: PlanCache,
+) -> float:
+    """Return the time below which no run of a layout gets, whatever its options. [s]
+
+    Nothing is computed again, nothing summed or exchanged between copies, and in most chunks the pipeline
+    fills fastest.
+    """
+    layout = record(Layout, spread.layouts, index)
+    first, last = choices_of(spread, layout)
+    pipeline, chunks = int(layout.pipeline), 1.0
+    for column in range(spread.chunks.shape[1]):
+        chunks = max(chunks, spread.chunks[pipeline, column])
+    least = np.inf
+    for choice in range(spread.experts.size):
+        if not takes_experts(spread, layout, spread.experts[choice]):
+            continue
+        before = -1.0
+        for option in range(first, last):
+            sequence = record(PlanOption, spread.choices, option).sequence_parallel
+            # Choices of every mode come in the same order.
+            if sequence <= before:
+                break
+            before = sequence
+            plan = Plan(
+                tensor=layout.tensor,
+                pipeline=layout.pipeline,
+                data=layout.data,
+                micro_batch=layout.micro_batch,
+                accumulation=layout.accumulation,
+                interleave=1.0,
+                recompute=0.0,
+                sequence_parallel=sequence,
+                sharding=0.0,
+                sharding_ranks=layout.data,
+                offload=0.0,
+                rts=1.0,
+                rts_optimizer=1.0,
+                phases=1.0,
+                expert=float(spread.experts[choice]),
+                context=layout.context,
+            )
+            row = row_of_work(case, stack, micro_batch_of(plan), cache)
+            least = min(least, least_slot_time(case, plan, stack, record(Work, cache.works, row, WORK)))
+    slots = layout.accumulation + bubble_slots(layout.pipeline, chunks)
+    batch = layout.data * layout.micro_batch * layout.accumulation
+    return least_total_time(run, batch, limits.factor * slots * least)
 
 
 @kernel
@@ -199,11 +276,10 @@ def search_layouts(
     of_block: PlanFigures,
     plans: Matrix,
     evaluated: PlanFigures,
-    fastest: Vector,
     ends: Vector,
     counts: Places,
 ) -> None:
-    """Write the plans of layouts that keep to the limits, with memory and times, in blocks."""
+    """Write the plans of layouts that fit and are worth it, with memory and times, in blocks."""
     layouts = spread.layouts.shape[0]
     for stride in (SAMPLED, 1):
         if stride > 1 and not limits.worth < np.inf:
@@ -212,13 +288,18 @@ def search_layouts(
         while index < layouts + stride:
             more = count
             if index < layouts:
+                if limits.worth < np.inf:
+                    least = least_of_layout(case, stack, run, limits, spread, index, cache)
+                    if least > limits.worth * ends[FASTEST]:
+                        index += stride
+                        continue
                 more = plans_of_layout(spread, index, block, count)
             if more > block.shape[0] or index >= layouts:
-                if count > 0:
-                    evaluate_rows(case, stack, run, limits, block, count, cache, of_block, fastest)
+                evaluate_rows(case, stack, run, limits, block, count, cache, of_block)
                 if stride == 1:
-                    slowest = limits.worth * fastest[0]
-                    keep_rows(block, count, of_block, limits, slowest, plans, evaluated, ends, counts)
+                    keep_rows(block, count, of_block, limits, plans, evaluated, ends, counts)
+                for row in range(count):
+                    ends[FASTEST] = min(ends[FASTEST], of_block.totals[row])
                 more = 0
                 if index < layouts:
                     more = plans_of_layout(spread, index, block, 0)
@@ -232,39 +313,40 @@ def recompute_less(
     stack: SoftwareStack,
     run: RunFigures,
     limits: Limits,
+    slowest: float,
     plans: Matrix,
     cache: PlanCache,
     one: Matrix,
     of_one: PlanFigures,
     evaluated: PlanFigures,
-    fastest: Vector,
 ) -> None:
     """Put into each plan the fewest recomputed layers that fit.
 
-    Infinite figures show that this gains nothing: none has to be, all have to be, or even without any the
-    plan is not worth it.
+    Infinite figures show that this gains nothing: none has to be, all have to be, or a run is slower than
+    ``slowest`` even without any.
     """
-    free = Limits(limits.memory, limits.host_memory, limits.factor, np.inf)
+    free = Limits(np.inf, 0.0, limits.factor, np.inf)
     for index in range(plans.shape[0]):
-        low, high, layers = -1.0, case.depth, 0.0
         for field in range(plans.shape[1]):
             one[0, field] = plans[index, field]
-        of_one.seconds[0] = np.inf
+        low, high, layers = 0.0, case.depth, 0.0
+        one[0, RECOMPUTE] = SELECTIVE
+        evaluate_rows(case, stack, run, free, one, 1, cache, of_one)
+        worth = of_one.totals[0] < slowest
+        evaluate_rows(case, stack, run, limits, one, 1, cache, of_one)
+        if not worth or of_one.seconds[0] < np.inf:
+            low = high
         while high - low > 1.0:
+            layers = np.ceil((low + high) / 2.0)
             one[0, RECOMPUTE] = SELECTIVE + layers / case.depth
-            evaluate_rows(case, stack, run, limits if low < 0.0 else free, one, 1, cache, of_one, fastest)
+            evaluate_rows(case, stack, run, limits, one, 1, cache, of_one)
             if of_one.seconds[0] < np.inf:
                 high = layers
-            elif of_one.memory[0] == np.inf:
-                break
             else:
                 low = layers
-            layers = np.ceil((low + high) / 2.0)
-        evaluated.seconds[index] = evaluated.totals[index] = np.inf
-        evaluated.memory[index] = evaluated.elsewhere[index] = np.inf
-        plans[index, RECOMPUTE] = SELECTIVE + high / case.depth
-        if 0.0 < high < case.depth:
-            one[0, RECOMPUTE] = plans[index, RECOMPUTE]
-            evaluate_rows(case, stack, run, free, one, 1, cache, of_one, fastest)
-            evaluated.memory[index], evaluated.elsewhere[index] = of_one.memory[0], of_one.elsewhere[0]
-            evaluated.seconds[index], evaluated.totals[index] = of_one.seconds[0], of_one.totals[0]
+        plans[index, RECOMPUTE] = one[0, RECOMPUTE] = SELECTIVE + high / case.depth
+        evaluate_rows(case, stack, run, limits, one, 1, cache, of_one)
+        gains = high < case.depth
+        evaluated.memory[index], evaluated.elsewhere[index] = of_one.memory[0], of_one.elsewhere[0]
+        evaluated.seconds[index] = of_one.seconds[0] if gains else np.inf
+        evaluated.totals[index] = of_one.totals[0] if gains else np.inf

@@ -6,7 +6,7 @@ there are, the samples of a micro-batch, and the micro-batches of every copy in 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from app.engine.arrays import store
 from app.engine.compiled import Matrix, Places, Vector, inner, kernel, record
@@ -292,13 +292,13 @@ class PlanOption(NamedTuple):
     sequence_parallel: float
     sharding: float
     slot: float
-    """Row of the ranks over which shards lie."""
+    """Number of the ranks over which shards lie."""
     offload: float
 
 
 @inner
-def trait_of(ranks: Any, tensor: Any, pipeline: Any, data: Any) -> Any:
-    """Return the number of a layout's trait, or of many: those of the same trait have the same choices.
+def trait_of(ranks: int, tensor: float, pipeline: float, data: float) -> int:
+    """Return the number of a layout's trait: those of the same trait have the same choices.
 
     >>> trait_of(2, 8.0, 1.0, 16.0)
     21
@@ -311,12 +311,12 @@ class Options(NamedTuple):
 
     layouts: Matrix
     """:class:`Layout` in every row."""
-    ranks: Matrix
-    """Copies over which shards may lie, (R, L); 0 where there is no more."""
-    pipelines: Places
-    """Pipeline degrees."""
+    ranks: Places
+    """Copies over which shards may lie; empty where all of them and those of a machine are meant."""
+    machine: int
+    """Devices of a machine whose copies may share by themselves; 0 where they may not."""
     chunks: Matrix
-    """Parts into which the stages of each pipeline degree are cut, (P, C); 0 where there is no more."""
+    """Parts into which the stages of each number of stages, a row each, are cut; 0 where there is no more."""
     experts: Places
     """Ranks over which experts may be spread."""
     expert_count: int
@@ -327,28 +327,61 @@ class Options(NamedTuple):
 
 
 @inner
+def shard_ranks(spread: Options, tensor: int, data: int, slot: int) -> int:
+    """Return the copies over which shards may lie, by number; 0 where there is no more.
+
+    All copies come first where they are allowed, as plans that share nothing take the first.
+    """
+    if spread.ranks.size == 0:
+        inside = max(spread.machine // tensor, 1)
+        if slot == 0:
+            return data
+        return inside if slot == 1 and 1 < inside < data and data % inside == 0 else 0
+    found = 0
+    for whole in (True, False):
+        for index in range(spread.ranks.size):
+            ranks = spread.ranks[index]
+            if data % ranks == 0 and (ranks == data) == whole:
+                if found == slot:
+                    return ranks
+                found += 1
+    return 0
+
+
+@inner
+def choices_of(spread: Options, layout: Layout) -> tuple[int, int]:
+    """Return where the choices of a layout begin and end; nowhere if its copies cannot share as asked."""
+    tensor, data, several = int(layout.tensor), int(layout.data), 0
+    while shard_ranks(spread, tensor, data, several) > 0:
+        several += 1
+    if several == 0:
+        return 0, 0
+    trait = trait_of(several, layout.tensor, layout.pipeline, layout.data)
+    return spread.starts[trait], spread.starts[trait + 1]
+
+
+@inner
+def takes_experts(spread: Options, layout: Layout, expert: int) -> bool:
+    """Return whether experts can be spread over so many copies of a layout."""
+    return int(layout.data) % expert == 0 and (expert == 1 or spread.expert_count % expert == 0)
+
+
+@inner
 def plans_of_layout(spread: Options, index: int, plans: Matrix, count: int) -> int:
     """Append the plans of a layout to others; return their count, whether there was room or not."""
     layout, total = record(Layout, spread.layouts, index), count
-    pipeline, data = int(layout.pipeline), int(layout.data)
-    several = 0
-    for row in range(spread.ranks.shape[0]):
-        several += 1 if spread.ranks[row, index] > 0.0 else 0
-    if several == 0:
+    tensor, pipeline, data = int(layout.tensor), int(layout.pipeline), int(layout.data)
+    first, last = choices_of(spread, layout)
+    if first == last:
         return total
-    trait = trait_of(several, layout.tensor, layout.pipeline, layout.data)
-    degree = 0
-    while spread.pipelines[degree] != pipeline:
-        degree += 1
-    first, last = spread.starts[trait], spread.starts[trait + 1]
     for column in range(spread.chunks.shape[1]):
-        parts = spread.chunks[degree, column]
+        parts = spread.chunks[pipeline, column]
         # Chunks need rounds of one micro-batch per stage.
         if parts == 0.0 or (parts > 1.0 and int(layout.accumulation) % pipeline != 0):
             continue
         for choice in range(spread.experts.size):
             expert = spread.experts[choice]
-            if data % expert != 0 or (expert != 1 and spread.expert_count % expert != 0):
+            if not takes_experts(spread, layout, expert):
                 continue
             if total + last - first > plans.shape[0]:
                 total += last - first
@@ -365,7 +398,7 @@ def plans_of_layout(spread: Options, index: int, plans: Matrix, count: int) -> i
                     recompute=chosen.recompute,
                     sequence_parallel=chosen.sequence_parallel,
                     sharding=chosen.sharding,
-                    sharding_ranks=spread.ranks[int(chosen.slot), index],
+                    sharding_ranks=float(shard_ranks(spread, tensor, data, int(chosen.slot))),
                     offload=chosen.offload,
                     rts=1.0,
                     rts_optimizer=1.0,
