@@ -191,14 +191,22 @@ def room_for_costs(case: Case) -> Matrix:
     return np.zeros((len(case.operators) + 1, COSTS))
 
 
-@called
+@inner
 def row_of_work(case: Case, stack: SoftwareStack, micro: MicroBatch, cache: PlanCache) -> int:
     """Return the row of the cache that holds the work and the activations of a micro-batch."""
-    row = _row_of(cache.works.shape[0], micro)
-    if not _holds(cache.works, row, micro):
-        put_work(case, stack, micro, cache.works, row, cache.costs)
-        store(cache.works, row, ACTIVATIONS, micro_batch_activations(case, micro))
+    works, _, costs = cache
+    row = _row_of(works.shape[0], micro)
+    if not _holds(works, row, micro):
+        put_work(case, stack, micro, works, row, costs)
+        store(works, row, ACTIVATIONS, micro_batch_activations(case, micro))
     return row
+
+
+@called
+def least_slot(case: Case, stack: SoftwareStack, plan: Plan, cache: PlanCache) -> float:
+    """Return the least time of a slot of a plan, wherever its gradients and its state lie. [s]"""
+    row = row_of_work(case, stack, micro_batch_of(plan), cache)
+    return least_slot_time(case, plan, stack, record(Work, cache.works, row, WORK))
 
 
 @called
@@ -213,7 +221,7 @@ def evaluate_rows(
     evaluated: PlanFigures,
 ) -> None:
     """Write memory, step time and run of the first ``count`` plans of a matrix."""
-    works, collectives = cache.works, cache.collectives
+    works, collectives, _ = cache
     memory, elsewhere, seconds, totals = evaluated
     work_row, gradient_row, of_plan = 0, 0, NO_PLAN
     for index in range(count):
@@ -270,9 +278,7 @@ def write_steps(
 def write_slots(case: Case, stack: SoftwareStack, plans: Matrix, cache: PlanCache, slots: Vector) -> None:
     """Write the least time of a slot of every plan, wherever its gradients and its state lie. [s]"""
     for index in range(plans.shape[0]):
-        plan = record(Plan, plans, index)
-        row = row_of_work(case, stack, micro_batch_of(plan), cache)
-        slots[index] = least_slot_time(case, plan, stack, record(Work, cache.works, row, WORK))
+        slots[index] = least_slot(case, stack, record(Plan, plans, index), cache)
 
 
 @kernel

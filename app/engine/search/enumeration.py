@@ -14,14 +14,14 @@ from app.engine.pipeline import fullest_stage
 from app.engine.plans import MODULES, Plans, Recompute, Sharding
 from app.engine.records import Floats
 from app.engine.search.shares import (
-    OF_ALL,
-    OF_LARGEST,
+    IpuMode,
     Layout,
     Options,
     PlanOption,
     spread_options,
+    write_ipu_plans,
 )
-from app.engine.search.space import Space, Whole, divisors, effective, layouts, whole
+from app.engine.search.space import Space, Whole, divisors, effective, filled, layouts, whole
 
 DATA = Layout._fields.index("data")
 MODES = [float(mode) for mode in Recompute]
@@ -29,6 +29,8 @@ STAGES = [float(stage) for stage in Sharding]
 SWITCH = [0.0, 1.0]
 RANK_CHOICES = 2
 """Shards over all copies, or over those of one machine."""
+MANY_PLANS = 100_000
+"""Plans from which they are counted before there is room for them."""
 MOST_PLANS = 2_000_000
 """Twice the plans of the largest mixtures on the largest clusters; they take about a gigabyte."""
 
@@ -40,24 +42,28 @@ def plans_of(spread: Options) -> Plans:
     split tokens of one rank. Gradients and parameters are sharded without a pipeline only, for its stages
     would exchange them for every micro-batch.
     """
-    total, _ = plan_count(spread)
-    rows = np.empty((total, len(Plans.__slots__)))
-    spread_options(spread, rows, np.zeros(2, dtype=np.int64))
-    return Plans.of_rows(rows)
+    total, _ = most_plans(spread)
+    rows, count = np.empty((total, len(Plans.__slots__))), np.zeros(1, dtype=np.int64)
+    spread_options(spread, np.zeros(len(spread.choices)), rows, count)
+    return Plans.of_rows(rows[: count[0]])
 
 
-def plan_count(spread: Options) -> tuple[int, int]:
-    """Return the number of plans of all layouts, and of the layout with the most."""
-    count = np.zeros(2, dtype=np.int64)
-    spread_options(spread, np.empty((0, len(Plans.__slots__))), count)
-    if count[OF_ALL] > MOST_PLANS:
+def most_plans(spread: Options) -> tuple[int, int]:
+    """Return how many plans all layouts have at most, and how many one of them; refuse too many."""
+    of_one = spread.chunks.shape[1] * spread.experts.size * int(np.diff(spread.starts).max())
+    total = of_one * len(spread.layouts)
+    if total > MANY_PLANS:
+        count = np.zeros(1, dtype=np.int64)
+        spread_options(spread, np.zeros(len(spread.choices)), np.empty((0, len(Plans.__slots__))), count)
+        total = int(count[0])
+    if total > MOST_PLANS:
         raise TooManyPlans(
             "more than {most} plans to compare; set the tensor or pipeline degree, or choose a "
             "global batch and device count with fewer divisors",
             field="plan",
             most=MOST_PLANS,
         )
-    return int(count[OF_ALL]), int(count[OF_LARGEST])
+    return total, of_one
 
 
 def spread_of(space: Space, degrees: Floats) -> Options:
@@ -171,11 +177,9 @@ def combinations(space: Space, layout_count: int) -> int:
     return layout_count * math.prod(sizes)
 
 
-LAYOUT = [Plans.__slots__.index(name) for name in Layout._fields]
-NEUTRAL = [Plans.__slots__.index(name) for name in ("sequence_parallel", "sharding")]
-RANKS = Plans.__slots__.index("sharding_ranks")
 PHASES = Plans.__slots__.index("phases")
-OPTIONS = [Plans.__slots__.index(name) for name in ("recompute", "offload", "phases", "rts", "rts_optimizer")]
+OF_ALL = 0
+"""Stands for all replicas among the numbers of them that may share."""
 
 
 def ipu_plans(space: Space) -> tuple[Plans, int]:
@@ -186,41 +190,33 @@ def ipu_plans(space: Space) -> tuple[Plans, int]:
     adds more).
     """
     degrees = layouts(space)
-    modes = space.choices("recompute", [float(Recompute.NONE), float(Recompute.FULL)])
-    offload, phases = space.choices("offload", SWITCH), space.choices("phases", [1.0])
-    enumerated = 0
-    blocks, positions = [], []
-    for data in np.unique(degrees[:, DATA]):
-        mine = np.flatnonzero(degrees[:, DATA] == data)
-        shares = _shares(space, int(data))
-        options = [(*mode, *share) for mode in itertools.product(modes, offload, phases) for share in shares]
-        ways = len(space.choices("rts", range(int(data).bit_length())))
-        ways *= len(space.choices("rts_optimizer", range(2)))
-        enumerated += mine.size * len(modes) * len(offload) * len(phases) * ways
-        block = np.ones((mine.size, len(options), len(Plans.__slots__)))
-        block[..., LAYOUT] = degrees[mine, np.newaxis]
-        block[..., NEUTRAL] = 0.0
-        block[..., RANKS] = data
-        block[..., OPTIONS] = np.array(options, dtype=float).reshape(-1, len(OPTIONS))
-        blocks.append(block.reshape(-1, len(Plans.__slots__)))
-        positions.append(np.repeat(mine, len(options)))
-    if not blocks:
-        return Plans.of_rows(np.empty((0, len(Plans.__slots__)))), 0
-    order = np.argsort(np.concatenate(positions), kind="stable")
-    return Plans.of_rows(np.concatenate(blocks)[order]), enumerated
-
-
-def _shares(space: Space, data: int) -> list[tuple[float, float]]:
-    """Return the replicas over which weights and optimizer state may be sharded."""
-    powers = [float(1 << power) for power in range(data.bit_length()) if data % (1 << power) == 0]
-    return [
-        (weights, state)
-        for weights in space.choices("rts", powers)
-        for state in space.choices("rts_optimizer", sorted({1.0, float(data)}))
-        if data % weights == 0
-        and data % state == 0
-        and (weights <= state or {"rts", "rts_optimizer"} & set(space.allowed))
-    ]
+    modes = list(
+        itertools.product(
+            space.choices("recompute", [float(Recompute.NONE), float(Recompute.FULL)]),
+            space.choices("offload", SWITCH),
+            space.choices("phases", [1.0]),
+        )
+    )
+    powers = [1 << power for power in range(int(degrees[:, DATA].max(initial=0.0)).bit_length())]
+    weights, states = space.choices("rts", powers), space.choices("rts_optimizer", [1, OF_ALL])
+    known = {"rts", "rts_optimizer"} & set(space.allowed)
+    rows = filled(
+        lambda written, count: write_ipu_plans(
+            degrees,
+            np.array(modes, dtype=float).reshape(-1, len(IpuMode._fields)),
+            whole(weights),
+            whole(states),
+            bool(known),
+            written,
+            count,
+        ),
+        width=len(Plans.__slots__),
+        expected=len(degrees) * len(modes) * len(weights) * len(states),
+    )
+    # Of powers of two those up to the replicas are counted.
+    digits = np.frexp(degrees[:, DATA])[1] if "rts" not in space.allowed else np.array(len(weights))
+    ways = int(np.sum(np.broadcast_to(digits, len(degrees)))) * len(states)
+    return Plans.of_rows(rows), len(modes) * ways
 
 
 def phased(plans: Plans, phases: Floats, depth: int, multiples: Sequence[float]) -> Plans:

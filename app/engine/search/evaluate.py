@@ -6,26 +6,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.engine.compiled import Matrix, Places, Vector, called, kernel, record
-from app.engine.gpu.case import Case, GpuCase, SoftwareStack, micro_batch_of
-from app.engine.gpu.memory import SELECTIVE
+from app.engine.compiled import Matrix, Places, Vector, called, inner, kernel, record
+from app.engine.gpu.case import Case, GpuCase, SoftwareStack
 from app.engine.gpu.plan_steps import (
-    WORK,
     Limits,
     PlanCache,
     PlanFigures,
     evaluate_rows,
-    row_of_work,
+    least_slot,
     write_slots,
     write_steps,
 )
-from app.engine.gpu.step import least_slot_time
-from app.engine.gpu.work import Work
+from app.engine.gpu.work import SELECTIVE
 from app.engine.pipeline import bubble_slots
 from app.engine.plans import PLAN_FIELDS, Plan, Plans
 from app.engine.records import Floats
 from app.engine.runs import ONE_STEP, RunFigures, least_total_time
-from app.engine.search.enumeration import plan_count
+from app.engine.search.enumeration import most_plans
 from app.engine.search.shares import (
     Layout,
     Options,
@@ -100,9 +97,9 @@ class GpuEvaluator:
 
         ``fastest`` is the least time of any other run.
         """
-        total, most = plan_count(spread)
+        total, of_one = most_plans(spread)
         rows, evaluated = np.empty((total, len(PLAN_FIELDS))), PlanFigures.room(total)
-        size = max(most, BLOCK)
+        size = max(of_one, BLOCK)
         ends, counts = _empty_cache(fastest)
         search_layouts(
             self._case,
@@ -111,6 +108,7 @@ class GpuEvaluator:
             limits,
             spread,
             self._cache,
+            np.zeros(len(spread.choices)),
             np.empty((size, len(PLAN_FIELDS))),
             PlanFigures.room(size),
             rows,
@@ -209,59 +207,61 @@ def keep_fitting(plans: Matrix, evaluated: PlanFigures, limits: Limits, ends: Ve
 
 
 @called
-def least_of_layout(
-    case: Case,
-    stack: SoftwareStack,
-    run: RunFigures,
-    limits: Limits,
-    spread: Options,
-    index: int,
-    cache: PlanCache,
-) -> float:
-    """Return the time below which no run of a layout gets, whatever its options. [s]
-
-    Nothing is computed again, nothing summed or exchanged between copies, and in most chunks the pipeline
-    fills fastest.
-    """
-    layout = record(Layout, spread.layouts, index)
+def put_slots(
+    case: Case, stack: SoftwareStack, spread: Options, layout: Layout, cache: PlanCache, slots: Vector
+) -> None:
+    """Write the least time of a slot of a layout with each of its choices, on whatever ranks experts lie."""
     first, last = choices_of(spread, layout)
-    pipeline, chunks = int(layout.pipeline), 1.0
+    recompute, sequence, least = -1.0, -1.0, np.inf
+    for option in range(first, last):
+        chosen = record(PlanOption, spread.choices, option)
+        # Neighbours differ in where gradients and state lie.
+        if chosen.recompute != recompute or chosen.sequence_parallel != sequence:
+            recompute, sequence, least = chosen.recompute, chosen.sequence_parallel, np.inf
+            for choice in range(spread.experts.size):
+                if takes_experts(spread, layout, spread.experts[choice]):
+                    plan = Plan(
+                        tensor=layout.tensor,
+                        pipeline=layout.pipeline,
+                        data=layout.data,
+                        micro_batch=layout.micro_batch,
+                        accumulation=layout.accumulation,
+                        interleave=1.0,
+                        recompute=recompute,
+                        sequence_parallel=sequence,
+                        sharding=0.0,
+                        sharding_ranks=layout.data,
+                        offload=0.0,
+                        rts=1.0,
+                        rts_optimizer=1.0,
+                        phases=1.0,
+                        expert=float(spread.experts[choice]),
+                        context=layout.context,
+                    )
+                    least = min(least, least_slot(case, stack, plan, cache))
+        slots[option] = least
+
+
+@inner
+def slots_of_layout(spread: Options, layout: Layout) -> float:
+    """Return the slots of a step of a layout at least: in most chunks a pipeline fills fastest. [-]"""
+    chunks, pipeline = 1.0, int(layout.pipeline)
     for column in range(spread.chunks.shape[1]):
         chunks = max(chunks, spread.chunks[pipeline, column])
-    least = np.inf
-    for choice in range(spread.experts.size):
-        if not takes_experts(spread, layout, spread.experts[choice]):
-            continue
-        before = -1.0
-        for option in range(first, last):
-            sequence = record(PlanOption, spread.choices, option).sequence_parallel
-            # Choices of every mode come in the same order.
-            if sequence <= before:
-                break
-            before = sequence
-            plan = Plan(
-                tensor=layout.tensor,
-                pipeline=layout.pipeline,
-                data=layout.data,
-                micro_batch=layout.micro_batch,
-                accumulation=layout.accumulation,
-                interleave=1.0,
-                recompute=0.0,
-                sequence_parallel=sequence,
-                sharding=0.0,
-                sharding_ranks=layout.data,
-                offload=0.0,
-                rts=1.0,
-                rts_optimizer=1.0,
-                phases=1.0,
-                expert=float(spread.experts[choice]),
-                context=layout.context,
-            )
-            row = row_of_work(case, stack, micro_batch_of(plan), cache)
-            least = min(least, least_slot_time(case, plan, stack, record(Work, cache.works, row, WORK)))
-    slots = layout.accumulation + bubble_slots(layout.pipeline, chunks)
-    batch = layout.data * layout.micro_batch * layout.accumulation
-    return least_total_time(run, batch, limits.factor * slots * least)
+    return layout.accumulation + bubble_slots(layout.pipeline, chunks)
+
+
+@inner
+def has_same_slots(layout: Layout, other: Layout, experts: int) -> bool:
+    """Return whether the slots of layouts with the same choices are the same."""
+    return (
+        layout.tensor == other.tensor
+        and layout.pipeline == other.pipeline
+        and layout.micro_batch == other.micro_batch
+        and layout.context == other.context
+        # Copies decide over which ranks experts can be spread.
+        and (experts == 1 or layout.data == other.data)
+    )
 
 
 @kernel
@@ -272,6 +272,7 @@ def search_layouts(
     limits: Limits,
     spread: Options,
     cache: PlanCache,
+    slots: Vector,
     block: Matrix,
     of_block: PlanFigures,
     plans: Matrix,
@@ -279,21 +280,33 @@ def search_layouts(
     ends: Vector,
     counts: Places,
 ) -> None:
-    """Write the plans of layouts that fit and are worth it, with memory and times, in blocks."""
+    """Write the plans of layouts that fit and are worth it, with memory and times, in blocks.
+
+    Choices that are too slow by their slots alone are neither written nor counted; ``slots`` are zero.
+    """
     layouts = spread.layouts.shape[0]
+    bounded = limits.worth < np.inf
     for stride in (SAMPLED, 1):
-        if stride > 1 and not limits.worth < np.inf:
+        if stride > 1 and not bounded:
             continue
-        count, index = 0, 0
+        count, index, before, start = 0, 0, -1, 0
         while index < layouts + stride:
-            more = count
+            more, longest = count, np.inf
             if index < layouts:
-                if limits.worth < np.inf:
-                    least = least_of_layout(case, stack, run, limits, spread, index, cache)
-                    if least > limits.worth * ends[FASTEST]:
-                        index += stride
-                        continue
-                more = plans_of_layout(spread, index, block, count)
+                if bounded:
+                    layout = record(Layout, spread.layouts, index)
+                    first, _ = choices_of(spread, layout)
+                    same = before >= 0 and first == start
+                    if same:
+                        other = record(Layout, spread.layouts, before)
+                        same = has_same_slots(layout, other, spread.experts.size)
+                    if not same:
+                        put_slots(case, stack, spread, layout, cache, slots)
+                        before, start = index, first
+                    batch = layout.data * layout.micro_batch * layout.accumulation
+                    of_slot = limits.factor * slots_of_layout(spread, layout)
+                    longest = limits.worth * ends[FASTEST] / least_total_time(run, batch, of_slot)
+                more = plans_of_layout(spread, index, slots, longest, block, count)
             if more > block.shape[0] or index >= layouts:
                 evaluate_rows(case, stack, run, limits, block, count, cache, of_block)
                 if stride == 1:
@@ -302,7 +315,7 @@ def search_layouts(
                     ends[FASTEST] = min(ends[FASTEST], of_block.totals[row])
                 more = 0
                 if index < layouts:
-                    more = plans_of_layout(spread, index, block, 0)
+                    more = plans_of_layout(spread, index, slots, longest, block, 0)
             count = more
             index += stride
 

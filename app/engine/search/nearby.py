@@ -62,6 +62,8 @@ class Nearby(NamedTuple):
     """Least time of a slot of each size of each seed, its own first; empty where none is known. [s]"""
     slowest: float
     """Time of the slowest run that is worth it. [s]"""
+    fewest: float
+    """Samples that a run needs at least, whatever its batch. [samples]"""
 
 
 @inner
@@ -114,8 +116,11 @@ def _emit(
     if nearby.slots.size > 0:
         chunks = fullest_stage(free.depth, seed.pipeline) if free.interleave and own == 1.0 else own
         slots = rounds + bubble_slots(seed.pipeline, chunks)
-        least = least_total_time(nearby.run, float(data * size * rounds), slots * nearby.slots[place])
-        if least > nearby.slowest:
+        batch, step = float(data * size * rounds), slots * nearby.slots[place]
+        # The exact number of samples takes longer to compute than most plans need.
+        if nearby.fewest * step > nearby.slowest * batch:
+            return
+        if least_total_time(nearby.run, batch, step) > nearby.slowest:
             return
     # What lies over all copies still does.
     ranks = float(data) if seed.sharding_ranks == seed.data else seed.sharding_ranks
@@ -320,7 +325,10 @@ def write_nearby(
     count: Places,
 ) -> None:
     """Write the plans around seeds; those marked in ``near`` are also varied closely."""
-    nearby = Nearby(plans, count, run, slots, slowest)
+    fewest = run.case.samples
+    for index in range(run.points.size):
+        fewest = run.points[index] if index == 0 else min(fewest, run.points[index])
+    nearby = Nearby(plans, count, run, slots, slowest, fewest)
     count[0] = 0
     for index in range(seeds.shape[0]):
         seed, own = record(Plan, seeds, index), starts[index]
@@ -346,7 +354,7 @@ def nearby_plans(
     """
     near = np.zeros(plans.tensor.size, dtype=np.int64)
     near[closely] = 1
-    rungs = whole(MICRO_BATCHES if space.any_batch else divisors(space.global_batch))
+    rungs, bounds = whole(MICRO_BATCHES if space.any_batch else divisors(space.global_batch)), space.bounds
     free = Free(
         interleave=not space.ipu and "interleave" not in space.allowed,
         sharding_ranks="sharding_ranks" not in space.allowed and not space.shards_everywhere,
@@ -358,7 +366,7 @@ def nearby_plans(
         times = slots(
             filled(
                 lambda written, count: write_sizes(
-                    *space.bounds, plans.rows, near, scratch, written, starts, count
+                    *bounds, plans.rows, near, scratch, written, starts, count
                 ),
                 width=len(Plans.__slots__),
                 expected=(3 * FINE) * near.size,
@@ -366,7 +374,7 @@ def nearby_plans(
         )
     rows = filled(
         lambda written, count: write_nearby(
-            *space.bounds,
+            *bounds,
             free,
             rungs,
             np.array(BATCHES),

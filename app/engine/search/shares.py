@@ -367,8 +367,13 @@ def takes_experts(spread: Options, layout: Layout, expert: int) -> bool:
 
 
 @inner
-def plans_of_layout(spread: Options, index: int, plans: Matrix, count: int) -> int:
-    """Append the plans of a layout to others; return their count, whether there was room or not."""
+def plans_of_layout(
+    spread: Options, index: int, slots: Vector, longest: float, plans: Matrix, count: int
+) -> int:
+    """Append the plans of a layout to others; return their count, whether there was room or not.
+
+    Choices whose slots are longer than the longest are left out.
+    """
     layout, total = record(Layout, spread.layouts, index), count
     tensor, pipeline, data = int(layout.tensor), int(layout.pipeline), int(layout.data)
     first, last = choices_of(spread, layout)
@@ -387,6 +392,8 @@ def plans_of_layout(spread: Options, index: int, plans: Matrix, count: int) -> i
                 total += last - first
                 continue
             for option in range(first, last):
+                if slots[option] > longest:
+                    continue
                 chosen = record(PlanOption, spread.choices, option)
                 plan = Plan(
                     tensor=layout.tensor,
@@ -411,16 +418,74 @@ def plans_of_layout(spread: Options, index: int, plans: Matrix, count: int) -> i
     return total
 
 
-OF_ALL, OF_LARGEST = 0, 1
-"""Counts of plans: of all layouts, of the layout with the most."""
+@kernel
+def spread_options(spread: Options, slots: Vector, plans: Matrix, count: Places) -> None:
+    """Write every plan of layouts as far as there is room, and how many there are.
+
+    ``slots`` are zero for every choice: none is left out.
+    """
+    total = 0
+    for index in range(spread.layouts.shape[0]):
+        total = plans_of_layout(spread, index, slots, 0.0, plans, total)
+    count[0] = total
+
+
+class IpuMode(NamedTuple):
+    """What a plan on IPUs adds to its layout beside its shares."""
+
+    recompute: float
+    offload: float
+    phases: float
 
 
 @kernel
-def spread_options(spread: Options, plans: Matrix, count: Places) -> None:
-    """Write every plan of layouts as far as there is room, and how many there are."""
-    total, most = 0, 0
-    for index in range(spread.layouts.shape[0]):
-        before = total
-        total = plans_of_layout(spread, index, plans, total)
-        most = max(most, total - before)
-    count[OF_ALL], count[OF_LARGEST] = total, most
+def write_ipu_plans(
+    layouts: Matrix,
+    modes: Matrix,
+    weights: Places,
+    states: Places,
+    stated: bool,
+    plans: Matrix,
+    count: Places,
+) -> None:
+    """Write every plan of layouts on IPUs as far as there is room, and how many there are.
+
+    ``weights`` and ``states`` are the replicas that may share them, 0 for all; those that are stated need not
+    have weights shared by no more than the state.
+    """
+    total = 0
+    for index in range(layouts.shape[0]):
+        layout = record(Layout, layouts, index)
+        data = int(layout.data)
+        for mode in range(modes.shape[0]):
+            chosen = record(IpuMode, modes, mode)
+            for place in range(weights.size):
+                rts = weights[place]
+                for position in range(states.size):
+                    state = states[position] if states[position] > 0 else data
+                    if data % rts != 0 or data % state != 0 or not (stated or rts <= state):
+                        continue
+                    if position > 0 and state == states[0]:
+                        continue
+                    if total < plans.shape[0]:
+                        plan = Plan(
+                            tensor=layout.tensor,
+                            pipeline=layout.pipeline,
+                            data=layout.data,
+                            micro_batch=layout.micro_batch,
+                            accumulation=layout.accumulation,
+                            interleave=1.0,
+                            recompute=chosen.recompute,
+                            sequence_parallel=0.0,
+                            sharding=0.0,
+                            sharding_ranks=layout.data,
+                            offload=chosen.offload,
+                            rts=float(rts),
+                            rts_optimizer=float(state),
+                            phases=chosen.phases,
+                            expert=1.0,
+                            context=layout.context,
+                        )
+                        store(plans, total, 0, plan)
+                    total += 1
+    count[0] = total
