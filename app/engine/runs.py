@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from app.engine.arrays import store
 from app.engine.compiled import Matrix, Vector, inner, kernel, record
 from app.engine.convergence import evaluation_time, samples_to_target, training_steps
-from app.engine.plans import Plan
+from app.engine.plans import Plan, Plans
+from app.engine.records import Floats
 from app.engine.reliability import (
     checkpoint_overhead,
     checkpoint_time,
@@ -143,23 +146,89 @@ def samples_of_run(case: RunCase, batches: Vector, points: Vector, batch: float)
     return samples_to_target(batch, batches, points, case.law_samples, case.law_batch, case.law_exponent)
 
 
+class RunFigures(NamedTuple):
+    """What all plans of a run share, with the samples to its target."""
+
+    case: RunCase
+    batches: Vector
+    """Reference batches of the target; empty without one. [samples]"""
+    points: Vector
+    """Samples to the target at each. [samples]"""
+
+    def totals(self, plans: Plans, step: Floats) -> Floats:
+        """Return the times of whole runs of plans. [s]"""
+        totals = np.empty(len(plans.rows))
+        write_totals(self, plans.rows, step, totals)
+        return totals
+
+    def runs(
+        self, batch: Floats, machines: Floats, steps: Floats, rates: Floats, more: Floats
+    ) -> dict[str, Floats]:
+        """Return the parts of runs of steps, (P, S), at the failure rate and length factor of each sample."""
+        rows = np.empty((steps.size, len(RunTime._fields)))
+        arrays = (
+            np.ascontiguousarray(values, dtype=float) for values in (batch, machines, steps, rates, more)
+        )
+        write_runs(self.case, self.batches, self.points, *arrays, rows)
+        return dict(zip(RunTime._fields, rows.T.reshape(-1, *steps.shape), strict=True))
+
+
+ONE_STEP = RunFigures(RunCase(*(0.0 for _ in RunCase._fields)), np.empty(0), np.empty(0))
+"""A run of unknown length: its total is that of one step."""
+
+
+class RunOfPlan(NamedTuple):
+    """What neighbouring plans often share of a run."""
+
+    batch: float
+    samples: float
+    machines: float
+    upkeep: Upkeep
+
+
+NO_PLAN = RunOfPlan(0.0, 0.0, 0.0, Upkeep(0.0, math.inf, math.inf))
+
+
+@inner
+def run_of_plan(run: RunFigures, before: RunOfPlan, plan: Plan) -> RunOfPlan:
+    """Return the run of a plan, given that of the plan before it or :data:`NO_PLAN`."""
+    if run.case.devices_per_machine == 0.0:
+        return before
+    batch = plan.data * plan.micro_batch * plan.accumulation
+    machines = float(math.ceil(plan.tensor * plan.pipeline * plan.data / run.case.devices_per_machine))
+    samples, upkeep = before.samples, before.upkeep
+    if batch != before.batch:
+        samples = samples_of_run(run.case, run.batches, run.points, batch)
+    if machines != before.machines:
+        upkeep = upkeep_of(run.case, machines, run.case.failure_rate)
+    return RunOfPlan(batch=batch, samples=samples, machines=machines, upkeep=upkeep)
+
+
+@inner
+def total_time(run: RunFigures, of_plan: RunOfPlan, step: float) -> float:
+    """Return the time of the whole run, from that of one step. [s]"""
+    if of_plan.samples == 0.0:
+        return step
+    times = run_time(run.case, of_plan.upkeep, of_plan.samples, of_plan.batch, of_plan.machines, step, 1.0)
+    return times.total
+
+
+@inner
+def least_total_time(run: RunFigures, batch: float, step: float) -> float:
+    """Return the time of the steps alone, below which no run gets. [s]"""
+    if run.case.devices_per_machine == 0.0:
+        return step
+    samples = samples_of_run(run.case, run.batches, run.points, batch)
+    return step if samples == 0.0 else samples / batch * step
+
+
 @kernel
-def write_totals(
-    case: RunCase, batches: Vector, points: Vector, plans: Matrix, steps: Vector, totals: Vector
-) -> None:
+def write_totals(run: RunFigures, plans: Matrix, steps: Vector, totals: Vector) -> None:
     """Write the time of the whole run of every plan, from its step time."""
-    last, samples = 0.0, 0.0
-    before, upkeep = 0.0, upkeep_of(case, 1.0, case.failure_rate)
+    of_plan = NO_PLAN
     for index in range(steps.size):
-        plan = record(Plan, plans, index)
-        batch = plan.data * plan.micro_batch * plan.accumulation
-        machines = float(math.ceil(plan.tensor * plan.pipeline * plan.data / case.devices_per_machine))
-        # Neighbours often share batch and machines.
-        if batch != last:
-            last, samples = batch, samples_of_run(case, batches, points, batch)
-        if machines != before:
-            before, upkeep = machines, upkeep_of(case, machines, case.failure_rate)
-        totals[index] = run_time(case, upkeep, samples, batch, machines, steps[index], 1.0).total
+        of_plan = run_of_plan(run, of_plan, record(Plan, plans, index))
+        totals[index] = total_time(run, of_plan, steps[index])
 
 
 @kernel

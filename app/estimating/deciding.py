@@ -11,6 +11,7 @@ import numpy as np
 
 from app.engine.plans import Plans
 from app.engine.records import Floats, IpuChip
+from app.engine.runs import RunFigures
 from app.engine.search.evaluate import GpuEvaluator
 from app.engine.search.space import divisors
 from app.errors import AppError, BadInput
@@ -19,7 +20,7 @@ from app.estimating.context import SizingContext, choose_software
 from app.estimating.documents import CheckWarning
 from app.estimating.expectation import team_of
 from app.estimating.hardware import Hardware, reliability
-from app.estimating.plan_search import PlanChoice, Risk, Totals, choose_plan, search_space, space_of
+from app.estimating.plan_search import PlanChoice, Risk, choose_plan, search_space, space_of
 from app.estimating.ranges import residual_quantile
 from app.estimating.regimes import known_regimes, unusual_masks
 from app.estimating.request import AssumptionsInput, EstimateRequest
@@ -225,7 +226,7 @@ def choose(
             space,
             margin=question.margin,
             risk=risk_of(scenario, question.profile.family, context, probability),
-            totals=run_totals(scenario, training, hardware, context),
+            run=usual_run(scenario, training, hardware, context),
             evaluator=evaluator,
             everything=not lean,
         )
@@ -323,13 +324,15 @@ def _is_flat(scenario: Scenario, choice: PlanChoice) -> bool:
     return bool(at_peak[0] < FLAT * step)
 
 
-def run_totals(scenario: Scenario, training: Training, hardware: Hardware, context: SizingContext) -> Totals:
-    """Return the times of whole runs at usual failures, as a request's assumptions change no plan."""
+def usual_run(
+    scenario: Scenario, training: Training, hardware: Hardware, context: SizingContext
+) -> RunFigures:
+    """Return the figures of whole runs at usual failures, as a request's assumptions change no plan."""
     assumed = reliability(
         context.catalog.reliability_defaults(hardware.entry.machine.chip.kind), AssumptionsInput()
     )
     machine = hardware.entry.machine.devices
-    return run_figures(scenario, training, assumed, input_rate=None, devices_per_machine=machine).totals
+    return run_figures(scenario, training, assumed, input_rate=None, devices_per_machine=machine)
 
 
 def divided_batch(batch: int, devices: int) -> int:

@@ -10,15 +10,16 @@ import numpy as np
 
 from app.catalog.software import PLAN_KINDS
 from app.engine.arrays import first_seen
-from app.engine.gpu.plan_steps import PlanFigures
+from app.engine.gpu.plan_steps import Limits, PlanFigures
 from app.engine.ipu.plan_steps import evaluate_ipu_plans, phases_needed
 from app.engine.ipu.stage_memory import FITS_BELOW, REFUSED_ABOVE
 from app.engine.plans import PLAN_FIELDS, MemoryUse, Offload, Plans, Recompute
 from app.engine.records import Floats, GpuChip, Indices, IpuChip
+from app.engine.runs import ONE_STEP, RunFigures
 from app.engine.search.enumeration import combinations, ipu_plans, phased, plans_of, spread_of
 from app.engine.search.evaluate import Candidates, GpuEvaluator, fitting
 from app.engine.search.nearby import nearby_plans
-from app.engine.search.selection import best_that_differ, least_on_any_number
+from app.engine.search.selection import LITTLE, best_that_differ, least_on_any_number
 from app.engine.search.space import LARGEST_MICRO_BATCH, Space, layouts
 from app.errors import engine_errors, refuse
 from app.estimating.request import PlanInput
@@ -51,12 +52,14 @@ WHOLE = 2
 """Best layouts whose every option is tried after a lean search."""
 CLOSELY = 6
 """Best plans around which micro-batches and batches are varied finely."""
+WORTH = 1.5
+"""How many times as long as the fastest found a plan may take to be looked at further."""
+CLOSE = 1.1
+"""The same of a plan around the best."""
 PARTLY = 24
 """Best layouts with full recompute for which fewer recomputed layers are tried."""
 Risk = Callable[[Plans], Floats]
 """Factors on the times of plans, for the uncertainty of their kind."""
-Totals = Callable[[Plans, Floats], Floats]
-"""Time of the whole run of plans, from the time of one step of each. [s]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +68,46 @@ class PlanRanking:
 
     plans: Plans
     evaluated: PlanFigures
-    totals: Floats
-    """Time of the run at central values; of one step where its length is unknown. [s]"""
     cost: Floats
     """Time of the run with its risk, by which plans are ranked; infinite for plans that do not fit. [s]"""
 
+    @property
+    def totals(self) -> Floats:
+        """Time of the run at central values; of one step where its length is unknown. [s]"""
+        return self.evaluated.totals
+
+    def take(self, index: Indices) -> PlanRanking:
+        return PlanRanking(self.plans.take(index), self.evaluated.take(index), self.cost[index])
+
+    def with_more(self, more: PlanRanking) -> PlanRanking:
+        return PlanRanking(
+            Plans.joined([self.plans, more.plans]),
+            PlanFigures.joined([self.evaluated, more.evaluated]),
+            np.concatenate([self.cost, more.cost]),
+        )
+
+    def best_that_differ(
+        self, by: str, names: Sequence[str], keep: int, *, recompute: float | None = None
+    ) -> Indices:
+        """Return the indices of the best plan of each combination of fields, the best first."""
+        ranks: Floats = getattr(self, by)
+        if recompute is not None:
+            ranks = np.where(self.plans.recompute == recompute, ranks, np.inf)
+        return best_that_differ(self.plans, ranks, names, keep)
+
+
+NOTHING = PlanRanking(Plans.of_rows(np.empty((0, len(PLAN_FIELDS)))), PlanFigures.room(0), np.empty(0))
+
 
 class PlanSearch:
-    """A search for plans in rounds; keeps those that fit, or all of them."""
+    """A search for plans in rounds; keeps those that fit and may be worth it, or all of them."""
 
     def __init__(
         self,
         scenario: Scenario,
         space: Space,
         risk: Risk | None,
-        totals: Totals | None,
+        run: RunFigures,
         evaluator: GpuEvaluator | None = None,
         *,
         everything: bool = False,
@@ -88,14 +116,15 @@ class PlanSearch:
         self.space = space
         self.everything = everything
         """True to keep all plans, each once; else only those that fit, some possibly twice."""
-        self.limit = 0.0
-        """Memory of one device that a plan may fill. [B]"""
+        self.limits = Limits(
+            0.0, scenario.memory_elsewhere, scenario.time_factor(), np.inf if everything else WORTH
+        )
         self.enumerated = 0
         self.count = 0
-        self.parts: list[PlanRanking] = []
+        self.ranked = NOTHING
         self._least_memory = math.inf
         self._risk = risk
-        self._totals = totals
+        self._run = run
         self._gpu = evaluator
         if evaluator is None and not scenario.is_ipu:
             self._gpu = GpuEvaluator(scenario.gpu_case())
@@ -125,93 +154,40 @@ class PlanSearch:
 
     @property
     def feasible(self) -> int:
-        return sum(int(np.count_nonzero(part.evaluated.fits)) for part in self.parts)
+        return int(np.count_nonzero(self.ranked.evaluated.fits))
 
-    def joined(self) -> PlanRanking:
-        parts = self.parts
-        if len(parts) == 1:
-            return parts[0]
-        return PlanRanking(
-            Plans.joined([part.plans for part in parts]),
-            PlanFigures.joined([part.evaluated for part in parts]),
-            np.concatenate([part.totals for part in parts]),
-            np.concatenate([part.cost for part in parts]),
-        )
+    @property
+    def _fastest(self) -> float:
+        return float(np.min(self.ranked.totals, initial=np.inf))
 
     def best(self) -> int:
         """Return the index of the chosen plan; of the one closest to fitting where none fits."""
+        ranked = self.ranked
         if not self.feasible:
-            ranked = self.joined()
-            return int(np.argmin(fullness(ranked.evaluated, self.limit, self.scenario.memory_elsewhere)))
-        cost = np.concatenate([part.cost for part in self.parts])
+            return int(np.argmin(fullness(ranked.evaluated, self.limits)))
         if not self.space.spare:
-            return int(np.argmin(cost))
-        totals = np.concatenate([part.totals for part in self.parts])
+            return int(np.argmin(ranked.cost))
         # Machines come whole, so a plan that leaves part of one idle is not one on fewer.
-        devices = np.concatenate([part.plans.devices for part in self.parts])
-        return least_on_any_number(np.ceil(devices / self.space.devices_per_node), cost, totals)
+        machines = np.ceil(ranked.plans.devices / self.space.devices_per_node)
+        return least_on_any_number(machines, ranked.cost, ranked.totals)
 
-    def fastest(self) -> int:
-        """Return the index of the plan with the least central time."""
-        return int(np.argmin(np.concatenate([part.totals for part in self.parts])))
+    def fastest(self) -> PlanRanking:
+        """Return the plan with the least central time."""
+        return self.ranked.take(np.argmin(self.ranked.totals, keepdims=True))
 
     def roomier(self, best: int) -> float | None:
         """Return the time of the fastest plan that leaves more room, over that of the chosen one."""
-        chosen = self.plan_at(best)
-        most = float(chosen.evaluated.memory[0]) - MARGIN * memory_of(self.scenario.chip)
-        least = min(
-            (
-                float(np.min(part.totals, where=part.evaluated.memory <= most, initial=np.inf))
-                for part in self.parts
-            ),
-            default=math.inf,
-        )
-        return least / float(chosen.totals[0]) if math.isfinite(least) else None
-
-    def take(self, indices: Indices) -> Plans:
-        if len(self.parts) == 1:
-            return self.parts[0].plans.take(indices)
-        rows, start = np.empty((indices.size, len(PLAN_FIELDS))), 0
-        for part in self.parts:
-            inside = (indices >= start) & (indices < start + part.cost.size)
-            rows[inside] = part.plans.rows[indices[inside] - start]
-            start += part.cost.size
-        return Plans.of_rows(rows)
-
-    def plan_at(self, index: int) -> PlanRanking:
-        for part in self.parts:
-            if index < part.cost.size:
-                at = np.array([index])
-                evaluated = PlanFigures(*(values[at] for values in part.evaluated))
-                return PlanRanking(part.plans.take(at), evaluated, part.totals[at], part.cost[at])
-            index -= part.cost.size
-        raise IndexError(index)
-
-    def _best_that_differ(
-        self, by: str, names: Sequence[str], keep: int, *, recompute: float | None = None
-    ) -> Indices:
-        """Return the indices of the best plan of each combination of fields, the best first."""
-        indices, values, start = [], [], 0
-        for part in self.parts:
-            ranks: Floats = getattr(part, by)
-            if recompute is not None:
-                ranks = np.where(part.plans.recompute == recompute, ranks, np.inf)
-            best = best_that_differ(part.plans, ranks, names, keep)
-            indices.append(start + best)
-            values.append(ranks[best])
-            start += ranks.size
-        if len(indices) == 1:
-            return indices[0]
-        merged = np.concatenate(indices)
-        return merged[best_that_differ(self.take(merged), np.concatenate(values), names, keep)]
+        evaluated = self.ranked.evaluated
+        most = float(evaluated.memory[best]) - MARGIN * memory_of(self.scenario.chip)
+        least = float(np.min(evaluated.totals, where=evaluated.memory <= most, initial=np.inf))
+        return least / float(evaluated.totals[best]) if math.isfinite(least) else None
 
     def _start(self, space: Space, limit: float) -> None:
         """Restart with every plan of a space that fills at most ``limit`` of a device."""
-        self.parts, self.count, self.enumerated = [], 0, 0
-        self.limit, self._least_memory = limit, math.inf
+        self.ranked, self.count, self.enumerated = NOTHING, 0, 0
+        self.limits, self._least_memory = self.limits._replace(memory=limit), math.inf
         if space.ipu:
-            plans, self.enumerated = self._ipu_plans(space)
-            self._add(plans)
+            self._add_on_ipus(space)
         else:
             self._add_layouts(space, layouts(space))
 
@@ -225,64 +201,64 @@ class PlanSearch:
             return
         assert self._gpu is not None
         with engine_errors():
-            candidates = self._gpu.fitting(spread, self.limit)
-        self._keep(candidates)
+            self._keep(self._gpu.fitting(spread, self.limits, self._run, self._fastest))
 
-    def _add(self, plans: Plans) -> None:
-        """Add the plans that fit, or all that are new."""
-        if self.parts and self.everything:
-            plans = plans.take(first_seen(self.joined().plans.rows, plans.rows))
+    def _add(self, plans: Plans, evaluated: PlanFigures | None = None) -> None:
+        """Add the plans that fit and are worth it, or all that are new."""
+        if self.ranked.cost.size and self.everything:
+            new = first_seen(self.ranked.plans.rows, plans.rows)
+            plans, evaluated = plans.take(new), None if evaluated is None else evaluated.take(new)
             self.enumerated += plans.tensor.size
         if not plans.tensor.size:
             return
-        evaluated = self._evaluated(plans)
+        if evaluated is None:
+            evaluated = self._evaluated(plans)
         if self.everything:
             self._keep(Candidates(plans, evaluated, plans.tensor.size, float(np.min(evaluated.memory))))
         else:
-            elsewhere = self.scenario.memory_elsewhere
-            self._keep(fitting(plans, evaluated, limit=self.limit, elsewhere_limit=elsewhere))
+            self._keep(fitting(plans, evaluated, self.limits, self._fastest))
 
     def _keep(self, candidates: Candidates) -> None:
         plans, evaluated = candidates.plans, candidates.evaluated
         self.count += candidates.count
         self._least_memory = min(self._least_memory, candidates.least_memory)
-        if not candidates.count or (self.parts and not self.everything and not evaluated.fits.any()):
-            return
-        evaluated.seconds[:] *= self.scenario.time_factor()
-        totals = np.full(evaluated.seconds.shape, np.inf)
-        cost = totals.copy()
         fits = np.flatnonzero(evaluated.fits)
+        if not candidates.count or (self.ranked.cost.size and not self.everything and not fits.size):
+            return
+        cost = np.full(evaluated.seconds.shape, np.inf)
         if fits.size:
-            feasible = plans if fits.size == totals.size else plans.take(fits)
-            steps = evaluated.seconds[fits]
-            totals[fits] = steps if self._totals is None else self._totals(feasible, steps)
-            cost[fits] = totals[fits] * (1.0 if self._risk is None else self._risk(feasible))
+            feasible = plans if fits.size == cost.size else plans.take(fits)
+            cost[fits] = evaluated.totals[fits] * (1.0 if self._risk is None else self._risk(feasible))
             if not self.space.ipu:
                 cost[fits] *= margin_price(evaluated.memory[fits], memory_of(self.scenario.chip))
-        self.parts.append(PlanRanking(plans, evaluated, totals, cost))
+        more = PlanRanking(plans, evaluated, cost)
+        self.ranked = self.ranked.with_more(more) if self.ranked.cost.size else more
 
     def _evaluated(self, plans: Plans) -> PlanFigures:
         scenario = self.scenario
         if self._gpu is not None:
-            return self._gpu(plans, self.limit)
+            return self._gpu(plans, self.limits, self._run)
         assert isinstance(scenario.hardware, IpuChip)
-        return PlanFigures(
-            *evaluate_ipu_plans(
-                scenario.table,
-                plans,
-                scenario.hardware,
-                scenario.ipu_software(),
-                precision=scenario.precision,
-                optimizer=scenario.optimizer,
-                limit=self.limit,
-                split=scenario.stage_layers,
-            )
+        memory, streaming, seconds = evaluate_ipu_plans(
+            scenario.table,
+            plans,
+            scenario.hardware,
+            scenario.ipu_software(),
+            precision=scenario.precision,
+            optimizer=scenario.optimizer,
+            limit=self.limits.memory,
+            split=scenario.stage_layers,
         )
+        seconds *= self.limits.factor
+        fits = np.flatnonzero(np.isfinite(seconds))
+        totals = np.full(seconds.shape, np.inf)
+        totals[fits] = self._run.totals(plans.take(fits), seconds[fits])
+        return PlanFigures(memory, streaming, seconds, totals)
 
     def _add_offloaded(self) -> None:
         """Where memory is short, add plans that keep the optimizer on the host."""
-        part = self.parts[0]
-        if part.plans.recompute[np.argmin(part.evaluated.seconds)] == Recompute.FULL:
+        ranked = self.ranked
+        if ranked.plans.recompute[np.argmin(ranked.evaluated.seconds)] == Recompute.FULL:
             space = replace(self.space, allowed={**self.space.allowed, "offload": (1.0,)})
             self._add_layouts(space, layouts(space))
 
@@ -291,7 +267,7 @@ class PlanSearch:
         sums = [kinds for kinds in offload_sums(self.scenario) if kinds > Offload.OPTIMIZER]
         if not sums:
             return
-        before = self.space, self.parts, self.count, self.enumerated, self.limit, self._least_memory
+        before = self.space, self.ranked, self.count, self.enumerated, self.limits, self._least_memory
         # All of them together, for one sample that is computed again, leave the least on a device.
         least = {"micro_batch": (1.0,), "recompute": (float(Recompute.FULL),)}
         self._start(replace(self.space, allowed={**least, **self.space.allowed, "offload": sums[-1:]}), limit)
@@ -299,47 +275,36 @@ class PlanSearch:
             self.space = replace(self.space, allowed={**self.space.allowed, "offload": tuple(sums)})
             self._start(self.space, limit)
         if not self.feasible:
-            self.space, self.parts, self.count, self.enumerated, self.limit, self._least_memory = before
+            self.space, self.ranked, self.count, self.enumerated, self.limits, self._least_memory = before
 
     def _add_partly_recomputed(self) -> None:
         """Add the best plans with full recompute, with the fewest recomputed layers that fit."""
-        full = Recompute.FULL
+        ranked, full, gpu = self.ranked, Recompute.FULL, self._gpu
         best = np.union1d(
-            *(self._best_that_differ("cost", names, PARTLY, recompute=full) for names in (LAYOUT, CHOICES))
+            *(ranked.best_that_differ("cost", names, PARTLY, recompute=full) for names in (LAYOUT, CHOICES))
         )
         if not best.size:
             return
-        whole, depth = self.take(best), int(self.scenario.table.depth)
+        assert gpu is not None
+        # The least that any of a plan's layers takes bounds it from below: most cannot become the best.
+        slowest = math.inf if self.everything else float(ranked.cost.min())
+        self._add(*gpu.recomputing_less(ranked.plans.take(best), self.limits, self._run, slowest))
 
-        def partly(layers: Floats) -> Plans:
-            return replace(whole, recompute=Recompute.SELECTIVE + layers / depth)
-
-        # Bisection: low layers do not fit, high ones do. Plans that fit without any gain nothing here.
-        low, high = np.zeros(best.size), np.full(best.size, float(depth))
-        tight = ~self._evaluated(partly(low)).fits
-        if not self.everything and tight.any():
-            # The least that any of a plan's layers takes bounds it from below: most cannot become the best.
-            assert self._gpu is not None
-            seconds = self._gpu(partly(low), np.inf).seconds * self.scenario.time_factor()
-            totals = seconds if self._totals is None else self._totals(partly(low), seconds)
-            tight &= totals < min(float(part.cost.min()) for part in self.parts)
-        whole, low, high = whole.take(np.flatnonzero(tight)), low[tight], high[tight]
-        while np.any(high - low > 1.0):
-            layers = np.ceil((low + high) / 2.0)
-            fits = self._evaluated(partly(layers)).fits
-            low, high = np.where(fits, low, layers), np.where(fits, layers, high)
-        self._add(partly(high).take(np.flatnonzero(high < depth)))
-
-    def _ipu_plans(self, space: Space) -> tuple[Plans, int]:
-        """Return the plans, with those that do not fit into the processor cut into phases as well."""
-        plans, enumerated = ipu_plans(space)
-        if plans.tensor.size and "phases" not in space.allowed:
+    def _add_on_ipus(self, space: Space) -> None:
+        """Add the plans, with those that do not fit into the processor cut into phases as well."""
+        plans, self.enumerated = ipu_plans(space)
+        if not plans.tensor.size:
+            return
+        evaluated = self._evaluated(plans)
+        if "phases" not in space.allowed:
             # In phases a layout may fit, and may then be the fastest.
-            outside = np.flatnonzero(~self._evaluated(plans).fits)
+            outside = np.flatnonzero(~evaluated.fits)
             in_phases = self._phased(plans.take(outside)) if outside.size else None
             if in_phases is not None:
-                plans, enumerated = Plans.joined([plans, in_phases]), enumerated + in_phases.tensor.size
-        return plans, enumerated
+                self.enumerated += in_phases.tensor.size
+                plans = Plans.joined([plans, in_phases])
+                evaluated = PlanFigures.joined([evaluated, self._evaluated(in_phases)])
+        self._add(plans, evaluated)
 
     def _phased(self, plans: Plans) -> Plans | None:
         """Return the plans that keep their optimizer off chip, cut into the phases they need."""
@@ -359,8 +324,9 @@ class PlanSearch:
         return cut if cut.tensor.size else None
 
     def _best_layouts(self) -> Floats:
-        best = np.union1d(*(self._best_that_differ(by, LAYOUT, WHOLE) for by in ("cost", "totals")))
-        seeds = self.take(best)
+        ranked = self.ranked
+        best = np.union1d(*(ranked.best_that_differ(by, LAYOUT, WHOLE) for by in ("cost", "totals")))
+        seeds = ranked.plans.take(best)
         return np.concatenate(
             [layouts(self._layout(seeds.take(np.array([index])))) for index in range(best.size)]
         )
@@ -379,21 +345,41 @@ class PlanSearch:
 
     def _nearby(self) -> Plans:
         """Return plans on fewer devices and around the best."""
-        materially = self._best_that_differ("cost", MATERIAL_DEGREES, MOST_DEGREES)
+        ranked = self.ranked
+        materially = ranked.best_that_differ("cost", MATERIAL_DEGREES, MOST_DEGREES)
         # A less certain plan may be the faster one.
         degrees = ("tensor", "pipeline")
-        best = np.union1d(*(self._best_that_differ(by, degrees, CLOSELY) for by in ("cost", "totals")))
-        best = np.union1d(best, self._best_that_differ("cost", CHOICES, CLOSELY))
+        best = np.union1d(*(ranked.best_that_differ(by, degrees, CLOSELY) for by in ("cost", "totals")))
+        best = np.union1d(best, ranked.best_that_differ("cost", CHOICES, CLOSELY))
         # Few large micro-batches or many small ones: which is better shows only when both are varied.
-        best = np.union1d(best, self._best_that_differ("cost", LAYOUT, CLOSELY))
+        best = np.union1d(best, ranked.best_that_differ("cost", LAYOUT, CLOSELY))
         seeds = np.concatenate([best, np.setdiff1d(materially, best)])
-        plans, found = self.take(seeds), []
+        plans, found = ranked.plans.take(seeds), []
         for context in np.unique(plans.context).tolist():
             mine = np.flatnonzero(plans.context == context)
             groups = grouped(plans.take(mine), np.array(1.0 / context))
-            near = nearby_plans(self.space.of_groups(int(context)), groups, np.flatnonzero(mine < best.size))
+            near = nearby_plans(
+                self.space.of_groups(int(context)),
+                groups,
+                np.flatnonzero(mine < best.size),
+                slots=None if self._gpu is None or self.everything else self._least_slots(context),
+                run=self._run,
+                slowest=max(CLOSE * self._fastest, (1.0 + LITTLE) * float(ranked.cost.min())),
+            )
             found.append(grouped(near, np.array(context)))
         return Plans.joined(found)
+
+    def _least_slots(self, context: float) -> Callable[[Floats], Floats]:
+        """Return what gives the least time of a slot of plans of groups, however much is recomputed. [s]"""
+
+        def slots(rows: Floats) -> Floats:
+            assert self._gpu is not None
+            plans = grouped(Plans.of_rows(rows), np.array(context))
+            if "recompute" not in self.space.allowed:
+                plans = replace(plans, recompute=np.minimum(plans.recompute, float(Recompute.SELECTIVE)))
+            return self.limits.factor * self._gpu.slots(plans.rows)
+
+        return slots
 
 
 def grouped(plans: Plans, more: Floats) -> Plans:
@@ -420,12 +406,12 @@ def margin_price(memory: Floats, capacity: float) -> Floats:
     return 1.0 + MARGIN_PRICE * np.clip((memory / capacity - 1.0 + MARGIN) / MARGIN, 0.0, 1.0)
 
 
-def fullness(evaluated: PlanFigures, limit: float, elsewhere_limit: float) -> Floats:
+def fullness(evaluated: PlanFigures, limits: Limits) -> Floats:
     """Return the fuller of device memory and host or streaming memory, as a share of its capacity."""
-    device = evaluated.memory / limit
-    if not elsewhere_limit:
+    device = evaluated.memory / limits.memory
+    if not limits.host_memory:
         return np.asarray(device)
-    return np.maximum(device, evaluated.elsewhere / elsewhere_limit)
+    return np.maximum(device, evaluated.elsewhere / limits.host_memory)
 
 
 TINY_SAMPLE = 1e9
@@ -447,10 +433,7 @@ class SearchRanking(PlanRanking):
     """Plans of them that fit."""
     borderline: bool
     """True where a plan fits only into the memory that is otherwise left free."""
-    limit: float
-    """Memory of one device that a plan was allowed to fill. [B]"""
-    elsewhere_limit: float
-    """Host or streaming memory of one device; 0 where it is not known. [B]"""
+    limits: Limits
     best: int
     """Index of the chosen plan, else of the one closest to fitting."""
     fastest: PlanRanking | None
@@ -461,7 +444,7 @@ class SearchRanking(PlanRanking):
 
     @property
     def fullness(self) -> Floats:
-        return fullness(self.evaluated, self.limit, self.elsewhere_limit)
+        return fullness(self.evaluated, self.limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -583,7 +566,7 @@ def search_space(
     *,
     margin: float | None = None,
     risk: Risk | None = None,
-    totals: Totals | None = None,
+    run: RunFigures = ONE_STEP,
     evaluator: GpuEvaluator | None = None,
     everything: bool = False,
 ) -> SearchRanking:
@@ -593,26 +576,24 @@ def search_space(
     best of each layout are then tried on fewer, and the best of all with other micro-batches and batches.
     """
     strict, loose = _limits(scenario, margin)
-    search = PlanSearch(scenario, space, risk, totals, evaluator, everything=everything)
+    search = PlanSearch(scenario, space, risk, run, evaluator, everything=everything)
     search.run(strict, loose)
     if not search.count:
         raise nothing_legal(space)
     best = search.best()
-    ranked = search.joined() if everything else search.plan_at(best)
+    ranked = search.ranked if everything else search.ranked.take(np.array([best]))
     return SearchRanking(
         ranked.plans,
         ranked.evaluated,
-        ranked.totals,
         ranked.cost,
         space=space,
         enumerated=search.enumerated,
         count=search.count,
         feasible=search.feasible,
-        borderline=search.limit > strict,
-        limit=search.limit,
-        elsewhere_limit=scenario.memory_elsewhere,
+        borderline=search.limits.memory > strict,
+        limits=search.limits,
         best=best if everything else 0,
-        fastest=search.plan_at(search.fastest()) if search.feasible else None,
+        fastest=search.fastest() if search.feasible else None,
         roomier=search.roomier(best) if search.feasible else None,
     )
 

@@ -11,7 +11,7 @@ from app.catalog.defaults import ConvergenceTarget
 from app.engine.convergence import evaluation_time, samples_to_target
 from app.engine.plans import Plans, StepTime
 from app.engine.records import FloatLike, Floats
-from app.engine.runs import FORWARD_OVER_STEP, RunCase, RunTime, write_runs, write_totals
+from app.engine.runs import FORWARD_OVER_STEP, RunCase, RunFigures, RunTime
 from app.engine.uncertainty import band, linear_effects, share_of_range, variance_shares
 from app.estimating.documents import Sensitivity
 from app.estimating.hardware import Reliability, checkpointed_bytes
@@ -116,32 +116,6 @@ def runs_of(
         )
         for index in range(batch.size)
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class RunFigures:
-    case: RunCase
-    batches: Floats
-    """Reference batches of the target; empty without one. [samples]"""
-    points: Floats
-    """Samples to the target at each. [samples]"""
-
-    def totals(self, plans: Plans, step: Floats) -> Floats:
-        """Return the times of whole runs of plans. [s]"""
-        totals = np.empty(len(plans.rows))
-        write_totals(self.case, self.batches, self.points, plans.rows, step, totals)
-        return totals
-
-    def runs(
-        self, batch: Floats, machines: Floats, steps: Floats, rates: Floats, more: Floats
-    ) -> dict[str, Floats]:
-        """Return the parts of runs of steps, (P, S), at the failure rate and length factor of each sample."""
-        rows = np.empty((steps.size, len(RunTime._fields)))
-        arrays = (
-            np.ascontiguousarray(values, dtype=float) for values in (batch, machines, steps, rates, more)
-        )
-        write_runs(self.case, self.batches, self.points, *arrays, rows)
-        return dict(zip(RunTime._fields, rows.T.reshape(-1, *steps.shape), strict=True))
 
 
 def run_figures(

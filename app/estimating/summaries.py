@@ -111,7 +111,7 @@ def memory_summary(decision: PlanDecision) -> Memory:
     return Memory(
         per_device=Quantity.exact(float(memory.total[0]), "B"),
         capacity=Quantity.exact(capacity, "B"),
-        usable=Quantity.exact(decision.choice.found.limit, "B"),
+        usable=Quantity.exact(decision.choice.found.limits.memory, "B"),
         parts=[
             MemoryPart(part=name, value=float(np.ravel(value)[0])) for name, value in memory.parts.items()
         ],

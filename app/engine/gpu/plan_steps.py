@@ -21,11 +21,12 @@ from app.engine.gpu.memory import (
     offloads,
 )
 from app.engine.gpu.operators import COSTS, OperatorCost, operator_costs, operator_loads, operator_time
-from app.engine.gpu.step import GpuStep, step_time, step_total
+from app.engine.gpu.step import GpuStep, least_slot_time, step_time, step_total
 from app.engine.gpu.work import Work, forward_share, micro_batch_work
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import PLAN_FIELDS, MemoryUse, OperatorTimes, Plan, Plans, StepTime
-from app.engine.records import Floats, GpuSoftware, GpuSystem, Precision, ScaleOutFabric
+from app.engine.records import Floats, GpuSoftware, GpuSystem, Indices, Precision, ScaleOutFabric
+from app.engine.runs import NO_PLAN, RunFigures, run_of_plan, total_time
 
 
 class GradientKey(NamedTuple):
@@ -136,6 +137,8 @@ class PlanFigures(NamedTuple):
     """Bytes of one device in host or streaming memory. [B]"""
     seconds: Vector
     """Time of one step; infinite where a plan does not fit. [s]"""
+    totals: Vector
+    """Time of the whole run; infinite where a plan does not fit. [s]"""
 
     @classmethod
     def room(cls, count: int) -> PlanFigures:
@@ -145,9 +148,25 @@ class PlanFigures(NamedTuple):
     def joined(cls, parts: Sequence[PlanFigures]) -> PlanFigures:
         return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
+    def take(self, index: Indices) -> PlanFigures:
+        return PlanFigures(*(values[index] for values in self))
+
     @property
     def fits(self) -> NDArray[np.bool_]:
         return np.isfinite(self.seconds)
+
+
+class Limits(NamedTuple):
+    """What plans are held against."""
+
+    memory: float
+    """Bytes of a device that a plan may fill. [B]"""
+    host_memory: float
+    """Bytes of one device in host memory; 0 where not known. [B]"""
+    factor: float
+    """On the time of a step. [-]"""
+    worth: float
+    """How many times as long as the fastest run a run may take; infinite to keep every plan. [-]"""
 
 
 @inner
@@ -172,30 +191,45 @@ def room_for_costs(case: Case) -> Matrix:
     return np.zeros((len(case.operators) + 1, COSTS))
 
 
+@inner
+def row_of_work(case: Case, stack: SoftwareStack, micro: MicroBatch, cache: PlanCache) -> int:
+    """Return the row of the cache that holds the work and the activations of a micro-batch."""
+    works, _, costs = cache
+    row = _row_of(works.shape[0], micro)
+    if not _holds(works, row, micro):
+        put_work(case, stack, micro, works, row, costs)
+        store(works, row, ACTIVATIONS, micro_batch_activations(case, micro))
+    return row
+
+
+@called
+def least_slot(case: Case, stack: SoftwareStack, plan: Plan, cache: PlanCache) -> float:
+    """Return the least time of a slot of a plan, wherever its gradients and its state lie. [s]"""
+    row = row_of_work(case, stack, micro_batch_of(plan), cache)
+    return least_slot_time(case, plan, stack, record(Work, cache.works, row, WORK))
+
+
 @called
 def evaluate_rows(
     case: Case,
     stack: SoftwareStack,
+    run: RunFigures,
+    limits: Limits,
     plans: Matrix,
     count: int,
     cache: PlanCache,
-    limit: float,
-    host_memory: float,
     evaluated: PlanFigures,
 ) -> None:
-    """Write memory and step time of the first ``count`` plans of a matrix."""
-    works, collectives, costs = cache
-    memory, elsewhere, seconds = evaluated
-    work_row, gradient_row = 0, 0
+    """Write memory, step time and run of the first ``count`` plans of a matrix."""
+    works, collectives, _ = cache
+    memory, elsewhere, seconds, totals = evaluated
+    work_row, gradient_row, of_plan = 0, 0, NO_PLAN
     for index in range(count):
         plan = record(Plan, plans, index)
         micro = micro_batch_of(plan)
         # Neighbours often share both.
         if not _holds(works, work_row, micro):
-            work_row = _row_of(works.shape[0], micro)
-            if not _holds(works, work_row, micro):
-                put_work(case, stack, micro, works, work_row, costs)
-                store(works, work_row, ACTIVATIONS, micro_batch_activations(case, micro))
+            work_row = row_of_work(case, stack, micro, cache)
         gradients = GradientKey(
             data=plan.data,
             pipeline=plan.pipeline,
@@ -215,26 +249,36 @@ def evaluate_rows(
         activations = record(Activations, works, work_row, ACTIVATIONS)
         use = device_memory(case, plan, weights, activations)
         total = use.weights + use.gradients + use.optimizer + use.activations + use.buffers + use.framework
-        memory[index], elsewhere[index], seconds[index] = total, use.elsewhere, np.inf
-        if total <= limit and (host_memory == 0.0 or use.elsewhere <= host_memory):
+        memory[index], elsewhere[index] = total, use.elsewhere
+        seconds[index] = totals[index] = np.inf
+        if total <= limits.memory and (limits.host_memory == 0.0 or use.elsewhere <= limits.host_memory):
             work = record(Work, works, work_row, WORK)
             sent = record(GradientCollectives, collectives, gradient_row, COLLECTIVES)
             step = step_time(case, plan, stack, weights, work, sent, activations.layers)
-            seconds[index] = step_total(step)
+            seconds[index] = limits.factor * step_total(step)
+            of_plan = run_of_plan(run, of_plan, plan)
+            totals[index] = total_time(run, of_plan, seconds[index])
 
 
 @kernel
 def write_steps(
     case: Case,
     stack: SoftwareStack,
+    run: RunFigures,
+    limits: Limits,
     plans: Matrix,
     cache: PlanCache,
-    limit: float,
-    host_memory: float,
     evaluated: PlanFigures,
 ) -> None:
-    """Write memory and step time of every plan; infinite where it does not fit."""
-    evaluate_rows(case, stack, plans, plans.shape[0], cache, limit, host_memory, evaluated)
+    """Write memory, step time and run of every plan; infinite where it does not fit."""
+    evaluate_rows(case, stack, run, limits, plans, plans.shape[0], cache, evaluated)
+
+
+@kernel
+def write_slots(case: Case, stack: SoftwareStack, plans: Matrix, cache: PlanCache, slots: Vector) -> None:
+    """Write the least time of a slot of every plan, wherever its gradients and its state lie. [s]"""
+    for index in range(plans.shape[0]):
+        slots[index] = least_slot(case, stack, record(Plan, plans, index), cache)
 
 
 @kernel

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from app.engine.collectives import exposed_time
 from app.engine.compiled import formula, inner
 from app.engine.gpu.case import GRADIENT_BYTES, Case, SoftwareStack, devices_of
-from app.engine.gpu.collectives import GradientCollectives, Weights
+from app.engine.gpu.collectives import GradientCollectives, Weights, stage_share
 from app.engine.gpu.gemm import narrowing_time
 from app.engine.gpu.memory import (
     GRADIENTS,
@@ -40,6 +40,73 @@ class GpuStep(NamedTuple):
     """What travels between a device and its host for every micro-batch, and computation does not hide."""
     optimizer: float
     input: float
+
+
+class SlotParts(NamedTuple):
+    """Time of one micro-batch on the fullest stage, without what its host makes it wait, by part. [s]"""
+
+    gemm: float
+    attention: float
+    memory: float
+    fixed: float
+    tensor: float
+    experts: float
+    transfer: float
+
+
+@inner
+def slot_total(slot: SlotParts) -> float:
+    """Time of one micro-batch on the fullest stage. [s]"""
+    return slot.gemm + slot.attention + slot.memory + slot.fixed + slot.tensor + slot.experts + slot.transfer
+
+
+@inner
+def slot_parts(
+    case: Case, plan: Plan, stack: SoftwareStack, work: Work, share: float, summed: float
+) -> SlotParts:
+    """Return the time of one micro-batch on a stage with a share of the layers, which sums some gradients."""
+    deep = plan.pipeline > 1.0
+    # A pipeline spreads embedding and head over its stages. Else its first stage has the embedding, which is
+    # small, and its last the head, by which it takes longer: see :func:`step_time`.
+    ends_share = 1.0
+    if deep:
+        ends_share = 1.0 / plan.pipeline if case.balanced_head > 0.0 else 0.0
+    gemm = work.layers_gemm * share + (work.embedding_gemm + work.head_gemm) * ends_share
+    attention = work.layers_attention * share + (work.embedding_attention + work.head_attention) * ends_share
+    memory = work.layers_memory * share + (work.embedding_memory + work.head_memory) * ends_share
+    if plan.accumulation > 1.0:
+        memory += gradient_accumulation_time(summed, case.size, case.bandwidth)
+    launched = work.kernels * share
+    launches = launched * case.launch
+    busy = gemm + attention + memory + launches
+    fixed = launches + exposed_dispatch_time(launched, stack.software.dispatch_interval, busy)
+    fixed += case.expert_layers * share * stack.software.expert_overhead
+    stage_transfer = 0.0
+    if deep:
+        fixed += stack.software.micro_batch_overhead
+        stage_transfer = between_stages_time(case, plan, stack)
+    computed = (work.layers_gemm + work.layers_attention + work.layers_memory) * share
+    exchanged = (work.tensor_comm + work.expert_comm) * share
+    exposed_share = share
+    if exchanged > 0.0 and stack.software.layer_overlap > 0.0:
+        exposed_share *= exposed_time(exchanged, stack.software.layer_overlap, computed) / exchanged
+    tensor = work.tensor_comm * exposed_share + work.context_comm * share + work.sample_comm
+    experts = work.expert_comm * exposed_share
+    return SlotParts(
+        gemm=gemm,
+        attention=attention,
+        memory=memory,
+        fixed=fixed,
+        tensor=tensor,
+        experts=experts,
+        transfer=stage_transfer,
+    )
+
+
+@inner
+def least_slot_time(case: Case, plan: Plan, stack: SoftwareStack, work: Work) -> float:
+    """Time below which no slot of a plan gets, wherever gradients and state lie: none are summed. [s]"""
+    return slot_total(slot_parts(case, plan, stack, work, stage_share(case.depth, plan.pipeline), 0.0))
 
 
 @inner
@@ -95,35 +162,11 @@ def step_time(
     --------
     ``tests/engine/gpu/test_step.py`` holds worked values.
     """
-    share, deep, accumulation = weights.share, plan.pipeline > 1.0, plan.accumulation
-    # A pipeline spreads embedding and head over its stages. Else its first stage has the embedding, which is
-    # small, and its last the head, by which it takes longer: `head_share` below.
-    ends_share = 1.0
-    if deep:
-        ends_share = 1.0 / plan.pipeline if case.balanced_head > 0.0 else 0.0
-    gemm = work.layers_gemm * share + (work.embedding_gemm + work.head_gemm) * ends_share
-    attention = work.layers_attention * share + (work.embedding_attention + work.head_attention) * ends_share
-    memory = work.layers_memory * share + (work.embedding_memory + work.head_memory) * ends_share
-    if accumulation > 1.0:
-        summed = weights.trained_sharded if plan.sharding >= GRADIENTS else weights.trained
-        memory += gradient_accumulation_time(summed, case.size, case.bandwidth)
-    launched = work.kernels * share
-    launches = launched * case.launch
-    busy = gemm + attention + memory + launches
-    fixed = launches + exposed_dispatch_time(launched, stack.software.dispatch_interval, busy)
-    fixed += case.expert_layers * share * stack.software.expert_overhead
-    stage_transfer = 0.0
-    if deep:
-        fixed += stack.software.micro_batch_overhead
-        stage_transfer = between_stages_time(case, plan, stack)
-    computed = (work.layers_gemm + work.layers_attention + work.layers_memory) * share
-    exchanged = (work.tensor_comm + work.expert_comm) * share
-    exposed_share = share
-    if exchanged > 0.0 and stack.software.layer_overlap > 0.0:
-        exposed_share *= exposed_time(exchanged, stack.software.layer_overlap, computed) / exchanged
-    tensor = work.tensor_comm * exposed_share + work.context_comm * share + work.sample_comm
-    experts = work.expert_comm * exposed_share
-    stage_time = gemm + attention + memory + fixed + tensor + experts + stage_transfer
+    deep, accumulation = plan.pipeline > 1.0, plan.accumulation
+    summed = weights.trained_sharded if plan.sharding >= GRADIENTS else weights.trained
+    slot = slot_parts(case, plan, stack, work, weights.share, summed)
+    gemm, attention, memory, fixed, tensor, experts, stage_transfer = slot
+    stage_time = slot_total(slot)
     host_transfer = 0.0
     if plan.offload > OFFLOADED_OPTIMIZER:
         host_transfer = host_transfer_time(case, plan, weights, kept)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -13,22 +14,23 @@ from app.engine.pipeline import fullest_stage
 from app.engine.plans import MODULES, Plans, Recompute, Sharding
 from app.engine.records import Floats
 from app.engine.search.shares import (
-    OF_ALL,
-    OF_LARGEST,
+    IpuMode,
     Layout,
     Options,
     PlanOption,
     spread_options,
-    trait_of,
+    write_ipu_plans,
 )
-from app.engine.search.space import Space, divisors, layouts, whole
+from app.engine.search.space import Space, Whole, divisors, effective, filled, layouts, whole
 
-TENSOR, PIPELINE, DATA = (Layout._fields.index(name) for name in ("tensor", "pipeline", "data"))
+DATA = Layout._fields.index("data")
 MODES = [float(mode) for mode in Recompute]
 STAGES = [float(stage) for stage in Sharding]
 SWITCH = [0.0, 1.0]
 RANK_CHOICES = 2
 """Shards over all copies, or over those of one machine."""
+MANY_PLANS = 100_000
+"""Plans from which they are counted before there is room for them."""
 MOST_PLANS = 2_000_000
 """Twice the plans of the largest mixtures on the largest clusters; they take about a gigabyte."""
 
@@ -40,121 +42,124 @@ def plans_of(spread: Options) -> Plans:
     split tokens of one rank. Gradients and parameters are sharded without a pipeline only, for its stages
     would exchange them for every micro-batch.
     """
-    total, _ = plan_count(spread)
-    rows = np.empty((total, len(Plans.__slots__)))
-    spread_options(spread, rows, np.zeros(2, dtype=np.int64))
-    return Plans.of_rows(rows)
+    total, _ = most_plans(spread)
+    rows, count = np.empty((total, len(Plans.__slots__))), np.zeros(1, dtype=np.int64)
+    spread_options(spread, np.zeros(len(spread.choices)), rows, count)
+    return Plans.of_rows(rows[: count[0]])
 
 
-def plan_count(spread: Options) -> tuple[int, int]:
-    """Return the number of plans of all layouts, and of the layout with the most."""
-    count = np.zeros(2, dtype=np.int64)
-    spread_options(spread, np.empty((0, len(Plans.__slots__))), count)
-    if count[OF_ALL] > MOST_PLANS:
+def most_plans(spread: Options) -> tuple[int, int]:
+    """Return how many plans all layouts have at most, and how many one of them; refuse too many."""
+    of_one = spread.chunks.shape[1] * spread.experts.size * int(np.diff(spread.starts).max())
+    total = of_one * len(spread.layouts)
+    if total > MANY_PLANS:
+        count = np.zeros(1, dtype=np.int64)
+        spread_options(spread, np.zeros(len(spread.choices)), np.empty((0, len(Plans.__slots__))), count)
+        total = int(count[0])
+    if total > MOST_PLANS:
         raise TooManyPlans(
             "more than {most} plans to compare; set the tensor or pipeline degree, or choose a "
             "global batch and device count with fewer divisors",
             field="plan",
             most=MOST_PLANS,
         )
-    return int(count[OF_ALL]), int(count[OF_LARGEST])
+    return total, of_one
 
 
 def spread_of(space: Space, degrees: Floats) -> Options:
     """Return the options that layouts, :class:`Layout` as rows, are spread over."""
-    ranks = _ranks(space, degrees)
-    pipelines = sorted(set(degrees[:, PIPELINE].astype(int).tolist()))
-    parts = [_chunks(space, pipeline) for pipeline in pipelines]
-    chunks = np.zeros((len(parts), max(map(len, parts), default=1)))
-    for row, values in enumerate(parts):
-        chunks[row, : len(values)] = values
-    several = np.count_nonzero(ranks, axis=0)
-    occurring = set(trait_of(several, *(degrees[:, place] for place in (TENSOR, PIPELINE, DATA))).tolist())
-    by_trait = [
-        _choices(space, *trait) if number in occurring else []
-        # In the order of their numbers.
-        for number, trait in enumerate(
-            itertools.product(range(len(ranks) + 1), (False, True), (False, True), (False, True))
-        )
-    ]
+    ranks = sorted(map(int, space.allowed.get("sharding_ranks", ())))
+    dimensions = ("recompute", "sequence_parallel", "sharding", "offload")
+    allowed = tuple(tuple(space.allowed[name]) if name in space.allowed else None for name in dimensions)
+    choices, starts = _choices(
+        len(ranks) or RANK_CHOICES,
+        *allowed,
+        transformer=space.heads > 0,
+        fused_attention=space.fused_attention,
+        several_experts=space.experts > 1,
+        lean=space.lean,
+    )
+    interleave = tuple(space.allowed["interleave"]) if "interleave" in space.allowed else None
     return Options(
         layouts=degrees,
-        ranks=ranks,
-        pipelines=whole(pipelines),
-        chunks=chunks,
+        ranks=whole(ranks),
+        machine=0 if space.shards_everywhere else min(space.devices_per_node, space.devices),
+        chunks=_chunks(space.depth, interleave, lean=space.lean),
         experts=whole(space.choices("expert", divisors(space.experts))),
         expert_count=space.experts,
-        choices=np.array(list(itertools.chain(*by_trait)), dtype=float).reshape(-1, len(PlanOption._fields)),
-        starts=whole([0, *itertools.accumulate(map(len, by_trait))]),
+        choices=choices,
+        starts=starts,
     )
 
 
-def _chunks(space: Space, pipeline: int) -> list[int]:
-    """Return the numbers of chunks of equal length that the fullest stage can be cut into.
+@lru_cache(maxsize=256)
+def _chunks(depth: int, allowed: tuple[float, ...] | None, *, lean: bool) -> Floats:
+    """Return the numbers of chunks of equal length that the fullest stage can be cut into, by stages.
 
     Where layers do not divide over the stages, the first and the last hold fewer in some chunk.
     """
-    layers = int(fullest_stage(space.depth, pipeline))
-    natural = divisors(layers) if pipeline > 1 else [1]
-    if space.lean:
-        # None, the two shallowest and the deepest.
-        natural = sorted({*natural[:3], natural[-1]})
-    return [
-        int(chunks)
-        for chunks in space.effective("interleave", natural)
-        if chunks == 1 or (pipeline > 1 and chunks <= layers)
-    ]
+    rows: list[list[float]] = [[]]
+    for pipeline in range(1, max(depth, 1) + 1):
+        layers = int(fullest_stage(depth, pipeline))
+        natural = divisors(layers) if pipeline > 1 else [1]
+        if lean:
+            # None, the two shallowest and the deepest.
+            natural = sorted({*natural[:3], natural[-1]})
+        tried = effective(allowed, natural)
+        rows.append([chunks for chunks in tried if chunks == 1 or (pipeline > 1 and chunks <= layers)])
+    table = np.zeros((len(rows), max(map(len, rows))))
+    for row, values in zip(table, rows, strict=True):
+        row[: len(values)] = values
+    return table
 
 
-def _ranks(space: Space, degrees: Floats) -> Floats:
-    """Return the copies over which shards may lie, (R, L): all, or those of one machine.
-
-    Plans that share nothing take the first: all copies where that is allowed.
-    """
-    tensor, data = degrees[:, TENSOR], degrees[:, DATA]
-    if "sharding_ranks" in space.allowed:
-        requested = sorted(space.allowed["sharding_ranks"])
-        ranks = np.array([np.where(data % value == 0, value, 0.0) for value in requested])
-        order = np.argsort(np.where(ranks == 0, 2, np.where(ranks == data, 0, 1)), axis=0, kind="stable")
-        return np.ascontiguousarray(np.take_along_axis(ranks, order, axis=0))
-    if space.shards_everywhere:
-        return np.ascontiguousarray(data[np.newaxis])
-    machine_copies = np.maximum(min(space.devices_per_node, space.devices) // tensor, 1.0)
-    inside = (machine_copies > 1) & (machine_copies < data) & (data % machine_copies == 0)
-    return np.stack([data, np.where(inside, machine_copies, 0.0)])
-
-
-def _choices(space: Space, ranks: int, tensor: bool, pipeline: bool, data: bool) -> list[PlanOption]:
-    """Return the choices of layouts of a trait."""
-    transformer = space.heads > 0
-    modes = MODES if transformer and not space.fused_attention else [Recompute.NONE, Recompute.FULL]
-    if space.experts > 1:
+@lru_cache(maxsize=256)
+def _choices(
+    most_ranks: int,
+    recompute: tuple[float, ...] | None,
+    sequence_parallel: tuple[float, ...] | None,
+    sharding: tuple[float, ...] | None,
+    offload: tuple[float, ...] | None,
+    *,
+    transformer: bool,
+    fused_attention: bool,
+    several_experts: bool,
+    lean: bool,
+) -> tuple[Floats, Whole]:
+    """Return :class:`PlanOption` of layouts of every trait as rows, and where those of each begin."""
+    modes = MODES if transformer and not fused_attention else [Recompute.NONE, Recompute.FULL]
+    if several_experts:
         # Activations of experts are the largest; elsewhere it is tried where asked for.
         modes = [MODULES, *modes]
-    stages = STAGES if not pipeline else STAGES[: Sharding.OPTIMIZER + 1]
-    splits = SWITCH if tensor and transformer else SWITCH[:1]
-    if space.lean:
-        splits = splits[-1:]
-    sharding = [
-        (stage, float(slot))
-        for stage in space.effective("sharding", stages if data else STAGES[:1])
-        for slot in range(ranks if stage > 0 else 1)
-    ]
-    return [
-        PlanOption(
-            recompute=float(recompute),
-            sequence_parallel=float(sequence),
-            sharding=float(stage),
-            slot=slot,
-            offload=float(offload),
-        )
-        for recompute, sequence, (stage, slot), offload in itertools.product(
-            space.effective("recompute", modes),
-            space.effective("sequence_parallel", splits),
-            sharding,
-            space.choices("offload", SWITCH[:1] if space.lean else SWITCH),
-        )
-    ]
+    rows: list[PlanOption] = []
+    starts = [0]
+    # In the order of their numbers.
+    switches = (False, True)
+    for ranks, tensor, pipeline, data in itertools.product(range(most_ranks + 1), *(3 * (switches,))):
+        stages = STAGES if not pipeline else STAGES[: Sharding.OPTIMIZER + 1]
+        splits = SWITCH if tensor and transformer else SWITCH[:1]
+        shards = [
+            (stage, float(slot))
+            for stage in effective(sharding, stages if data else STAGES[:1])
+            for slot in range(ranks if stage > 0 else 1)
+        ]
+        rows += [
+            PlanOption(
+                recompute=float(mode),
+                sequence_parallel=float(sequence),
+                sharding=float(stage),
+                slot=slot,
+                offload=float(kinds),
+            )
+            for mode, sequence, (stage, slot), kinds in itertools.product(
+                effective(recompute, modes),
+                effective(sequence_parallel, splits[-1:] if lean else splits),
+                shards,
+                (SWITCH[:1] if lean else SWITCH) if offload is None else offload,
+            )
+        ]
+        starts.append(len(rows))
+    return np.array(rows, dtype=float).reshape(-1, len(PlanOption._fields)), whole(starts)
 
 
 def combinations(space: Space, layout_count: int) -> int:
@@ -172,11 +177,9 @@ def combinations(space: Space, layout_count: int) -> int:
     return layout_count * math.prod(sizes)
 
 
-LAYOUT = [Plans.__slots__.index(name) for name in Layout._fields]
-NEUTRAL = [Plans.__slots__.index(name) for name in ("sequence_parallel", "sharding")]
-RANKS = Plans.__slots__.index("sharding_ranks")
 PHASES = Plans.__slots__.index("phases")
-OPTIONS = [Plans.__slots__.index(name) for name in ("recompute", "offload", "phases", "rts", "rts_optimizer")]
+OF_ALL = 0
+"""Stands for all replicas among the numbers of them that may share."""
 
 
 def ipu_plans(space: Space) -> tuple[Plans, int]:
@@ -187,41 +190,33 @@ def ipu_plans(space: Space) -> tuple[Plans, int]:
     adds more).
     """
     degrees = layouts(space)
-    modes = space.choices("recompute", [float(Recompute.NONE), float(Recompute.FULL)])
-    offload, phases = space.choices("offload", SWITCH), space.choices("phases", [1.0])
-    enumerated = 0
-    blocks, positions = [], []
-    for data in np.unique(degrees[:, DATA]):
-        mine = np.flatnonzero(degrees[:, DATA] == data)
-        shares = _shares(space, int(data))
-        options = [(*mode, *share) for mode in itertools.product(modes, offload, phases) for share in shares]
-        ways = len(space.choices("rts", range(int(data).bit_length())))
-        ways *= len(space.choices("rts_optimizer", range(2)))
-        enumerated += mine.size * len(modes) * len(offload) * len(phases) * ways
-        block = np.ones((mine.size, len(options), len(Plans.__slots__)))
-        block[..., LAYOUT] = degrees[mine, np.newaxis]
-        block[..., NEUTRAL] = 0.0
-        block[..., RANKS] = data
-        block[..., OPTIONS] = np.array(options, dtype=float).reshape(-1, len(OPTIONS))
-        blocks.append(block.reshape(-1, len(Plans.__slots__)))
-        positions.append(np.repeat(mine, len(options)))
-    if not blocks:
-        return Plans.of_rows(np.empty((0, len(Plans.__slots__)))), 0
-    order = np.argsort(np.concatenate(positions), kind="stable")
-    return Plans.of_rows(np.concatenate(blocks)[order]), enumerated
-
-
-def _shares(space: Space, data: int) -> list[tuple[float, float]]:
-    """Return the replicas over which weights and optimizer state may be sharded."""
-    powers = [float(1 << power) for power in range(data.bit_length()) if data % (1 << power) == 0]
-    return [
-        (weights, state)
-        for weights in space.choices("rts", powers)
-        for state in space.choices("rts_optimizer", sorted({1.0, float(data)}))
-        if data % weights == 0
-        and data % state == 0
-        and (weights <= state or {"rts", "rts_optimizer"} & set(space.allowed))
-    ]
+    modes = list(
+        itertools.product(
+            space.choices("recompute", [float(Recompute.NONE), float(Recompute.FULL)]),
+            space.choices("offload", SWITCH),
+            space.choices("phases", [1.0]),
+        )
+    )
+    powers = [1 << power for power in range(int(degrees[:, DATA].max(initial=0.0)).bit_length())]
+    weights, states = space.choices("rts", powers), space.choices("rts_optimizer", [1, OF_ALL])
+    known = {"rts", "rts_optimizer"} & set(space.allowed)
+    rows = filled(
+        lambda written, count: write_ipu_plans(
+            degrees,
+            np.array(modes, dtype=float).reshape(-1, len(IpuMode._fields)),
+            whole(weights),
+            whole(states),
+            bool(known),
+            written,
+            count,
+        ),
+        width=len(Plans.__slots__),
+        expected=len(degrees) * len(modes) * len(weights) * len(states),
+    )
+    # Of powers of two those up to the replicas are counted.
+    digits = np.frexp(degrees[:, DATA])[1] if "rts" not in space.allowed else np.array(len(weights))
+    ways = int(np.sum(np.broadcast_to(digits, len(degrees)))) * len(states)
+    return Plans.of_rows(rows), len(modes) * ways
 
 
 def phased(plans: Plans, phases: Floats, depth: int, multiples: Sequence[float]) -> Plans:

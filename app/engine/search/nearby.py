@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from app.engine.arrays import store
 from app.engine.compiled import Matrix, Places, Vector, called, inner, kernel, record
-from app.engine.pipeline import fullest_stage
+from app.engine.pipeline import bubble_slots, fullest_stage
 from app.engine.plans import PLAN_FIELDS, Plan, Plans
-from app.engine.records import Indices
+from app.engine.records import Floats, Indices
+from app.engine.runs import ONE_STEP, RunFigures, least_total_time
 from app.engine.search.shares import (
     MOST_SHARES,
     AllowedValues,
@@ -55,16 +57,29 @@ class Nearby(NamedTuple):
 
     plans: Matrix
     number: Places
+    run: RunFigures
+    slots: Vector
+    """Least time of a slot of each size of each seed, its own first; empty where none is known. [s]"""
+    slowest: float
+    """Time of the slowest run that is worth it. [s]"""
+    fewest: float
+    """Samples that a run needs at least, whatever its batch. [samples]"""
+
+
+@inner
+def _divides(part: float, number: float) -> bool:
+    """Return whether a number is divided; quotients are slow, and most parts are one or the number."""
+    return part == 1.0 or part == number or number % part == 0.0
 
 
 @inner
 def _is_legal(plan: Plan, devices: int) -> bool:
     return (
-        (plan.interleave == 1.0 or plan.accumulation % plan.pipeline == 0.0)
-        and plan.data % plan.expert == 0.0
-        and plan.data % plan.sharding_ranks == 0.0
-        and plan.data % plan.rts == 0.0
-        and plan.data % plan.rts_optimizer == 0.0
+        (plan.interleave == 1.0 or _divides(plan.pipeline, plan.accumulation))
+        and _divides(plan.expert, plan.data)
+        and _divides(plan.sharding_ranks, plan.data)
+        and _divides(plan.rts, plan.data)
+        and _divides(plan.rts_optimizer, plan.data)
         and (plan.sharding == 0.0 or (plan.data > 1.0 and plan.sharding_ranks > 1.0))
         and plan.tensor * plan.pipeline * plan.data <= devices
     )
@@ -89,10 +104,24 @@ def _like(
 
 
 @called
-def _emit(bounds: Bounds, free: Free, nearby: Nearby, seed: Plan, data: int, size: int, rounds: int) -> None:
-    """Write the plan of a seed with another share, also with its shards elsewhere and in more chunks."""
+def _emit(
+    bounds: Bounds, free: Free, nearby: Nearby, seed: Plan, place: int, data: int, size: int, rounds: int
+) -> None:
+    """Write the plan of a seed with another share, also with its shards elsewhere and in more chunks.
+
+    ``place`` is that of its size among the slots; what is too slow by these alone is not written.
+    """
     share = BatchShare(data=float(data), micro_batch=float(size), accumulation=float(rounds))
     own, pipeline = seed.interleave, int(seed.pipeline)
+    if nearby.slots.size > 0:
+        chunks = fullest_stage(free.depth, seed.pipeline) if free.interleave and own == 1.0 else own
+        slots = rounds + bubble_slots(seed.pipeline, chunks)
+        batch, step = float(data * size * rounds), slots * nearby.slots[place]
+        # The exact number of samples takes longer to compute than most plans need.
+        if nearby.fewest * step > nearby.slowest * batch:
+            return
+        if least_total_time(nearby.run, batch, step) > nearby.slowest:
+            return
     # What lies over all copies still does.
     ranks = float(data) if seed.sharding_ranks == seed.data else seed.sharding_ranks
     _like(bounds, nearby, seed, share, own, ranks)
@@ -115,29 +144,36 @@ def _emit(bounds: Bounds, free: Free, nearby: Nearby, seed: Plan, data: int, siz
 
 @called
 def _rounds(
-    bounds: Bounds, allowed: AllowedValues, free: Free, nearby: Nearby, seed: Plan, data: int, size: int
+    bounds: Bounds,
+    allowed: AllowedValues,
+    free: Free,
+    nearby: Nearby,
+    seed: Plan,
+    place: int,
+    data: int,
+    size: int,
 ) -> None:
     """Write plans of a number of copies with the largest batch, and with the batch of the seed."""
     if allowed.accumulation.size > 0:
         for index in range(allowed.accumulation.size):
-            _emit(bounds, free, nearby, seed, data, size, allowed.accumulation[index])
+            _emit(bounds, free, nearby, seed, place, data, size, allowed.accumulation[index])
         return
     pipeline = int(seed.pipeline)
     batch = seed.data * seed.micro_batch * seed.accumulation
     largest = max(bounds.global_batch // (data * size), 1)
     alike = min(max(int(np.rint(batch / (data * size))), 1), largest)
     for value in (largest, alike):
-        _emit(bounds, free, nearby, seed, data, size, value)
+        _emit(bounds, free, nearby, seed, place, data, size, value)
         even = value - value % pipeline
         if pipeline > 1 and not bounds.ipu and 0 < even < value:
-            _emit(bounds, free, nearby, seed, data, size, even)
+            _emit(bounds, free, nearby, seed, place, data, size, even)
         if largest == alike:
             break
 
 
 @inner
 def _fewer_copies(
-    bounds: Bounds, allowed: AllowedValues, free: Free, nearby: Nearby, seed: Plan, rungs: Places
+    bounds: Bounds, allowed: AllowedValues, free: Free, nearby: Nearby, seed: Plan, place: int, rungs: Places
 ) -> None:
     """Write plans of fewer copies with the same micro-batch.
 
@@ -152,7 +188,7 @@ def _fewer_copies(
         if bounds.ipu and not is_power_of_two(copies):
             continue
         if bounds.any_batch:
-            _rounds(bounds, allowed, free, nearby, seed, copies, size)
+            _rounds(bounds, allowed, free, nearby, seed, place, copies, size)
             continue
         last = index + 1 == rungs.size or rungs[index + 1] >= data
         if not last and bit_length(rungs[index + 1]) == bit_length(copies):
@@ -163,7 +199,7 @@ def _fewer_copies(
             for position in range(allowed.accumulation.size):
                 is_allowed |= allowed.accumulation[position] == rounds
             if is_allowed:
-                _emit(bounds, free, nearby, seed, copies, size, rounds)
+                _emit(bounds, free, nearby, seed, place, copies, size, rounds)
 
 
 @inner
@@ -173,6 +209,7 @@ def _close(
     free: Free,
     nearby: Nearby,
     seed: Plan,
+    own: int,
     multiples: Vector,
     batches: Vector,
     scratch: Places,
@@ -187,7 +224,7 @@ def _close(
     full = bounds.devices_per_node // math.gcd(devices, bounds.devices_per_node)
     batch = seed.data * seed.micro_batch * seed.accumulation
     for index in range(_sizes(bounds, allowed, size, most, sizes)):
-        micro_batch = sizes[index]
+        micro_batch, place = sizes[index], own + 1 + index
         rounds = bounds.global_batch // micro_batch
         if rounds == 0:
             continue
@@ -205,7 +242,7 @@ def _close(
         for position in range(tried):
             tried = add_new(copies, tried, copies[position] - copies[position] % full)
         for position in range(tried):
-            _rounds(bounds, allowed, free, nearby, seed, copies[position], micro_batch)
+            _rounds(bounds, allowed, free, nearby, seed, place, copies[position], micro_batch)
         if bounds.quarterings > 0 and allowed.accumulation.size == 0 and tried > 0:
             largest = max(rounds // copies[0], 1)
             for position in range(multiples.size + batches.size):
@@ -216,7 +253,7 @@ def _close(
                 )
                 accumulation = int(np.rint(target_batch / (copies[0] * micro_batch)))
                 if 0 < accumulation < largest:
-                    _emit(bounds, free, nearby, seed, copies[0], micro_batch, accumulation)
+                    _emit(bounds, free, nearby, seed, place, copies[0], micro_batch, accumulation)
 
 
 @inner
@@ -242,6 +279,34 @@ def _sizes(bounds: Bounds, allowed: AllowedValues, size: int, most: int, sizes: 
 
 
 @kernel
+def write_sizes(
+    bounds: Bounds,
+    allowed: AllowedValues,
+    seeds: Matrix,
+    near: Places,
+    scratch: Places,
+    rows: Matrix,
+    starts: Places,
+    count: Places,
+) -> None:
+    """Write each seed, followed by it with every other micro-batch that is tried, and where each begins."""
+    total = 0
+    for index in range(seeds.shape[0]):
+        seed, tried = record(Plan, seeds, index), 0
+        starts[index] = total
+        if near[index] > 0 and bounds.any_batch:
+            most = bounds.devices // int(seed.tensor * seed.pipeline)
+            tried = _sizes(bounds, allowed, int(seed.micro_batch), most, scratch)
+        for place in range(tried + 1):
+            if total < rows.shape[0]:
+                store(rows, total, 0, seed)
+                if place > 0:
+                    rows[total, MICRO_BATCH] = float(scratch[place - 1])
+            total += 1
+    count[0] = total
+
+
+@kernel
 def write_nearby(
     bounds: Bounds,
     allowed: AllowedValues,
@@ -251,44 +316,76 @@ def write_nearby(
     batches: Vector,
     seeds: Matrix,
     near: Places,
+    starts: Places,
+    run: RunFigures,
+    slots: Vector,
+    slowest: float,
     scratch: Places,
     plans: Matrix,
     count: Places,
 ) -> None:
     """Write the plans around seeds; those marked in ``near`` are also varied closely."""
-    nearby = Nearby(plans, count)
+    fewest = run.case.samples
+    for index in range(run.points.size):
+        fewest = run.points[index] if index == 0 else min(fewest, run.points[index])
+    nearby = Nearby(plans, count, run, slots, slowest, fewest)
     count[0] = 0
     for index in range(seeds.shape[0]):
-        seed = record(Plan, seeds, index)
+        seed, own = record(Plan, seeds, index), starts[index]
         if allowed.data.size == 0:
-            _fewer_copies(bounds, allowed, free, nearby, seed, rungs)
+            _fewer_copies(bounds, allowed, free, nearby, seed, own, rungs)
         if near[index] > 0 and bounds.any_batch:
-            _close(bounds, allowed, free, nearby, seed, multiples, batches, scratch)
+            _close(bounds, allowed, free, nearby, seed, own, multiples, batches, scratch)
 
 
-def nearby_plans(space: Space, plans: Plans, closely: Indices) -> Plans:
+def nearby_plans(
+    space: Space,
+    plans: Plans,
+    closely: Indices,
+    *,
+    slots: Callable[[Floats], Floats] | None = None,
+    run: RunFigures = ONE_STEP,
+    slowest: float = math.inf,
+) -> Plans:
     """Return plans like given ones on fewer devices, and with other micro-batches and batches.
 
     Some come more than once. ``closely`` are the indices of plans whose micro-batches and batches are varied.
+    ``slots`` gives the least time of a slot of plans: those whose run is slower even so are left out.
     """
     near = np.zeros(plans.tensor.size, dtype=np.int64)
     near[closely] = 1
-    rungs = whole(MICRO_BATCHES if space.any_batch else divisors(space.global_batch))
+    rungs, bounds = whole(MICRO_BATCHES if space.any_batch else divisors(space.global_batch)), space.bounds
     free = Free(
         interleave=not space.ipu and "interleave" not in space.allowed,
         sharding_ranks="sharding_ranks" not in space.allowed and not space.shards_everywhere,
         depth=space.depth,
     )
+    starts, times = np.zeros(near.size, dtype=np.int64), np.empty(0)
+    scratch = np.empty(2 * MOST_SHARES, dtype=np.int64)
+    if slots is not None:
+        times = slots(
+            filled(
+                lambda written, count: write_sizes(
+                    *bounds, plans.rows, near, scratch, written, starts, count
+                ),
+                width=len(Plans.__slots__),
+                expected=(3 * FINE) * near.size,
+            )
+        )
     rows = filled(
         lambda written, count: write_nearby(
-            *space.bounds,
+            *bounds,
             free,
             rungs,
             np.array(BATCHES),
             np.array(space.batches, dtype=float),
             plans.rows,
             near,
-            np.empty(2 * MOST_SHARES, dtype=np.int64),
+            starts,
+            run,
+            times,
+            slowest,
+            scratch,
             written,
             count,
         ),

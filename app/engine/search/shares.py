@@ -6,7 +6,7 @@ there are, the samples of a micro-batch, and the micro-batches of every copy in 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from app.engine.arrays import store
 from app.engine.compiled import Matrix, Places, Vector, inner, kernel, record
@@ -292,13 +292,13 @@ class PlanOption(NamedTuple):
     sequence_parallel: float
     sharding: float
     slot: float
-    """Row of the ranks over which shards lie."""
+    """Number of the ranks over which shards lie."""
     offload: float
 
 
 @inner
-def trait_of(ranks: Any, tensor: Any, pipeline: Any, data: Any) -> Any:
-    """Return the number of a layout's trait, or of many: those of the same trait have the same choices.
+def trait_of(ranks: int, tensor: float, pipeline: float, data: float) -> int:
+    """Return the number of a layout's trait: those of the same trait have the same choices.
 
     >>> trait_of(2, 8.0, 1.0, 16.0)
     21
@@ -311,12 +311,12 @@ class Options(NamedTuple):
 
     layouts: Matrix
     """:class:`Layout` in every row."""
-    ranks: Matrix
-    """Copies over which shards may lie, (R, L); 0 where there is no more."""
-    pipelines: Places
-    """Pipeline degrees."""
+    ranks: Places
+    """Copies over which shards may lie; empty where all of them and those of a machine are meant."""
+    machine: int
+    """Devices of a machine whose copies may share by themselves; 0 where they may not."""
     chunks: Matrix
-    """Parts into which the stages of each pipeline degree are cut, (P, C); 0 where there is no more."""
+    """Parts into which the stages of each number of stages, a row each, are cut; 0 where there is no more."""
     experts: Places
     """Ranks over which experts may be spread."""
     expert_count: int
@@ -327,33 +327,73 @@ class Options(NamedTuple):
 
 
 @inner
-def plans_of_layout(spread: Options, index: int, plans: Matrix, count: int) -> int:
-    """Append the plans of a layout to others; return their count, whether there was room or not."""
-    layout, total = record(Layout, spread.layouts, index), count
-    pipeline, data = int(layout.pipeline), int(layout.data)
-    several = 0
-    for row in range(spread.ranks.shape[0]):
-        several += 1 if spread.ranks[row, index] > 0.0 else 0
+def shard_ranks(spread: Options, tensor: int, data: int, slot: int) -> int:
+    """Return the copies over which shards may lie, by number; 0 where there is no more.
+
+    All copies come first where they are allowed, as plans that share nothing take the first.
+    """
+    if spread.ranks.size == 0:
+        inside = max(spread.machine // tensor, 1)
+        if slot == 0:
+            return data
+        return inside if slot == 1 and 1 < inside < data and data % inside == 0 else 0
+    found = 0
+    for whole in (True, False):
+        for index in range(spread.ranks.size):
+            ranks = spread.ranks[index]
+            if data % ranks == 0 and (ranks == data) == whole:
+                if found == slot:
+                    return ranks
+                found += 1
+    return 0
+
+
+@inner
+def choices_of(spread: Options, layout: Layout) -> tuple[int, int]:
+    """Return where the choices of a layout begin and end; nowhere if its copies cannot share as asked."""
+    tensor, data, several = int(layout.tensor), int(layout.data), 0
+    while shard_ranks(spread, tensor, data, several) > 0:
+        several += 1
     if several == 0:
-        return total
+        return 0, 0
     trait = trait_of(several, layout.tensor, layout.pipeline, layout.data)
-    degree = 0
-    while spread.pipelines[degree] != pipeline:
-        degree += 1
-    first, last = spread.starts[trait], spread.starts[trait + 1]
+    return spread.starts[trait], spread.starts[trait + 1]
+
+
+@inner
+def takes_experts(spread: Options, layout: Layout, expert: int) -> bool:
+    """Return whether experts can be spread over so many copies of a layout."""
+    return int(layout.data) % expert == 0 and (expert == 1 or spread.expert_count % expert == 0)
+
+
+@inner
+def plans_of_layout(
+    spread: Options, index: int, slots: Vector, longest: float, plans: Matrix, count: int
+) -> int:
+    """Append the plans of a layout to others; return their count, whether there was room or not.
+
+    Choices whose slots are longer than the longest are left out.
+    """
+    layout, total = record(Layout, spread.layouts, index), count
+    tensor, pipeline, data = int(layout.tensor), int(layout.pipeline), int(layout.data)
+    first, last = choices_of(spread, layout)
+    if first == last:
+        return total
     for column in range(spread.chunks.shape[1]):
-        parts = spread.chunks[degree, column]
+        parts = spread.chunks[pipeline, column]
         # Chunks need rounds of one micro-batch per stage.
         if parts == 0.0 or (parts > 1.0 and int(layout.accumulation) % pipeline != 0):
             continue
         for choice in range(spread.experts.size):
             expert = spread.experts[choice]
-            if data % expert != 0 or (expert != 1 and spread.expert_count % expert != 0):
+            if not takes_experts(spread, layout, expert):
                 continue
             if total + last - first > plans.shape[0]:
                 total += last - first
                 continue
             for option in range(first, last):
+                if slots[option] > longest:
+                    continue
                 chosen = record(PlanOption, spread.choices, option)
                 plan = Plan(
                     tensor=layout.tensor,
@@ -365,7 +405,7 @@ def plans_of_layout(spread: Options, index: int, plans: Matrix, count: int) -> i
                     recompute=chosen.recompute,
                     sequence_parallel=chosen.sequence_parallel,
                     sharding=chosen.sharding,
-                    sharding_ranks=spread.ranks[int(chosen.slot), index],
+                    sharding_ranks=float(shard_ranks(spread, tensor, data, int(chosen.slot))),
                     offload=chosen.offload,
                     rts=1.0,
                     rts_optimizer=1.0,
@@ -378,16 +418,74 @@ def plans_of_layout(spread: Options, index: int, plans: Matrix, count: int) -> i
     return total
 
 
-OF_ALL, OF_LARGEST = 0, 1
-"""Counts of plans: of all layouts, of the layout with the most."""
+@kernel
+def spread_options(spread: Options, slots: Vector, plans: Matrix, count: Places) -> None:
+    """Write every plan of layouts as far as there is room, and how many there are.
+
+    ``slots`` are zero for every choice: none is left out.
+    """
+    total = 0
+    for index in range(spread.layouts.shape[0]):
+        total = plans_of_layout(spread, index, slots, 0.0, plans, total)
+    count[0] = total
+
+
+class IpuMode(NamedTuple):
+    """What a plan on IPUs adds to its layout beside its shares."""
+
+    recompute: float
+    offload: float
+    phases: float
 
 
 @kernel
-def spread_options(spread: Options, plans: Matrix, count: Places) -> None:
-    """Write every plan of layouts as far as there is room, and how many there are."""
-    total, most = 0, 0
-    for index in range(spread.layouts.shape[0]):
-        before = total
-        total = plans_of_layout(spread, index, plans, total)
-        most = max(most, total - before)
-    count[OF_ALL], count[OF_LARGEST] = total, most
+def write_ipu_plans(
+    layouts: Matrix,
+    modes: Matrix,
+    weights: Places,
+    states: Places,
+    stated: bool,
+    plans: Matrix,
+    count: Places,
+) -> None:
+    """Write every plan of layouts on IPUs as far as there is room, and how many there are.
+
+    ``weights`` and ``states`` are the replicas that may share them, 0 for all; those that are stated need not
+    have weights shared by no more than the state.
+    """
+    total = 0
+    for index in range(layouts.shape[0]):
+        layout = record(Layout, layouts, index)
+        data = int(layout.data)
+        for mode in range(modes.shape[0]):
+            chosen = record(IpuMode, modes, mode)
+            for place in range(weights.size):
+                rts = weights[place]
+                for position in range(states.size):
+                    state = states[position] if states[position] > 0 else data
+                    if data % rts != 0 or data % state != 0 or not (stated or rts <= state):
+                        continue
+                    if position > 0 and state == states[0]:
+                        continue
+                    if total < plans.shape[0]:
+                        plan = Plan(
+                            tensor=layout.tensor,
+                            pipeline=layout.pipeline,
+                            data=layout.data,
+                            micro_batch=layout.micro_batch,
+                            accumulation=layout.accumulation,
+                            interleave=1.0,
+                            recompute=chosen.recompute,
+                            sequence_parallel=0.0,
+                            sharding=0.0,
+                            sharding_ranks=layout.data,
+                            offload=chosen.offload,
+                            rts=float(rts),
+                            rts_optimizer=float(state),
+                            phases=chosen.phases,
+                            expert=1.0,
+                            context=layout.context,
+                        )
+                        store(plans, total, 0, plan)
+                    total += 1
+    count[0] = total

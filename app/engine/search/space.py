@@ -66,16 +66,6 @@ class Space:
         """Return the values of a field: those that are allowed, else the natural ones."""
         return self.allowed.get(name, natural)
 
-    def effective(self, name: str, natural: Sequence[float]) -> Sequence[float]:
-        """Return the values of a field that make a difference.
-
-        Allowed values without effect are left out unless there is only one.
-        """
-        values = self.choices(name, natural)
-        if len(values) == 1:
-            return values
-        return [value for value in values if value in natural] or values[:1]
-
     @property
     def shards_everywhere(self) -> bool:
         """Whether shards lie over all copies: full sharding, as FSDP and ZeRO-3 have it unless told."""
@@ -101,6 +91,16 @@ class Space:
 
     def allows(self, name: str, value: float) -> bool:
         return name not in self.allowed or value in self.allowed[name]
+
+
+def effective(allowed: Sequence[float] | None, natural: Sequence[float]) -> Sequence[float]:
+    """Return the values of a field that make a difference: the natural ones, of the allowed if there are any.
+
+    Allowed values without effect are left out unless there is only one.
+    """
+    if allowed is None or len(allowed) == 1:
+        return allowed or natural
+    return [value for value in allowed if value in natural] or allowed[:1]
 
 
 def divisors(number: int) -> list[int]:

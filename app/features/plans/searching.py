@@ -14,7 +14,7 @@ from app.engine.search.selection import best_that_differ, pareto_set
 from app.errors import AppError, BadInput, Message, refuse
 from app.estimating.checks import data_sheet_checks, does_not_fit, model_checks, plan_checks
 from app.estimating.context import SizingContext
-from app.estimating.deciding import PlanDecision, decide, risk_of, run_totals
+from app.estimating.deciding import PlanDecision, decide, risk_of, usual_run
 from app.estimating.defaults import plan_defaults, system_defaults
 from app.estimating.documents import Part
 from app.estimating.estimate import reliability_of
@@ -139,7 +139,7 @@ def _search(request: SearchRequest, context: SizingContext) -> Search:
         defaults=[*system_defaults(estimate, hardware), *sizing.training.defaults, *plan_defaults(sizing)],
         probability=request.probability,
         fits=searched.feasible > 0,
-        memory_limit=Quantity.exact(searched.limit, "B"),
+        memory_limit=Quantity.exact(searched.limits.memory, "B"),
         memory_capacity=Quantity.exact(memory_of(scenario.chip), "B"),
         enumerated=searched.enumerated,
         evaluated=searched.count,
@@ -331,8 +331,8 @@ def _what_if(sizing: PlanDecision, risk: Risk, context: SizingContext) -> list[W
     before = float(searched.cost[searched.best])
     answer = []
     for change, scenario in _doubled(sizing.scenario):
-        totals = run_totals(scenario, sizing.training, sizing.hardware, context)
-        after = search_space(scenario, sizing.choice.space, margin=sizing.margin, risk=risk, totals=totals)
+        run = usual_run(scenario, sizing.training, sizing.hardware, context)
+        after = search_space(scenario, sizing.choice.space, margin=sizing.margin, risk=risk, run=run)
         best = after.best
         answer.append(
             WhatIf(

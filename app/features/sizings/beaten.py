@@ -12,7 +12,7 @@ from app.engine.plans import Plans, Recompute, Sharding
 from app.engine.records import Floats
 from app.engine.search.evaluate import GpuEvaluator
 from app.estimating.context import SizingContext
-from app.estimating.deciding import ResolvedRequest, run_totals
+from app.estimating.deciding import ResolvedRequest, usual_run
 from app.estimating.decision import Alternative
 from app.estimating.hardware import Hardware
 from app.estimating.plan_search import contexts_of, memory_of
@@ -73,7 +73,7 @@ def least_times(
     copies = np.minimum(np.array(devices, dtype=float)[:, np.newaxis] / ranks, most / size)
     spread = [np.broadcast_to(values, copies.shape).ravel() for values in (copies, size, once)]
     plans = Plans.of(data=spread[0], micro_batch=spread[1])
-    totals = run_totals(scenario, training, hardware, context)(plans, np.ascontiguousarray(spread[2]))
+    totals = usual_run(scenario, training, hardware, context).totals(plans, np.ascontiguousarray(spread[2]))
     return np.asarray(MONOTONE * totals.reshape(copies.shape).min(axis=1))
 
 
@@ -100,7 +100,8 @@ def least_memory(question: ResolvedRequest, devices: Sequence[int]) -> Floats:
         sharding=np.where(pipeline > 1.0, float(Sharding.OPTIMIZER), float(max(Sharding))),
         expert=np.minimum(data, float(table.experts)),
     )  # fmt: skip
-    evaluated = GpuEvaluator(scenario.gpu_case())(plans, 0.0)
+    evaluator = GpuEvaluator(scenario.gpu_case())
+    evaluated = evaluator(plans, evaluator.limits(0.0))
     fits = evaluated.elsewhere <= (scenario.memory_elsewhere or np.inf)
     memory = np.where(fits, evaluated.memory / memory_of(scenario.chip), np.inf)
     return np.array([memory[count == number].min() for number in devices])
