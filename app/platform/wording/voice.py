@@ -302,8 +302,8 @@ class Voice:
         return word if joined or not word else f" {word}"
 
     def ratio(self, value: float) -> str:
-        """Write how many times one is the other: ``5.3×``."""
-        return f"{self.decimal(value, 2 if value < 1 else 1)}×"
+        """Write how many times one is the other: ``5.3×``, and ``1.04×`` near one."""
+        return f"{self.decimal(value, 2 if value < 1.1 else 1)}×"
 
     def quantity(self, quantity: Quantity | None, scale: Scale | None = None) -> str:
         """Write a quantity with its range: ``13.2 h (12.1–14.6)``."""
