@@ -123,7 +123,7 @@ def _host_checks(kinds: float, size: float, hardware: Hardware) -> Iterator[Chec
             "host_memory_unknown",
             "system.streaming_memory_gb",
             "the host memory of {system} is not known, so whether {size} GB per device fit into it was not "
-            "checked; enter it (streaming_memory_gb, of one machine)",
+            "checked; enter that of one machine",
             system=hardware.entry.name,
             size=significant(size / 1e9),
         )
@@ -409,7 +409,7 @@ def model_checks(scenario: Scenario) -> Iterator[CheckWarning]:
             "experts_evenly_loaded",
             "workload.expert_imbalance",
             "every expert is assumed to get an equal share of the tokens, as published runs force it; if "
-            "yours do not, enter the load of the busiest device over the mean (expert_imbalance)",
+            "yours do not, enter the load of the busiest device over the mean as the expert imbalance",
         )
 
 

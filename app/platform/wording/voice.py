@@ -250,7 +250,10 @@ class Voice:
     def _fields(self, names: object) -> str:
         """Write what fields are called; inside a sentence, so without a capital."""
         labels = [self.label(name) for name in str(names).split(", ")]
-        return self.sign(", ").join(f"{label[:1].lower()}{label[1:]}" for label in labels)
+        # SDK and MFU stay as they are.
+        return self.sign(", ").join(
+            label if label[1:2].isupper() else f"{label[:1].lower()}{label[1:]}" for label in labels
+        )
 
     def label(self, code: str, place: str = "") -> str:
         """Return the words for an identifier of the schema, which may mean different things by place."""
