@@ -104,7 +104,7 @@ BEHIND = re.compile(
 )
 """How many of what was named before: H100 x8, H100 8장."""
 
-MACHINES = re.compile(r"(?:^|[\s\d])(?:nodes?|servers?|machines?|노드|서버|대(?:로|에서|의)?)$", re.IGNORECASE)
+MACHINES = re.compile(r"(?:^|[\s\d])(?:nodes?|servers?|machines?|노드|서버|대(?:로|에서)?)$", re.IGNORECASE)
 """Words that say that machines are counted, not chips: 48 A100 nodes."""
 
 WORDS_OF_NAME = 6
