@@ -61,8 +61,11 @@ def plan_checks(
             yield caution(
                 "memory_margin_thin",
                 "plan",
-                "the plan fills {share} % of device memory; one that leaves 10 % more would take {more} % "
-                "longer; measure before relying on it",
+                "the plan fills {share} % of device memory; one that leaves 10 % more would take about as "
+                "long; measure before relying on it"
+                if longer < 1.001
+                else "the plan fills {share} % of device memory; one that leaves 10 % more would take {more} "
+                "% longer; measure before relying on it",
                 share=share,
                 more=significant(100.0 * max(longer - 1.0, 0.0), 2),
             )
@@ -120,7 +123,7 @@ def _host_checks(kinds: float, size: float, hardware: Hardware) -> Iterator[Chec
             "host_memory_unknown",
             "system.streaming_memory_gb",
             "the host memory of {system} is not known, so whether {size} GB per device fit into it was not "
-            "checked; enter it (streaming_memory_gb, of one machine)",
+            "checked; enter that of one machine",
             system=hardware.entry.name,
             size=significant(size / 1e9),
         )
@@ -351,9 +354,9 @@ def validation_checks(
         yield caution(
             "unvalidated",
             "software",
-            "no measured run of this kind exists on IPUs; the range is a judgement"
+            "no measured run combines this model and plan on IPUs; the range is a judgement"
             if kind is ChipKind.IPU
-            else "no measured run of this kind exists; the range is a judgement",
+            else "no measured run combines this model and plan on such a chip; the range is a judgement",
         )
     if status == "validated" and software_presumed:
         yield info(
@@ -406,7 +409,7 @@ def model_checks(scenario: Scenario) -> Iterator[CheckWarning]:
             "experts_evenly_loaded",
             "workload.expert_imbalance",
             "every expert is assumed to get an equal share of the tokens, as published runs force it; if "
-            "yours do not, enter the load of the busiest device over the mean (expert_imbalance)",
+            "yours do not, enter the load of the busiest device over the mean as the expert imbalance",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -27,6 +28,19 @@ Reason: TypeAlias = Literal[
     "no_price", "not_on_sale", "costs_more",
 ]  # fmt: skip
 """Why an option is not recommended; of several the first in this order."""
+
+REASONS: Mapping[Reason, str] = {
+    "does_not_fit": "does not fit",
+    "too_late": "too late",
+    "too_slow": "too slow",
+    "over_budget": "over the budget",
+    "over_power": "over the power limit",
+    "no_capacity": "too slow for all runs",
+    "published": "published figure",
+    "no_price": "no known price",
+    "not_on_sale": "no longer sold new",
+    "costs_more": "costs more",
+}
 
 
 class DecisionQuestion(Document):
@@ -86,6 +100,15 @@ class DecisionOption(Document):
     """Share of the term that an owned system does not work; null if rented."""
     why_not: Reason | None
     """Why it is not recommended; null for the recommended option and those that tie with it."""
+    runs: int | None = None
+    """Demanded runs that it does within the term; null if it does not fit."""
+    verdict: Text | None = None
+    """How often the missed limit is kept, or how many runs are done; null for every other reason."""
+
+    @property
+    def reason(self) -> Text | None:
+        """Why it is not recommended, in words."""
+        return self.verdict or (None if self.why_not is None else Text.of(Message(REASONS[self.why_not])))
 
 
 class DecisionMargin(Document):
@@ -140,6 +163,8 @@ class Overturn(Document):
     """Value from which the recommendation changes; null where no value changes it."""
     then: str | None
     """Option that is recommended then; null for none."""
+    even: Quantity | None = None
+    """Runs at which both outlays are equal: differences that count as ties move the recommendation."""
 
 
 class Decision(Document):
@@ -187,6 +212,8 @@ class Alternative:
     owned: bool
     time: Uncertain | None
     """Time of one run; None where it does not fit. [s]"""
+    stated: Quantity | None = None
+    """The time as its estimate states it, whose range may be wider than that of the samples. [s]"""
     purchase: Uncertain | None = None
     """Everything paid before the first run; None if rented or without a price. [currency]"""
     run: Uncertain | None = None

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from app.engine.units import DAY, YEAR
 from app.errors import Message
-from app.estimating.decision import Alternative, Decision, DecisionOption
+from app.estimating.decision import Alternative, Decision, DecisionOption, Reason
 from app.estimating.documents import Text
-from app.estimating.ranges import TIMES, chance, duration, money, significant
+from app.estimating.ranges import LEAST_CHANCE, TIMES, chance, duration, money, significant
 
 MUCH_FASTER = 0.5
 """Share of the recommended option's time from which a faster option is named with its price."""
@@ -29,11 +29,42 @@ DOUBTS: Mapping[str, str] = {
         "The time of {option} is poorly predicted: comparable runs were missed by more than a quarter. "
         "Measure three steps on it before deciding."
     ),
-    "unvalidated": "No run of this kind was measured on {option}; its time is a judgement.",
+    "unvalidated": (
+        "No measured run combines this model and plan on such a chip; the time of {option} is a judgement."
+    ),
     "from_data_sheet": "{option} is known from its data sheet alone; no run on it was measured.",
     "calibration_implausible": "The measured runs behind the time of {option} contradict each other.",
 }
 """Code of a warning → the sentence with which it lowers an option."""
+
+
+SENTENCES: Mapping[str, str] = {
+    "too_late": "in time in {share} of cases, {asked} asked",
+    "over_budget": "within the budget in {share} of cases, {asked} asked",
+    "over_power": "within the power limit in {share} of cases, {asked} asked",
+    "together": "within all limits in {share} of cases, {asked} asked",
+}
+"""Reason of a missed limit → how often it is kept; where each is kept often enough, how often all are."""
+
+
+def verdict(
+    reason: Reason | None,
+    alone: Mapping[Reason, float],
+    together: float,
+    asked: float,
+    runs: tuple[int, int],
+) -> Text | None:
+    """Return how often a missed limit is kept, where it is at all, or the runs that are done of those asked.
+
+    ``alone`` and ``together`` are the shares of samples that keep each limit and all of them.
+    """
+    if reason == "no_capacity":
+        return Text.of(Message("does {some} of {runs} runs in the term", {"some": runs[0], "runs": runs[1]}))
+    share = alone.get(reason) if reason is not None else None
+    if reason is None or share is None or share < LEAST_CHANCE:
+        return None
+    missed, share = (reason, share) if share < asked else ("together", together)
+    return Text.of(Message(SENTENCES[missed], {"share": chance(share), "asked": chance(asked)}))
 
 
 def sentences(decision: Decision, alternatives: Sequence[Alternative]) -> list[Text]:
@@ -64,8 +95,12 @@ class _DecisionWriter:
         yield from self._later(chosen)
         yield from self._doubted(chosen)
         if chosen.idle_share is not None and chosen.idle_share > MOSTLY_IDLE:
+            rented = any(not each.owned and not each.published for each in self.alternatives.values())
             yield Message(
-                "Bought for this work alone, it stands idle for {share} of the term.",
+                "Bought for this work alone, it stands idle for {share} of the term."
+                if rented
+                else "Bought for this work alone, it stands idle for {share} of the term; no option here is "
+                "rented.",
                 {"share": chance(chosen.idle_share)},
             )
         yield from self._runs(chosen)
@@ -93,17 +128,19 @@ class _DecisionWriter:
             values["years"] = significant(outlay.term / YEAR)
         if self.decision.runs == 1:
             return Message(
-                "Buy {option}: {outlay} over {years} years in all, and the run is done in {time} ({low} to "
-                "{high})."
+                "Buy {option}: {outlay} over {years} years in all, and the run takes {time} with start-up "
+                "({low} to {high})."
                 if owned
-                else "Rent {option}: {outlay} in all, and the run is done in {time} ({low} to {high}).",
+                else "Rent {option}: {outlay} in all, and the run takes {time} with start-up ({low} to "
+                "{high}).",
                 values,
             )
         return Message(
-            "Buy {option}: {outlay} over {years} years in all for {runs} runs of {time} each ({low} to "
-            "{high})."
+            "Buy {option}: {outlay} over {years} years in all for {runs} runs one after another, {time} each "
+            "with start-up ({low} to {high})."
             if owned
-            else "Rent {option}: {outlay} in all for {runs} runs of {time} each ({low} to {high}).",
+            else "Rent {option}: {outlay} in all for {runs} runs one after another, {time} each with "
+            "start-up ({low} to {high}).",
             values,
         )
 
@@ -251,6 +288,13 @@ class _DecisionWriter:
                 if owned
                 else "From {runs} runs in the term on, buying {option} is recommended instead.",
                 values,
+            )
+        # The rented one is preferred in a tie, so buying has to cost clearly less.
+        if (even := entry.even) is not None and round(even.value) < round(entry.at.value):
+            yield Message(
+                "The outlays are equal at {runs} runs; up to a quarter more counts as a tie, in which the "
+                "one with less to pay at the start is preferred.",
+                {"runs": round(even.value)},
             )
 
     def _none(self) -> Iterator[Message]:

@@ -28,7 +28,8 @@ from app.estimating.decision import (
     Overturn,
     Reason,
 )
-from app.estimating.decision_words import sentences
+from app.estimating.decision_words import sentences, verdict
+from app.estimating.expectation import spanning
 from app.estimating.outlay import Uncertain
 from app.estimating.ranges import SAMPLES, quantity
 from app.estimating.schema import Quantity
@@ -368,6 +369,8 @@ class Deliberation:
         purchase = _quantities(columns.purchase, columns.purchase_samples, currency, bought)
         run = _quantities(columns.run, columns.run_samples, currency, columns.fits & np.isfinite(columns.run))
         shares = {reason: samples.mean(axis=1) for reason, samples in weighed.within.items()}
+        done = np.minimum(whole_runs(columns), weighed.runs)
+        reasons = [self._why_not(index, shares) for index in range(len(self.alternatives))]
         return [
             DecisionOption(
                 id=each.id,
@@ -377,7 +380,7 @@ class Deliberation:
                     if weighed.question.limited and each.time is not None
                     else None
                 ),
-                time=time[index],
+                time=(found := time[index]) and spanning(found, each.stated),
                 outlay=outlay[index],
                 purchase=purchase[index],
                 run=run[index],
@@ -386,7 +389,15 @@ class Deliberation:
                     if each.outlay is not None and each.time is not None
                     else None
                 ),
-                why_not=self._why_not(index, shares),
+                why_not=reasons[index],
+                runs=int(done[index]) if columns.fits[index] else None,
+                verdict=verdict(
+                    reasons[index],
+                    {reason: float(share[index]) for reason, share in shares.items()},
+                    float(weighed.share[index]),
+                    weighed.question.probability,
+                    (int(done[index]), weighed.runs),
+                ),
             )
             for index, each in enumerate(self.alternatives)
         ]
@@ -476,10 +487,7 @@ class Deliberation:
     def most_runs(self) -> Whole:
         """The most runs for which each option could be chosen; 0 for none."""
         columns, weighed, question = self.columns, self.weighed, self.weighed.question
-        whole = np.floor(columns.term / columns.seconds)
-        whole += (whole + 1) * columns.seconds <= columns.term
-        whole -= whole * np.where(columns.fits, columns.seconds, 0.0) > columns.term
-        most = np.where(columns.candidate, whole, 0.0).astype(np.int64)
+        most = np.where(columns.candidate, whole_runs(columns), 0.0).astype(np.int64)
         if question.budget is None or question.budget_kind != "term":
             return np.where(weighed.often_enough, most, 0) if question.limited else most
         others = weighed.within_all("over_budget")
@@ -543,11 +551,24 @@ class Deliberation:
         more = sorted(mark for mark in marks if runs < mark <= last)
         for way in (fewer, more) if columns.owned[chosen] else (more, fewer):
             at = _first(other, runs, way)
-            if at is not None:
+            if at is not None and (then := other(at)) is not None:
                 return Overturn(
-                    input="demand.runs", at=Quantity.exact(float(at), "1"), then=self._named(other(at))
+                    input="demand.runs",
+                    at=Quantity.exact(float(at), "1"),
+                    then=self._named(then),
+                    even=self._even(chosen, then),
                 )
         return Overturn(input="demand.runs", at=None, then=None)
+
+    def _even(self, one: int, other: int) -> Quantity | None:
+        """Return the runs at which two outlays are equal; None under commitments or where they never are."""
+        columns = self.columns
+        pair = np.array([one, other])
+        slopes = columns.hourly[pair] * columns.seconds[pair] / HOUR
+        if columns.commitment[pair].any() or slopes[0] == slopes[1]:
+            return None
+        runs = float((columns.fixed[other] - columns.fixed[one]) / (slopes[0] - slopes[1]))
+        return Quantity.exact(runs, "1") if runs > 0 else None
 
     def _price(self, index: int, end: float) -> Overturn | None:
         """Return the price of an option's system from which another option is recommended."""
@@ -614,6 +635,14 @@ class Deliberation:
             if then != chosen:
                 return Overturn(input="deadline_s", at=Quantity.exact(float(at), "s"), then=self._named(then))
         return None
+
+
+def whole_runs(columns: Columns) -> Floats:
+    """Return the runs that each option does one after another within its term."""
+    whole = np.floor(columns.term / columns.seconds)
+    whole += (whole + 1) * columns.seconds <= columns.term
+    whole -= whole * np.where(columns.fits, columns.seconds, 0.0) > columns.term
+    return whole
 
 
 def _quantities(central: Floats, samples: Floats, unit: str, known: Flags) -> list[Quantity | None]:

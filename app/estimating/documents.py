@@ -534,6 +534,10 @@ class Expectation(Document):
     """Time as published records of this stack reach it."""
     reported: Quantity | None
     """Time as ordinary teams report it; null where nothing else is known than the records."""
+    factor: float | None = None
+    """Median time of ordinary runs of such a stack over that of published records."""
+    runs: int | None = None
+    """Public runs that the factor was fitted to."""
     text: Text | None = None
     """What the headline is, and what moves it, as a sentence; null without a second figure."""
 

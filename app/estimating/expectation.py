@@ -97,6 +97,8 @@ def expectation_of(team: TeamTerm | None, tuned: Quantity, reported: Quantity | 
         headline="reported" if team.headline else "tuned",
         tuned=tuned,
         reported=reported,
+        factor=team.factor,
+        runs=team.runs,
         text=Text.of(sentence_of(team)),
     )
 
@@ -107,22 +109,23 @@ ALIKE = 1.05
 
 def sentence_of(team: TeamTerm) -> Message:
     if team.headline and team.factor < ALIKE:
-        return Message(AS_LONG)
-    return Message(SENTENCES[team.headline], {"times": float(f"{team.factor:.2g}")})
+        return Message(AS_LONG, {"runs": team.runs})
+    return Message(SENTENCES[team.headline], {"times": float(f"{team.factor:.2g}"), "runs": team.runs})
 
 
 AS_LONG = (
-    "as people report: ordinary runs of such stacks take about as long as published ones in the median; name "
-    "your software, or give runs of your own, and the estimate moves to what it reaches"
+    "as people report: ordinary runs of such stacks take about as long as published ones in the median of "
+    "{runs} runs; name your software, or give runs of your own, and the estimate moves to what it reaches"
 )
 SENTENCES = {
     True: (
         "as people report: ordinary runs of such stacks take {times} times as long as published records in "
-        "the median; name your software, or give runs of your own, and the estimate moves to what it reaches"
+        "the median of {runs} runs; name your software, or give runs of your own, and the estimate moves to "
+        "what it reaches"
     ),
     False: (
         "as published records of this software: teams that leave the plan open take {times} times as long in "
-        "the median, and the range holds both; state your plan, or give runs of your own"
+        "the median of {runs} runs, and the range holds both; state your plan, or give runs of your own"
     ),
 }
 """Sentence by whether the headline is what people report."""

@@ -18,7 +18,7 @@ from app.estimating.decision import Alternative, DecisivePrice
 from app.estimating.hardware import Hardware
 from app.estimating.outlay import Uncertain, outlay_of
 from app.estimating.prices import site_power_of
-from app.estimating.ranges import common_normals
+from app.estimating.ranges import common_normals, shifted
 from app.estimating.request import AssumptionsInput
 from app.estimating.schema import Quantity
 
@@ -45,10 +45,12 @@ def alternative_of(
     family: str | None,
     named: bool,
     doubts: Sequence[str] = (),
+    stated: Quantity | None = None,
 ) -> Alternative:
     """Return a system as an option of a decision; ``charges`` is None where no price is known.
 
-    ``time`` is the time to train; a run begins with the start-up, which a deadline and a rent count too.
+    ``time`` is the time to train, which its estimate has ``stated`` with a range; a run begins with the
+    start-up, which a deadline and a rent count too.
     """
     owned = terms_of(hardware, assumptions, catalog).owned
     sold_new = USED not in hardware.entry.availability
@@ -63,11 +65,13 @@ def alternative_of(
     if time is not None:
         startup = catalog.reliability_defaults(hardware.entry.machine.chip.kind).startup.si
         time = time[0] + startup, np.asarray(time[1]) + startup
+        stated = stated and shifted(stated, startup)
     return Alternative(
         id=identifier,
         name=name,
         owned=owned,
         time=time,
+        stated=stated,
         purchase=charges.capital if charges is not None and owned else None,
         run=run,
         outlay=outlay_of(hardware, charges, catalog, family) if charges is not None else None,

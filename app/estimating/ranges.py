@@ -36,6 +36,10 @@ def scaled(amount: Quantity, factor: float) -> Quantity:
     return Quantity(**dict(zip(("value", "low", "high"), ends, strict=True)), unit=amount.unit)
 
 
+def shifted(amount: Quantity, by: float) -> Quantity:
+    return Quantity(value=amount.value + by, low=amount.low + by, high=amount.high + by, unit=amount.unit)
+
+
 def spread_quantity(spread: Spread) -> Quantity:
     return Quantity(value=spread.value, low=spread.low, high=spread.high, unit=spread.unit)
 

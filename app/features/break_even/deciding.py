@@ -109,7 +109,7 @@ def decide(request: BreakEvenRequest, context: SizingContext) -> BreakEven:
         warnings=[],
         trace=trace_of(amounts, terms, months),
     )
-    texts = [Text.of(sentence) for sentence in sentences(answer, spans)]
+    texts = [Text.of(sentence) for sentence in sentences(answer, spans, values.get("utilisation"))]
     return answer.model_copy(
         update={"sentences": texts, "warnings": warnings_of(answer, amounts, terms, months)}
     )

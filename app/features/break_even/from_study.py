@@ -75,7 +75,7 @@ class OptionAmounts:
     used: RangeInput | None
     """Range of the utilisation if it is the catalogue's; None if the study states it."""
     term: float
-    """Cost over the term as Compare shows it. [currency]"""
+    """Cost over the term as the view of cost items shows it. [currency]"""
     labels: Mapping[str, str]
     """Names of the option and of those that could be rented for it, by key."""
     decision: Decision

@@ -28,9 +28,9 @@ def written(months: float | None) -> object:
     return Message("never") if months is None or math.isinf(months) else f"{months:,.1f}"
 
 
-def sentences(answer: BreakEven, varied: Collection[str]) -> Iterator[Message]:
-    """Yield the answer in sentences, with the names of the inputs with a range."""
-    yield _outcome(answer)
+def sentences(answer: BreakEven, varied: Collection[str], used: float | None) -> Iterator[Message]:
+    """Yield the answer in sentences, with the inputs that vary and the share of the time in use, if known."""
+    yield _outcome(answer, used)
     if math.isfinite(answer.required_cloud_monthly):
         yield from _turning(answer)
     if answer.probability is not None:
@@ -43,13 +43,25 @@ def sentences(answer: BreakEven, varied: Collection[str]) -> Iterator[Message]:
         yield _mixed(answer.mixed, answer.currency)
 
 
-def _outcome(answer: BreakEven) -> Message:
+def _outcome(answer: BreakEven, used: float | None) -> Message:
+    values: dict[str, object] = {"months": written(answer.months)}
+    if used is not None:
+        values["share"] = round(100 * used)
     if answer.outcome == "within_horizon":
-        return Message("Owning pays off after {months} months", {"months": written(answer.months)})
-    if answer.outcome == "after_horizon":
         return Message(
-            "Not within the {horizon}-month horizon: owning pays off only after {months} months",
-            {"horizon": significant(answer.horizon_months, 4), "months": written(answer.months)},
+            "Owning pays off after {months} months"
+            if used is None
+            else "In use {share} % of the time, owning pays off after {months} months",
+            values,
+        )
+    if answer.outcome == "after_horizon":
+        values["horizon"] = significant(answer.horizon_months, 4)
+        return Message(
+            "Not within the {horizon}-month horizon: owning pays off only after {months} months"
+            if used is None
+            else "In use {share} % of the time, not within the {horizon}-month horizon: owning pays off only "
+            "after {months} months",
+            values,
         )
     bill, own = answer.replaced_monthly, answer.onprem_monthly
     if bill <= own:

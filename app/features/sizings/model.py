@@ -17,7 +17,7 @@ from app.estimating.decision import (
     Reason,
     check_limits,
 )
-from app.estimating.documents import CheckWarning, Default, ModelSummary
+from app.estimating.documents import CheckWarning, Default, ModelSummary, Text
 from app.estimating.names import Name
 from app.estimating.naming import SystemName
 from app.estimating.request import BudgetKind as BudgetKind
@@ -157,6 +157,8 @@ class SizingOption(Document):
     """Share of the term that an owned system does not work; null if rented."""
     why_not: Reason | None = None
     """Why it is not recommended; null for the recommended option and those that tie with it."""
+    verdict: Text | None = None
+    """Why it is not recommended, in words."""
     on_front: bool = Field(description="Whether no other option is faster at less outlay.")
     status: Literal["validated", "extrapolated", "unvalidated"]
     """Whether the option is covered by measured runs."""

@@ -86,6 +86,7 @@ def decided(options: Sequence[SampledOption], request: SizingRequest, term: floa
             "costs": OptionCosts(purchase=weighed.purchase, run=weighed.run, term=weighed.outlay),
             "idle_share": weighed.idle_share,
             "why_not": weighed.why_not,
+            "verdict": weighed.reason,
         }
         stated.append(option.document.model_copy(update=update))
     order = [decision.recommended, *decision.tied]

@@ -32,6 +32,7 @@ from app.estimating.plan_search import PlanChoice, memory_of
 from app.estimating.ranges import quantity, spread_quantity
 from app.estimating.request import EstimateRequest, PlanInput, SystemInput, WorkloadInput
 from app.estimating.scenario import as_stated, offloaded, recompute_name, recomputed_layers, sharding_name
+from app.estimating.schema import Quantity
 from app.estimating.timed_plan import TimedPlan, run_together
 from app.estimating.workload import ADAPTER_PAPERS
 from app.features.sizings.beaten import (
@@ -480,6 +481,7 @@ class SystemSearch:
             self._codes(candidate, timed),
             catalog,
             self.profile.family,
+            None if run is None else timed.time,
         )
         purchase = run_cost = None
         if alternative.purchase is not None:
@@ -541,6 +543,7 @@ def sized_alternative(
     codes: Sequence[str],
     catalog: Catalog,
     family: str | None,
+    stated: Quantity | None = None,
 ) -> Alternative:
     """Return a system at one count as an option of a sizing's decision."""
     entry = hardware.entry
@@ -555,6 +558,7 @@ def sized_alternative(
         family=family,
         named=request.systems is not None,
         doubts=tuple(dict.fromkeys(codes)),
+        stated=stated,
     )
 
 
@@ -580,8 +584,9 @@ def sampled_options(
         if option.time_to_train is not None and option.id in samples:
             time = option.time_to_train.value, samples[option.id]
         alternative = sized_alternative(
-            request, hardware, charges, time, option.warnings, context.catalog, family or None
-        )
+            request, hardware, charges, time, option.warnings, context.catalog, family or None,
+            option.time_to_train,
+        )  # fmt: skip
         sampled.append(SampledOption(option, alternative, time))
     return sampled
 

@@ -14,7 +14,8 @@ from unicodedata import normalize
 
 from app.errors import AppError
 from app.estimating.naming import finder
-from app.estimating.numbers import CURRENCIES, DAYS, LENGTHS, PLAIN, number_in
+from app.estimating.numbers import CURRENCIES, DAYS, LENGTHS, PLAIN, WHOLE, number_in
+from app.estimating.regimes import TRANSFORMERS
 from app.features.start.finding import FEATURED, NEAR, SIZE, UNITS
 from app.features.studies.forms import PRECISIONS
 from app.features.workloads.suggestions import SYSTEMS
@@ -28,19 +29,32 @@ TAKEN = "\0"
 """Stands where a rule took words off the line: names do not reach over it."""
 
 AMOUNT = (
-    r"\d(?:[\d.,]*\d)?(?:\s?(?:thousand|million|billion|trillion|bn|bln|mn|mln|tn|trn|[kmbt])(?![a-z가-힣])"
+    r"(?<![a-z\d.,])\d(?:[\d.,]*\d)?(?:\s?(?:thousand|million|billion|trillion|bn|bln|mn|mln|tn|trn|[kmbt])(?![a-z가-힣])"
     r"|(?:\s?[천백십]?[만억조]|\s?[천백])(?:\s?\d[\d,]*\s?[천백십]?[만억조])*)?"
 )
 
-LENGTH = "|".join(
-    sorted((unit for unit in LENGTHS if len(unit) > 1 or unit in "일주달년분초"), key=len, reverse=True)
+LENGTH = "|".join(sorted((unit for unit in LENGTHS if unit not in "sya"), key=len, reverse=True))
+
+SAID: Mapping[str, str] = {
+    **{"한": "1", "두": "2", "세": "3", "네": "4", "다섯": "5", "여섯": "6", "여덟": "8", "열": "10"},
+    **{"one": "1", "two": "2", "three": "3", "four": "4", "six": "6", "eight": "8"},
+    **{"하루": "1일", "이틀": "2일", "사흘": "3일", "일주일": "1주", "보름": "15일", "overnight": "12 hours"},
+}
+"""Numbers and spans that people write in letters."""
+
+IN_LETTERS = re.compile(
+    r"(?<![가-힣])(한|두|세|네|다섯|여섯|여덟|열)\s?(?=[장대개달주번회])|(?<![가-힣])(하루|이틀|사흘|일주일|보름)"
+    r"|\b(one|two|three|four|six|eight)(?=\s(?:day|week|month|year|node|server|machine))|\b(overnight)\b",
+    re.IGNORECASE,
 )
+GLUED = re.compile(r"(?<![a-z\d])(\d+)[x×*](?=[a-z])", re.IGNORECASE)
+"""A count that sticks to what it counts: 8xH100."""
 
 MONEY_WORD = "|".join(
     re.escape(word) for word in sorted((*CURRENCIES, "¥"), key=len, reverse=True) if word != "us$"
 )
 
-PARTICLE = r"(?:\s?(?:이내|이하|안에|내에|내로|까지|동안|정도|미만))?(?:으로|로|에|을|를|의|이|은)?"
+PARTICLE = r"(?:\s?(?:이내|이하|안에|내에|내로|까지|동안|정도|미만|만에))?(?:으로|로|에|을|를|의|이|은)?"
 
 RUN = r"(?:runs?|times|trainings?|회|번|차례)"
 
@@ -69,8 +83,9 @@ SILENT = frozenset(
         걸리나 걸리나요 얼마 비용 비용은 며칠 어떤 무슨 어느 시스템 시스템이 장비 학습 훈련 학습하면 학습할
         학습시키려면 비교 대 및 또는 혹은 와 과 로 으로 에서 에 을 를 은 는 이 가 의 예산 예산은 기한 기한은
         모델 모델을 살까 빌릴까 구매 임대 추천 필요 필요한 좋을까 좋나 하려면 할까 파라미터 매개변수 토큰
-        이내 이하 안에 까지 클라우드 구축 사기 빌리기 노드 서버 one once smallest least 가장 작은 최소
-        최소한
+        이내 이하 안에 까지 클라우드 클라우드로 구축 사기 빌리기 노드 서버 one once smallest least 가장 작은
+        최소 최소한 전력 총 시간 시간은 가능 가능할까 몇일 며칠이면 걸리지 only just please chips chip 칩 할
+        때 하고 싶어 싶다 해줘 알려줘 임차 대여 구입
         """,
     )
 )
@@ -80,17 +95,22 @@ BREAKS = re.compile(
     r"[\s]*(?:[,;:?!|()\[\]+&]|\bvs\.?\b|\bversus\b|(?<=\s)대(?=\s)|비교|\0)[\s]*", re.IGNORECASE
 )
 
-COUNT = re.compile(r"(\d[\d,]*)(?:x|×|대|장|개|노드)?", re.IGNORECASE)
+COUNT = re.compile(r"(\d[\d,]*k?)(?:x|×|대|장|개|노드)?(?:으로|로|에서|에|을|를|의|이|은)?", re.IGNORECASE)
 
 BEHIND = re.compile(
-    r"\s*[x×]\s*(\d[\d,]*)$|\s+(\d[\d,]*)\s*(?:장|개|대|노드|gpus?|nodes?|machines?|ea)$", re.IGNORECASE
+    r"\s*[x×]\s*(\d[\d,]*k?)$|\s+(\d[\d,]*k?)\s*(?:장|개|대|노드|gpus?|chips?|칩|nodes?|machines?|ea)"
+    r"(?:으로|로|에서|에|을|를|의|이|은)?$",
+    re.IGNORECASE,
 )
 """How many of what was named before: H100 x8, H100 8장."""
 
-MACHINES = re.compile(r"(?:^|[\s\d])(?:nodes?|servers?|machines?|노드|서버)$", re.IGNORECASE)
+MACHINES = re.compile(r"(?:^|[\s\d])(?:nodes?|servers?|machines?|노드|서버|대(?:로|에서)?)$", re.IGNORECASE)
 """Words that say that machines are counted, not chips: 48 A100 nodes."""
 
 WORDS_OF_NAME = 6
+
+ON_TOKENS = TRANSFORMERS - {"vit", "swin", "conformer"}
+"""Families that train on tokens."""
 
 ENDING = re.compile(r"(?<=[a-z0-9])(?:으로|에서|이랑|랑|와|과|를|을|에|로|은|는|이|가|의)$", re.IGNORECASE)
 
@@ -103,6 +123,7 @@ ORDER = (
     "runs",
     "runs_per_year",
     "busy",
+    "years",
     "power",
     "system",
 )
@@ -167,6 +188,23 @@ def _often(question: Question, match: re.Match[str]) -> None:
     question.fill(match[0], runs_per_year=f"{number * A_YEAR[span.lower()]:g}")
 
 
+def _time(question: Question, match: re.Match[str]) -> None:
+    """Take a length of time: years of work that is done again and again are its term, else the deadline."""
+    days = number_in(match["time"], DAYS)
+    if re.search("y|년", match["time"]) and {"runs_per_year", "busy"} & question.fields.keys():
+        question.fill(match[0], years=f"{days / 365.25:g}")
+    else:
+        question.fill(match[0], deadline=f"{days:g}")
+
+
+def _budget(question: Question, match: re.Match[str]) -> None:
+    """Take a budget without a currency; an amount in 억 is in won."""
+    amount = number_in(match["money"], PLAIN)
+    won = {"currency": "KRW"} if re.search("[만억조]", match["money"]) else {}
+    kind = {"budget_kind": "term"} if match["whole"] else {}
+    question.fill(match[0], budget=f"{amount:,.15g}", **won, **kind)
+
+
 def _within(question: Question, match: re.Match[str]) -> None:
     """Take a span that stands alone as the deadline: within a month; “, a week”."""
     span = (match["span"] or match["alone"]).lower()
@@ -196,14 +234,14 @@ def _money(question: Question, match: re.Match[str]) -> None:
     text = match["money"]
     word = re.search(MONEY_WORD, text, re.IGNORECASE)
     assert word is not None, "the rule asks for a currency"
-    currency = CURRENCIES.get(word[0].lower(), "")
+    currency = CURRENCIES.get(word[0].lower(), "JPY")  # ¥ alone: yuan are said.
     amount = number_in((text[: word.start()] + text[word.end() :]).replace("us", ""), PLAIN)
     around = f"{match['before'] or ''} {match['after'] or ''}".lower()
     kind = next((kind for kind, said in BUDGET_KINDS.items() if re.search(said, around)), "")
     question.fill(
         match[0],
         budget=f"{amount:,.15g}",
-        **({"currency": currency} if currency else {}),
+        currency=currency,
         **({"budget_kind": kind} if kind else {}),
     )
 
@@ -244,15 +282,17 @@ RULES: Sequence[Rule] = (
     (r"\bonce\b|one[- ]off|한\s?번(?:만)?|1\s?(?:회|번)(?:만)?", _word("runs", "1")),
     (rf"({AMOUNT})\s*(?:runs?\b|회|번)", _amount("runs")),
     (
-        rf"(?P<before>(?:budget|예산|under|{KIND_WORDS})\s?(?:of|은|:)?\s?)?"
+        rf"(?P<before>(?:(?:총\s?)?(?:budget|예산)|under|{KIND_WORDS})\s?(?:of|은|:)?\s?)?"
         rf"(?P<money>(?:us)?(?:[$₩€¥]|\b(?:krw|usd|eur|jpy|cny)\b)\s?{AMOUNT}"
-        rf"|(?<![a-z\d.]){AMOUNT}\s?(?:{MONEY_WORD})(?![a-z\d]))"
+        rf"|{AMOUNT}\s?(?:{MONEY_WORD})(?![a-z]|\s?\d))"
         rf"{PARTICLE}(?P<after>\s?(?:{KIND_WORDS}))?",
         _money,
     ),
+    (rf"(?P<whole>총\s?)?(?:budget|예산)\s?(?:of|은|:)?\s?(?P<money>{AMOUNT}){PARTICLE}", _budget),
     (
-        rf"(?:within|in|under|by|deadline|기한)?\s?(?P<time>\d[\d.,]*\s?(?:{LENGTH})(?![a-z]))(?:\s?(?:deadline))?{PARTICLE}",
-        lambda question, match: question.fill(match[0], deadline=f"{number_in(match['time'], DAYS):g}"),
+        rf"(?:within|in|under|by|for|deadline|기한)?\s?(?<![a-z\d.,])(?P<time>\d[\d.,]*\s?(?:{LENGTH})(?![a-z\d]))"
+        rf"(?:\s?(?:deadline))?{PARTICLE}",
+        _time,
     ),
 )  # fmt: skip
 """What a number means by the words beside it; the first rule that knows them takes them."""
@@ -274,6 +314,7 @@ def understand(line: str, shelf: Catalogue) -> Question:
     """
     question = Question()
     rest = f" {normalize('NFKC', line[:LONGEST_LINE])} "
+    rest = IN_LETTERS.sub(lambda match: SAID[match[0].strip().lower()], GLUED.sub(r"\1 × ", rest))
     rest = PARAMETERS.sub(lambda match: f" {_size(match[1])} ", rest)
     for pattern, take in RULES:
         rest = _taken(rest, pattern, question, take)
@@ -349,9 +390,9 @@ class _Names:
         for length in range(min(WORDS_OF_NAME, len(words) - place), 0, -1):
             chosen = [ENDING.sub("", word) for word in words[place : place + length]]
             text = " ".join(chosen)
-            if _plain(chosen[0]) in SILENT or _plain(chosen[-1]) in SILENT:
-                continue
             behind = BEHIND.search(text)
+            if _plain(chosen[0]) in SILENT or (_plain(chosen[-1]) in SILENT and not behind):
+                continue
             # A letter left of a longer name, such as the X of a model that is not known, names nothing.
             if len(text) > 1 and (systems := finder("system").find(BEHIND.sub("", text))):
                 number = count or (behind and (behind[1] or behind[2])) or ""
@@ -371,8 +412,8 @@ class _Names:
         known = [documents[name] for name in systems if name in documents]
         if not known:
             return
-        system = min(known, key=preference)
-        number = int(count.replace(",", "")) if count else 0
+        system, chips_asked = min(known, key=preference), 0
+        number = int(number_in(count, WHOLE)) if count else 0
         words = set(finder("system").aliases.words_of(BEHIND.sub("", text))) - {
             "nvidia",
             "graphcore",
@@ -382,8 +423,10 @@ class _Names:
         chip = set(finder("system").aliases.words_of(chips[system.chip].name))
         if number and not machines and text not in documents and words <= chip:
             # “64 H100” counts chips; machines have several.
-            number = ceil(number / system.devices)
+            chips_asked, number = number, ceil(number / system.devices)
         fields = self.question.fields
+        if chips_asked % system.devices:
+            fields.setdefault(f"accelerators.{system.id}", [str(chips_asked)])
         if system.id not in fields.setdefault("system", []):
             fields["system"].append(system.id)
             if number:
@@ -405,6 +448,8 @@ class _Names:
             number = float(known[1]) * UNITS[known[2]]
             away = {name: abs(model.parameters.value - number) for name, model in documents.items()}
             near = [name for name in named or documents if away[name] <= NEAR * number]
+            if "workload.tokens" in self.question.fields:
+                near = [name for name in near if documents[name].family in ON_TOKENS]
             if len(named) != 1 and near:
                 named, said = near, f"{said} {size.upper()}".strip()
                 if not self.found:

@@ -42,8 +42,8 @@ COUNTED = "counted."
 FIND_SYSTEM = "find_system"
 """Field of the search among systems."""
 
-LIMITS = ("deadline", "budget", "budget_kind", "power")
-"""Fields of the limits, by their knobs."""
+LIMITS = ("deadline", "budget", "budget_kind", "power", "years")
+"""Fields of the limits and of the term, by their knobs."""
 
 DEMAND = "demand"
 """Field that says how often the work is done: a knob with its value, such as runs=1."""
@@ -210,10 +210,14 @@ def content_of(draft: Draft, language: str, line: str = "") -> StudyContent:
     demand, _, number = draft.form.get(DEMAND).partition("=")
     if demand:
         knobs[demand] = number
+        # Of work that is done again and again a budget pays for all.
+        knobs |= {"budget_kind": "term"} if "budget" in knobs and "budget_kind" not in knobs else {}
     return apply_knobs(content, knobs).content
 
 
 def _option(draft: Draft, system: str) -> dict[str, Any]:
     count, fabric = draft.form.get(f"count.{system}"), draft.form.get(f"fabric.{system}")
     counted = {"count": number_in(count, WHOLE, f"system.{system}")} if count else {}
+    if used := draft.form.get(f"accelerators.{system}"):
+        counted["accelerators"] = number_in(used, WHOLE, f"system.{system}")
     return {"system": {"id": system, **counted, **({"fabric": fabric} if fabric else {})}}

@@ -16,7 +16,6 @@ from app.estimating.decision import DecisionQuestion
 from app.estimating.documents import CheckWarning, Estimate, Text
 from app.estimating.request import EstimateRequest
 from app.estimating.schema import Quantity
-from app.features.studies.common_basis import AmountSamples
 from app.features.studies.explaining import changes_between, explain, parts_across
 from app.features.studies.knobs import KNOBS, StudyVariant, demand_of, labels_of
 from app.features.studies.model import (
@@ -79,7 +78,7 @@ def study_answer(
             label=side.labels[key],
             kind=entry.kind,
             system=entry.system,
-            time=_quantity(side.amounts["time"][key]),
+            time=(time := side.amounts["time"][key]) and time.quantity("s"),
             cost=next((cost.run for cost in side.costs_of(key) if cost.own), _run(entry.estimate)),
             costs=side.costs_of(key),
             time_against_best=_delta(side, "time", key),
@@ -168,13 +167,6 @@ def check_options(wanted: Sequence[str], keys: Sequence[str], field: str) -> Non
     for key in wanted:
         if key not in keys:
             raise NotFound.named("option", key, keys, field)
-
-
-def _quantity(amount: AmountSamples | None) -> Quantity | None:
-    if amount is None:
-        return None
-    low, high = (amount.value if end is None else end for end in (amount.low, amount.high))
-    return Quantity(value=amount.value, low=low, high=high, unit="s")
 
 
 def _run(estimate: Estimate | None) -> Quantity | None:

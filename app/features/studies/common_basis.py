@@ -68,6 +68,10 @@ class AmountSamples:
         """Samples, or the exact value if there are none."""
         return self.value if self.samples is None else self.samples
 
+    def quantity(self, unit: str) -> Quantity:
+        low, high = (self.value if end is None else end for end in (self.low, self.high))
+        return Quantity(value=self.value, low=low, high=high, unit=unit)
+
     def times(self, factor: float) -> AmountSamples:
         ends = (None if end is None else end * factor for end in (self.low, self.high))
         return AmountSamples(

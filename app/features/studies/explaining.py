@@ -138,8 +138,8 @@ def _sentences(
 
 def _times(first: Quantity, second: Quantity, names: dict[str, str]) -> Message:
     more = second.value - first.value
-    if more == 0:
-        return Message("{first} and {second} take equally long", names)
+    if 1 / ALIKE < second.value / first.value < ALIKE:
+        return Message("{first} and {second} take about as long", names)
     template = (
         "{second} takes {ratio} times as long as {first}: {time} more"
         if more > 0
@@ -154,12 +154,22 @@ def _costs(first: StudyOptionAnswer, second: StudyOptionAnswer, names: dict[str,
     assert first.time is not None and second.time is not None
     run = second.cost.value / first.cost.value if first.cost.value else 1.0
     time = second.time.value / first.time.value
+    if 1 / ALIKE < run < ALIKE:
+        return Message("the run costs about the same on both", names)
+    if 1 / ALIKE < time < ALIKE:
+        return Message(
+            "the run costs {run} times as much on {second}, for about as many hours",
+            {**names, "run": significant(run)},
+        )
     return Message(
         "the run costs {run} times as much on {second}: {hour} times the cost per hour, {time} "
         "times the hours",
         {**names, "run": significant(run), "hour": significant(run / time), "time": significant(time)},
     )
 
+
+ALIKE = 1.05
+"""Factor from which two amounts are said to differ."""
 
 NOTHING, NONE = Message("the default"), Message("none")
 

@@ -240,6 +240,9 @@ def question_words(workspace: Workspace, content: StudyContent, voice: Voice) ->
         if (limit := getattr(content.limits, field)) is not None:
             exact = Quantity(value=limit, low=limit, high=limit, unit=unit)
             words.append(f"{voice.label(f'limits.{field}')} {voice.central(exact)}")
+            if field == "budget":
+                kind = content.limits.budget_kind or "purchase, or rented run"
+                words[-1] += f" ({voice.label(kind)})"
     return words
 
 

@@ -238,6 +238,8 @@ def _turn(
     if value is None:
         part.pop(last, None)
     else:
+        if knob == "count":  # Of another number of systems all accelerators are used.
+            part.pop("accelerators", None)
         part[last] = plan_in(str(value), name) if target.kind == "plan" else value
 
 
@@ -534,6 +536,8 @@ def labels_of(content: StudyContent, catalog: Catalog) -> dict[str, str]:
 def _usual_label(option: StudyOption, catalog: Catalog) -> str:
     if option.system is not None:
         name = catalog.items[option.system.id].name
+        if used := option.system.accelerators:
+            return f"{used} × {catalog.system(option.system.id).machine.chip.name}"
         return name if option.system.count == 1 else f"{option.system.count} × {name}"
     if option.figure is not None and option.figure.system is not None:
         return catalog.items[option.figure.system].name

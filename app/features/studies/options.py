@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -108,6 +109,8 @@ class DemandAnswer(Document):
     """How often the work is done."""
     runs: int
     """Number of runs over the term."""
+    busy: float | None = None
+    """Share of the term that they take on the recommended option, or on the fastest; null if none fits."""
     recommended: str | None
     """Option that is recommended; null if none meets everything and has a price."""
     outlay: Quantity | None
@@ -118,11 +121,14 @@ class DemandAnswer(Document):
 
     @classmethod
     def of(cls, deliberation: Deliberation) -> DemandAnswer:
-        weighed = deliberation.weighed
+        weighed, columns = deliberation.weighed, deliberation.columns
+        shares = weighed.runs * columns.seconds / columns.term
         chosen = None if weighed.recommended is None else deliberation.options[weighed.recommended]
+        share = shares.min() if weighed.recommended is None else shares[weighed.recommended]
         return cls(
             demand=weighed.question.demand,
             runs=weighed.runs,
+            busy=float(share) if math.isfinite(share) else None,
             recommended=chosen and chosen.id,
             outlay=chosen and chosen.outlay,
             overturn=deliberation.other_payment,

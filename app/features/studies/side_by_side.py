@@ -386,6 +386,7 @@ def _estimated(
         family=family,
         named=True,
         doubts=[warning.code for warning in estimate.warnings] if estimate is not None else (),
+        stated=None if estimate is None else estimate.time_to_train,
     )
     if alternative.outlay is None or alternative.outlay.term == term:
         return alternative
@@ -397,8 +398,10 @@ def _estimated(
 
 
 def _stated(key: str, name: str, hours: AmountSamples | None) -> Alternative:
-    time: Uncertain | None = None
-    if hours is not None:
-        seconds = hours.times(HOUR)
-        time = seconds.value, np.broadcast_to(np.asarray(seconds.drawn, dtype=float), SAMPLES)
-    return Alternative(id=key, name=name, owned=False, time=time, published=True)
+    if hours is None:
+        return Alternative(id=key, name=name, owned=False, time=None, published=True)
+    seconds = hours.times(HOUR)
+    time = seconds.value, np.broadcast_to(np.asarray(seconds.drawn, dtype=float), SAMPLES)
+    return Alternative(
+        id=key, name=name, owned=False, time=time, stated=seconds.quantity("s"), published=True
+    )

@@ -348,7 +348,10 @@ def cost_terms(answer: StudyAnswer, voice: Voice) -> str:
         return ""
     basis = answer.one_basis
     values = {"share": voice.percent(basis.utilisation), "years": voice.number(basis.term_years)}
-    terms = voice.gettext("Costs at {share} utilization over {years} years.").format(**values)
+    terms = voice.gettext(
+        "The cost per run is the share of one run, without start-up, in a system that is busy {share} of "
+        "{years} years; idle time beyond that is in the outlay alone."
+    ).format(**values)
     estimates = (option.estimate for option in answer.options)
     rate = next((estimate.cost.basis for estimate in estimates if estimate and estimate.cost), {})
     if answer.content.base.currency != "USD" and rate.get("exchange_rate"):

@@ -250,7 +250,10 @@ class Voice:
     def _fields(self, names: object) -> str:
         """Write what fields are called; inside a sentence, so without a capital."""
         labels = [self.label(name) for name in str(names).split(", ")]
-        return self.sign(", ").join(f"{label[:1].lower()}{label[1:]}" for label in labels)
+        # SDK and MFU stay as they are.
+        return self.sign(", ").join(
+            label if label[1:2].isupper() else f"{label[:1].lower()}{label[1:]}" for label in labels
+        )
 
     def label(self, code: str, place: str = "") -> str:
         """Return the words for an identifier of the schema, which may mean different things by place."""
@@ -302,8 +305,8 @@ class Voice:
         return word if joined or not word else f" {word}"
 
     def ratio(self, value: float) -> str:
-        """Write how many times one is the other: ``5.3×``."""
-        return f"{self.decimal(value, 2 if value < 1 else 1)}×"
+        """Write how many times one is the other: ``5.3×``, and ``1.04×`` near one."""
+        return f"{self.decimal(value, 2 if value < 1.1 else 1)}×"
 
     def quantity(self, quantity: Quantity | None, scale: Scale | None = None) -> str:
         """Write a quantity with its range: ``13.2 h (12.1–14.6)``."""

@@ -338,7 +338,7 @@ def next_best(content: ProposalContent, voice: Voice) -> str:
     elif other.why_not is None:
         why = voice.gettext("its outlay cannot be told apart")
     else:
-        why = voice.label(other.why_not, "why_not")
+        why = voice.say(other.reason or "")
     outlay = content.account.of(other.id) if content.account is not None else None
     spent = [voice.exact(outlay.total, content.currency)] if outlay is not None else []
     return f"{' · '.join([other.id, *spent])}{voice.sign(': ')}{why}"

@@ -239,9 +239,8 @@ def decided(content: ProposalContent, decision: Decision, voice: Voice) -> Grid:
         if option.id == decision.recommended:
             return voice.gettext("recommended by rule" if own else "recommended")
         if own and option.id == content.advice.recommended:
-            why = voice.label(option.why_not, "why_not") if option.why_not else ""
-            return Cell(voice.gettext("the author's choice"), why)
-        return voice.label(option.why_not, "why_not") if option.why_not else voice.gettext("a tie")
+            return Cell(voice.gettext("the author's choice"), voice.say(option.reason or ""))
+        return voice.say(option.reason or "a tie")
 
     def share(value: float | None) -> str:
         return MISSING if value is None else voice.percent(value)
