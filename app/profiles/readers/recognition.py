@@ -14,7 +14,7 @@ from app.profiles.layer_table import read_layer_csv
 from app.profiles.model import ModelProfile
 from app.profiles.readers.arguments import Arguments, document_arguments, script_arguments
 from app.profiles.readers.datasets import criteo_rows, listed_images
-from app.profiles.readers.logs import RunLog, read_log, trainer_log
+from app.profiles.readers.logs import RunLog, logged_shape, read_log, trainer_log
 from app.profiles.readers.loose import parse_config
 from app.profiles.readers.models import (
     CONFIGURATION,
@@ -39,6 +39,7 @@ from app.profiles.readers.prices import (
 from app.profiles.readers.printed import is_printed, refuse_lightning
 from app.profiles.readers.weights import header_of
 from app.profiles.sample_files import encoding_of
+from app.profiles.sample_lengths import TEXT_COLUMNS
 from app.profiles.samples import LengthSample, read_sample
 from app.profiles.summaries import is_summary
 
@@ -123,6 +124,10 @@ def _read(title: str, data: bytes, asked: Asked) -> Import:
     text = decode(title, data)
     if CONFIGURATION.match(text):
         return _structured(title, data, text, asked)
+    shape = logged_shape(text)
+    said = document_arguments(shape) if shape else None
+    if said is not None:
+        return _arguments(title, said)
     log = read_log(title, text)
     if log is not None:
         return _logged(log)
@@ -142,7 +147,35 @@ def _read(title: str, data: bytes, asked: Asked) -> Import:
         refuse_columns(title, rows, asked.chosen)
     if re.match(r"(?i)\s*\W?(kind|name|layer)\W?\s*[,;\t]", text):
         return _modelled("layers", read_layer_csv(title, text), None)
+    if is_settings(text):
+        raise refuse_settings(title)
     return replace(_sampled(title, data, asked), columns=tuple(columns_of(rows)))
+
+
+SETTING = re.compile(
+    r"""\s*(-\s+)?["']?[\w./-]+["']?\s*[:=](\s*$|\s+(\S+\s*){1,4}$)   # a name and a short value
+    |\s*-\s+\S+\s*$|[|+][-=|+ ]|\s*[\])}]+[,;]?$|.*[{(\[]$            # lists, frames, brackets
+    |\S+[=~>]=\s?[\w.]+$|\s*(FROM|RUN|COPY|CMD|ENV|ARG|WORKDIR|ENTRYPOINT|import|from|def|export|module|srun
+      |python3?|torchrun|resource|return|if|for)\s|\#!|\#SBATCH
+    |.*\s[\w.]+=\S+\s+[\w.+]+=\S+|.*\b\w+:\s-\skv""",
+    re.VERBOSE,
+)
+"""Lines of settings, programs and the output of tools."""
+
+
+def is_settings(text: str) -> bool:
+    """Return whether a text is settings, a program or the output of a tool rather than data."""
+    lines = [line for line in text.splitlines()[:400] if line.strip()]
+    return bool(lines) and 2 * sum(bool(SETTING.match(line[:500])) for line in lines) > len(lines)
+
+
+def refuse_settings(title: str) -> AppError:
+    return Unprocessable.at(
+        "file",
+        "{file} reads like settings, a program or the output of a tool, of which nothing is understood; send "
+        "the model's config.json, the arguments of the training, or a sample of the data as JSON lines",
+        file=title,
+    )
 
 
 def columns_in(name: str, data: bytes) -> list[str]:
@@ -188,6 +221,10 @@ def _structured(title: str, data: bytes, text: str, asked: Asked) -> Import:
         if value.keys() & MODEL_KEYS:
             profile = read_profile(title, data)
             return _modelled("config" if profile.origin == "config" else profile.origin, profile, dict(value))
+        if not any(isinstance(entry, list) and len(entry) > 1 for entry in value.values()) and not any(
+            isinstance(value.get(name), str) for name in TEXT_COLUMNS
+        ):
+            raise refuse_settings(title)
     if isinstance(value, list) and value and isinstance(value[0], Mapping) and "kind" in value[0]:
         return _modelled("layers", read_profile(title, data), None)
     return _sampled(title, data, asked)
@@ -259,8 +296,13 @@ def _arguments(title: str, said: Arguments) -> Import:
     return Import(
         kind="arguments",
         recognised=Message(
-            "arguments of a training program: {count} values of work and plan, model {base}",
-            {"count": len(said.workload) + len(said.plan), "base": printable(said.base) or "?"},
+            "arguments of a training program: {count} values of work and plan, model {base}, "
+            "{devices} devices",
+            {
+                "count": len(said.workload) + len(said.plan),
+                "base": printable(said.base) or "?",
+                "devices": said.devices or "?",
+            },
         ),
         workload=said.workload,
         plan=said.plan,
