@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,7 +21,9 @@ from app.estimating.validation.run import read_rows, validate
 from app.features.estimates.document import summary_of, with_request
 from app.features.sizings.answering import size
 from app.features.sizings.model import Sizing, SizingRequest
-from app.features.uploads.model import ImportDocument, ProfileDocument
+from app.features.uploads.model import ImportDocument, ImportFields, ProfileDocument
+from app.features.uploads.service import asked_of
+from app.platform.web.forms import checked
 from app.platform.wording.lines import table
 from app.platform.wording.voice import voice
 from app.profiles.presets import data_directory
@@ -85,6 +87,12 @@ def profile(
 @cli.command()
 def read(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Any file: a model, data or prices.")],
+    seq_len: Annotated[int | None, typer.Option(help="Length of a sample in tokens.")] = None,
+    image_size: Annotated[int | None, typer.Option(help="Side of an image in pixels.")] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KIND=NAME", help="Column of prices, as unit_price=단가; repeatable."),
+    ] = None,
     as_json: AsJson = False,
     server: ServerUrl = None,
     key_file: KeyFile = None,
@@ -92,11 +100,17 @@ def read(
 ) -> None:
     """Say what a file is and what it says of a model, data, a plan or prices."""
     data = content(file)
+    stated = dict(entry.partition("=")[::2] for entry in column or [])
+    sizes: dict[str, Any] = {"seq_len": seq_len, "image_size": image_size}
+    fields = {name: value for name, value in sizes.items() if value is not None}
+    fields |= {f"{kind}_column": name for kind, name in stated.items()}
     if server is None:
-        answer = ImportDocument.of(read_import(file.name, data))
+        asked = asked_of(checked(ImportFields, fields))
+        answer = ImportDocument.of(read_import(file.name, data, asked))
     else:
         with session(server, key_file, lang) as api:
-            answer = api.document(api.call("POST", "imports", files={"file": (file.name, data)}))
+            files = {"file": (file.name, data)}
+            answer = api.document(api.call("POST", "imports", files=files, data=fields))
     say(answer, ImportDocument, import_text, as_json, lang)
 
 

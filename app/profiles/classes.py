@@ -88,13 +88,7 @@ def architecture_of(known: Mapping[str, Any], document: Mapping[str, object]) ->
         if isinstance(name, str) and name in options:
             return name
     stated = str(named[0]) if isinstance(named, list) and named else ""
-    for ending in (
-        "ForMaskedLM",
-        "ForCausalLM",
-        "ForConditionalGeneration",
-        "ForImageClassification",
-        "ForCTC",
-    ):
+    for ending in NAMED:
         if stated.endswith(ending):
             for name in options:
                 if name.endswith(ending):
@@ -104,16 +98,13 @@ def architecture_of(known: Mapping[str, Any], document: Mapping[str, object]) ->
     return min(names, key=lambda name: (both and not name.endswith("ForConditionalGeneration"), _usual(name)))
 
 
+NAMED = ("ForMaskedLM", "ForCausalLM", "ForConditionalGeneration", "ForImageClassification", "ForCTC")
+USUAL = ("LMHeadModel", "ForCausalLM", "ForConditionalGeneration", "ForMaskedLM", "ForCTC", "Classification")
+"""Endings of classes, the usual ones first."""
+
+
 def _usual(name: str) -> int:
-    endings = (
-        "LMHeadModel",
-        "ForCausalLM",
-        "ForConditionalGeneration",
-        "ForMaskedLM",
-        "ForCTC",
-        "Classification",
-    )
-    return next((rank for rank, ending in enumerate(endings) if name.endswith(ending)), len(endings))
+    return next((rank for rank, ending in enumerate(USUAL) if name.endswith(ending)), len(USUAL))
 
 
 def fields_of(
@@ -439,6 +430,12 @@ LAST = re.compile(
 LANGUAGE = re.compile(r"(^|\.)(language_model|text_model|llm|decoder|lm_head|text_decoder)\.")
 VISION = re.compile(r"(^|\.)(vision_tower|vision_model|visual|vision_encoder|image_encoder|vision)\.")
 AUDIO = re.compile(r"(^|\.)(audio_tower|audio_encoder|audio_model|encoder|speech_encoder)\.")
+TOWERS: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
+    (("vision",), VISION, "vision_tower."),
+    (("audio", "encoder"), AUDIO, "audio_tower."),
+    (("",), LANGUAGE, "language_model."),
+)
+"""Words of a field, what it replaces and where its own tensors go."""
 
 
 def _replaced(
@@ -456,7 +453,7 @@ def _replaced(
         kind = _inner_kind(inner, usual, document)
         if kind == usual["type"]:
             continue
-        pattern = VISION if "vision" in name else AUDIO if "audio" in name or "encoder" in name else LANGUAGE
+        pattern, tower = next(entry[1:] for entry in TOWERS if any(word in name for word in entry[0]))
         own = read_class({**inner, "model_type": kind}, f"{where}.{name}")
         if own is None:
             doubts.append(
@@ -466,13 +463,6 @@ def _replaced(
         doubts += own.doubts
         tensors = Counter(
             {tensor: count for tensor, count in tensors.items() if not pattern.search(tensor.path)}
-        )
-        tower = (
-            "vision_tower."
-            if pattern is VISION
-            else "audio_tower."
-            if pattern is AUDIO
-            else "language_model."
         )
         for tensor, count in own.tensors.items():
             tensors[Tensor(tower + tensor.path, tensor.kind, tensor.sizes)] += count

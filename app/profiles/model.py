@@ -197,6 +197,12 @@ class ModelProfile:
         notes = tuple(note for note in self.assumptions if not note.template.startswith("samples "))
         return replace(self, body=body, default_seq_len=seq_len, assumptions=notes, stated_length=True)
 
+    def of_side(self, image_size: int | None) -> ModelProfile:
+        """Return the profile with another default size of an image; itself without one. [pixels]"""
+        if image_size is None or self.default_image_size is None:
+            return self
+        return replace(self, default_image_size=image_size)
+
     def operators(self, tokens: Tokens | None = None, image_size: int | None = None) -> OperatorTable:
         """Return the operators of one sample, by default at the profile's usual size."""
         if tokens is None and self.usual_seq_len is not None:

@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, islice
 
 from app.errors import Message, Unprocessable
 from app.profiles.documents import DEPTH, decode, parse_json, printable, unreadable
@@ -320,24 +320,32 @@ def csv_samples(name: str, lines: Iterable[tuple[int, str]]) -> Iterator[Sample]
             next((names.index(column) for column in columns if column in names), None)
             for columns in (LENGTH_COLUMNS, LIST_COLUMNS, TEXT_COLUMNS)
         )
-        if length is None and tokens is None and text is None:
+        first = list(islice(reader, 50))
+        words = () if (length, tokens, text) != (None, None, None) else _worded(names, first)
+        if length is None and tokens is None and text is None and not words:
             raise unreadable(
                 "{file}, line 1: no length column ({lengths}) and no text column ({texts})",
                 file=name,
                 lengths=", ".join(LENGTH_COLUMNS),
                 texts=", ".join(TEXT_COLUMNS),
             )
-        for cells in reader:
+        for number, cells in enumerate(chain(first, reader), start=2):
             if not any(cells):
                 continue
-            line = reader.line_num
+            line = max(number, reader.line_num if number > len(first) + 1 else 0)
             if length is not None:
-                cell = _cell(name, line, cells, length)
+                cell = _grouped(_cell(name, line, cells, length), separator)
                 yield Sample(line, length=_length(name, line, names[length], cell))
             elif tokens is not None:
-                cell = _cell(name, line, cells, tokens)
+                cell = _grouped(_cell(name, line, cells, tokens), separator)
+                if re.fullmatch(r"\d[\d.,]*", cell) and names[tokens] == "tokens":
+                    yield Sample(line, length=_length(name, line, names[tokens], cell))
+                    continue
                 count = len(cell.replace(",", " ").split())
                 yield Sample(line, length=max(count, 1))
+            elif words:
+                told = [cells[at] for at in words if at < len(cells)]
+                yield Sample(line, text=" ".join(told), fields=tuple(names[at] for at in words))
             elif text is not None:
                 _cell(name, line, cells, text)
                 row = {column: cell for column, cell in zip(names, cells, strict=False) if not _number(cell)}
@@ -349,6 +357,23 @@ def csv_samples(name: str, lines: Iterable[tuple[int, str]]) -> Iterator[Sample]
             line=reader.line_num,
             reason=str(error),
         ) from error
+
+
+def _worded(names: list[str], rows: list[list[str]]) -> tuple[int, ...]:
+    """Return the columns of sentences: of two words or more in most rows, seldom the same twice."""
+    found = []
+    for at in range(len(names)):
+        cells = [row[at] for row in rows if at < len(row)]
+        wordy = sum(len(re.findall(r"[^\W\d]{2,}", cell)) >= 2 for cell in cells)
+        if len(cells) > 1 and 2 * wordy > len(cells) and 2 * len(set(cells)) > len(cells):
+            found.append(at)
+    return tuple(found)
+
+
+def _grouped(cell: str, separator: str) -> str:
+    """Return a whole number without the marks between its thousands; a point is one beside semicolons."""
+    marks = ",." if separator == ";" else ","
+    return re.sub(f"[{marks}]", "", cell) if re.fullmatch(rf"\d{{1,3}}([{marks}]\d{{3}})+", cell) else cell
 
 
 def _number(cell: str) -> bool:

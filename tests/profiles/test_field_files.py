@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from contextlib import suppress
 
@@ -212,3 +213,59 @@ def test_a_log_without_times_of_steps_names_what_was_found_and_looked_for(text: 
         read_import("run.log", text.encode())
     (error,) = refused.value.errors
     assert "found" in error.message.values
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "FROM nvcr.io/pytorch\nRUN pip install transformers\nCMD [\"torchrun\", \"train.py\"]\n",
+        "torch==2.4.0\ntransformers==4.44.0\n",
+        "resource \"aws_instance\" \"gpu\" {\n  instance_type = \"p5.48xlarge\"\n  count = 4\n}\n",
+        "path: ../coco\ntrain: images/train2017\nnames:\n  0: person\n",
+        '{"do_sample": true, "temperature": 0.6, "transformers_version": "4.44.0"}',
+    ],
+)  # fmt: skip
+def test_settings_and_programs_are_not_taken_for_data(text: str) -> None:
+    with pytest.raises(AppError) as refused:
+        read_import("file", text.encode())
+    assert [error.field for error in refused.value.errors] == ["file"]
+
+
+def test_settings_of_nemo_group_queries_without_a_flag() -> None:
+    text = (
+        "num_layers: 80\nhidden_size: 8192\nffn_hidden_size: 28672\nnum_attention_heads: 64\n"
+        "num_query_groups: 8\nactivation: fast-swiglu\nnormalization: rmsnorm\nbias: false\n"
+        "position_embedding_type: rope\nshare_embeddings_and_output_weights: false\n"
+        "padded_vocab_size: 128256\nseq_length: 8192\nprecision: bf16\n"
+    )
+    found = read_import("nemo.yaml", text.encode())
+    assert found.profile is not None and found.profile.parameters == pytest.approx(70.55e9, rel=1e-3)
+    assert found.workload["precision"] == "bf16"
+
+
+def test_what_decides_about_a_run_and_is_not_understood_is_named() -> None:
+    text = "max_target_length: 4096\nremat_policy: full\nsteps: 100\nici_fsdp_parallelism: 64\nbf16: true\n"
+    found = read_import("maxtext.yml", text.encode())
+    assert found.plan == {"recompute": "full"}
+    assert set(found.not_understood) == {"steps", "ici_fsdp_parallelism"}
+
+
+def test_a_log_of_mlperf_gives_its_work() -> None:
+    values = {"global_batch_size": 8, "max_sequence_length": 8192, "lora_rank": 16, "train_samples": 3901}
+    lines = [
+        f':::MLLOG {{"key": "{name}", "value": {value}, "metadata": {{}}}}' for name, value in values.items()
+    ]
+    work = read_import("run.log", "\n".join(lines).encode()).workload
+    assert work == {"global_batch": 8, "seq_len": 8192, "lora_rank": 16, "kind": "lora", "samples": 3901}
+
+
+def test_a_point_between_thousands_of_tokens_beside_semicolons_is_no_decimal() -> None:
+    sample = read_import("lengths.csv", b"doc;tokens\n1;1.200\n2;1.400\n").sample
+    assert sample is not None and sample.mean_tokens == 1300
+
+
+def test_a_pipeline_of_diffusers_names_its_parts() -> None:
+    index = {"_class_name": "FluxPipeline", "transformer": ["diffusers", "FluxTransformer2DModel"]}
+    found = read_import("model_index.json", json.dumps(index).encode())
+    assert (found.kind, found.missing) == ("pipeline", ("model",))
+    assert found.recognised.values["file"] == "transformer/config.json"

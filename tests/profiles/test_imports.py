@@ -297,3 +297,55 @@ def test_damaged_files_are_refused_with_words(seed: int) -> None:
         except AppError as error:
             assert str(error)
         assert time.monotonic() - started < 5.0
+
+
+@pytest.mark.parametrize(
+    ("table", "price", "count", "currency", "discount", "date"),
+    [
+        ("품목,수량,단가\nDGX B200,3,6.1억\n", 6.1e8, 3, "KRW", None, ""),
+        ("품목,수량,단가\nDGX H100,2,\"4억 1,200만원\"\n", 4.12e8, 2, "KRW", None, ""),
+        ("(단위: 천원)\n품목,수량,단가,할인(%),공급가액\n서버,1,620000,5,589000\n", 6.2e8, 1, "KRW", 0.05, ""),
+        ("품목,추천 단가,수량\n서버,12000000,4\n", 1.2e7, 4, "", None, ""),
+        ("Item,Qty,Price,Discount,Total\nServer,2,USD 100,USD 5,USD 195\n", 100, 2, "USD", 0.025, ""),
+        ("Product,Price,Valid until\nH100,USD 250,\"May 31, 2026\"\n", 250, None, "USD", None, "2026-05-31"),
+        ("名称,数量,单价\nGPU,4,\"¥1,150,000\"\n", 1.15e6, 4, "", None, ""),
+    ],
+)  # fmt: skip
+def test_prices_of_tables_are_read_as_they_are_meant(
+    table: str, price: float, count: float | None, currency: str, discount: float | None, date: str
+) -> None:
+    found = read_import("quote.csv", table.encode())
+    assert found.prices is not None
+    (line,) = found.prices.lines
+    assert (line.price, line.count, line.currency, line.date) == (price, count, currency, date)
+    assert line.discount == (None if discount is None else pytest.approx(discount))
+
+
+def test_a_line_whose_total_is_another_is_named() -> None:
+    table = b"Item,Qty,Unit price,Total\nA,2,USD 100,USD 200\nB,2,USD 100,USD 2400\n"
+    found = read_import("quote.csv", table)
+    assert found.prices is not None and len(found.prices.lines) == 1
+    assert found.not_understood == ("3: B",)
+
+
+def test_cells_keep_the_currency_they_are_shown_with() -> None:
+    book = Workbook()
+    assert book.active is not None
+    book.active.append(["Item", "Units", "Price", "Discount"])
+    book.active.append(["HGX H200", 3, 287654.125, 0.12])
+    book.active["C2"].number_format = "[$\N{EURO SIGN}-407] #,##0.00"
+    book.active["D2"].number_format = "0%"
+    file = io.BytesIO()
+    book.save(file)
+    found = read_import("quote.xlsx", file.getvalue())
+    assert found.prices is not None
+    (line,) = found.prices.lines
+    assert (line.price, line.currency, line.discount) == (287654.125, "EUR", 0.12)
+
+
+def test_state_spaces_are_multiplied_for_every_head_as_in_the_library() -> None:
+    # Counted by torch.utils.flop_counter on the meta device, transformers 5.24.0, 128 tokens.
+    for kind, flop in (("mamba2", 2105757663232), ("falcon_h1", 2204510584832)):
+        profile = config_profile({"model_type": kind})
+        table = profile.operators(profile.tokens(128))
+        assert float(table.forward_flop.sum()) == pytest.approx(flop, rel=0.01)

@@ -27,7 +27,6 @@ from app.platform.web.api import (
     file_answer,
     form_body,
     read_tag,
-    read_upload,
     read_upload_or_json,
     write_tag,
 )
@@ -57,9 +56,7 @@ BookId = Annotated[str, Path(alias="id", description=ID, examples=["pbk_a2b3c4d5
 
 async def book_body(request: Request) -> Upload[BookFields] | Any:
     """Read a CSV file with its name, or a JSON body."""
-    if request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
-        return await read_upload(request, BookFields)
-    return await read_upload_or_json(request)
+    return await read_upload_or_json(request, BookFields)
 
 
 @router.post("", status_code=201, summary="Create a price book", responses=ASK, openapi_extra=BOOK_BODY)

@@ -10,6 +10,7 @@ from fastapi import Body, Depends, Path, Request, Response
 from app.features.uploads import service as uploads
 from app.features.uploads.model import (
     ImportDocument,
+    ImportFields,
     ProfileDocument,
     ProfileFields,
     ProfileRequest,
@@ -24,7 +25,6 @@ from app.platform.web.api import (
     CHANGE,
     LIST,
     READ,
-    FileAlone,
     Upload,
     api_router,
     file_answer,
@@ -61,11 +61,11 @@ UPLOAD_PATCH = {"name": "Qwen2-7B of Customer A", "customer": "Customer A"}
 WORKLOAD_BODY = {"requestBody": {"required": True, "content": form_body(SampleFields)}}
 
 
-IMPORT_BODY = {"requestBody": {"required": True, "content": form_body()}}
+IMPORT_BODY = {"requestBody": {"required": True, "content": form_body(ImportFields)}}
 
 
-async def import_upload(request: Request) -> Upload[FileAlone]:
-    return await read_upload(request, FileAlone)
+async def import_upload(request: Request) -> Upload[ImportFields]:
+    return await read_upload(request, ImportFields)
 
 
 async def workload_upload(request: Request) -> Upload[SampleFields]:
@@ -79,11 +79,7 @@ def attachment(name: str, content: bytes) -> Response:
 
 
 async def profile_upload(request: Request) -> Upload[ProfileFields] | Any:
-    """Read a model's file with the sizes of its samples, or JSON in its place."""
-    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
-    if kind == "multipart/form-data":
-        return await read_upload(request, ProfileFields)
-    return await read_upload_or_json(request)
+    return await read_upload_or_json(request, ProfileFields)
 
 
 @router.post(
@@ -102,13 +98,14 @@ def create_profile(
 @router.post("/imports", summary="Recognise a file", responses=ASK, openapi_extra=IMPORT_BODY)
 @requires(Right.MAKE, body=LARGE_BODY)
 def recognise_file(
-    workspace: WorkspaceDep, upload: Annotated[Upload[FileAlone], Depends(import_upload)]
+    workspace: WorkspaceDep, upload: Annotated[Upload[ImportFields], Depends(import_upload)]
 ) -> ImportDocument:
-    """Say what a file is and what it says of a model, data, a plan or prices; nothing is stored.
+    """Say what a file is and what it says of a model, data, a plan or prices; the file is not stored.
 
-    What was read can be used as the parts of an estimate request.
+    What was read can be used as the parts of an estimate request. Columns of a table of prices that are not
+    recognised can be chosen; they are kept, and the next table of the same heading is read by them.
     """
-    return uploads.recognise(upload.name, upload.content)
+    return uploads.recognise(workspace, upload.name, upload.content, upload.fields)
 
 
 @router.get("/profiles", summary="List uploaded models", responses=LIST)

@@ -9,11 +9,13 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from app.estimating.documents import CheckWarning, Text
+from app.estimating.money import Currency
 from app.estimating.names import Name, Trimmed
 from app.estimating.request import Schema, Sent, TransformerInput, Whole
 from app.estimating.schema import Document, Quantity
 from app.platform.catalogue_model import OperatorSummary
 from app.profiles.model import ModelProfile
+from app.profiles.readers.prices import COLUMNS
 from app.profiles.readers.recognition import Import
 
 
@@ -120,11 +122,15 @@ class ImportDocument(Document):
     recognised: Text = Field(description="What was recognised, in words.")
     read: ReadParts = Field(description="What was read.")
     parameters: float | None = Field(None, description="Parameter count of the model, if there is one.")
+    forward_flop_per_sample: float | None = None
+    """Compute of the forward pass of one sample at the asked sizes; null without a model. [FLOP]"""
     assumed: list[Text] = Field(description="What was assumed where the file gives no value.")
     missing: list[str] = Field(examples=[["workload.tokens"]])
     """Fields of a request that the file does not give."""
     not_understood: list[str] = Field(examples=[["moe_layer_freq"]])
     """Fields, columns or lines that were not understood."""
+    columns: list[str] = Field(default_factory=list, examples=[["품명", "수량", "단가"]])
+    """Columns of a table, of which those of prices can be chosen."""
     warnings: list[CheckWarning] = Field(description="What may make its figures wrong.")
 
     @classmethod
@@ -140,9 +146,13 @@ class ImportDocument(Document):
                 prices=[ReadPrice.model_validate(asdict(line)) for line in lines],
             ),
             parameters=found.profile.parameters if found.profile is not None else None,
+            forward_flop_per_sample=(
+                found.profile.forward_flop_per_sample if found.profile is not None else None
+            ),
             assumed=[Text.of(message) for message in found.assumed],
             missing=list(found.missing),
             not_understood=list(found.not_understood),
+            columns=list(found.columns),
             warnings=[CheckWarning.of("not_understood", "serious", message) for message in found.doubts],
         )
 
@@ -172,6 +182,35 @@ class ProfileFields(Schema):
     """Length of a sample, also for an ONNX graph that leaves it open. [tokens]"""
     image_size: Whole | None = None
     """Side of an image, also for an ONNX graph that leaves it open. [pixels]"""
+
+
+ColumnName = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class ImportFields(ProfileFields):
+    """What may be asked of a file: sizes of its samples, and which columns of a table hold prices.
+
+    Chosen columns are kept for the workspace: the next table of the same heading is read by them.
+    """
+
+    item_column: ColumnName | None = Field(None, examples=["품명"])
+    """Column of the items, by its name in the table."""
+    unit_price_column: ColumnName | None = Field(None, examples=["단가"])
+    """Column of the price of one unit."""
+    total_column: ColumnName | None = None
+    """Column of the sum of a line; without a unit price it is divided by the quantity."""
+    count_column: ColumnName | None = Field(None, description="Column of the quantity.")
+    discount_column: ColumnName | None = Field(None, description="Column of the share or sum taken off.")
+    currency_column: ColumnName | None = Field(None, description="Column of the currency.")
+    date_column: ColumnName | None = Field(None, description="Column of the date.")
+    unit_column: ColumnName | None = Field(None, description="Column of the unit of the price.")
+    currency: Currency | None = Field(None, examples=["KRW"])
+    """Currency (ISO 4217) where the table does not say."""
+
+    def chosen(self) -> dict[str, str]:
+        """Return the chosen columns by what they are."""
+        names = {name: getattr(self, f"{name}_column") for name in COLUMNS}
+        return {name: column for name, column in names.items() if column}
 
 
 class ProfileRequest(Schema):

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from starlette.datastructures import UploadFile
+from starlette.datastructures import FormData, UploadFile
 
 from app.errors import AppError, Message, Unprocessable
 from app.features.uploads import service as uploads
 from app.features.uploads.api import attachment
 from app.features.uploads.model import (
     ImportDocument,
+    ImportFields,
     ProfileDocument,
     UploadPatch,
     UploadSummary,
@@ -31,6 +34,7 @@ from app.platform.web.requirements import LARGE_BODY, Right, requires
 from app.platform.web.resources import resource
 from app.platform.web.rights import page_router
 from app.platform.workspace import Workspace
+from app.profiles.readers.recognition import columns_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +50,28 @@ class UploadsPage:
     form: Form
     found: ImportDocument | None = None
     """What a file was recognised as."""
+    columns: Sequence[str] = ()
+    """Columns of the file, of which those of prices can be chosen."""
+    column_fields: Sequence[str] = ()
+    again: str = ""
+    """The file in base64, to be read again with them; empty where it is too large for that."""
 
 
 router = page_router()
 
+COLUMN_FIELDS = tuple(name for name in ImportFields.model_fields if name.endswith("_column"))
+"""Fields of the columns of a table of prices."""
+MOST_AGAIN = 600_000
+"""Largest table that a page carries along to be read again with chosen columns. [B]"""
+
 
 def uploads_page(
-    request: Request, listed: Uploads, form: Form | None = None, found: ImportDocument | None = None
+    request: Request,
+    listed: Uploads,
+    form: Form | None = None,
+    found: ImportDocument | None = None,
+    columns: Sequence[str] = (),
+    content: bytes = b"",
 ) -> UploadsPage:
     query = request.query_params
     cursors = {name: query[name] for name in ("models", "samples") if query.get(name)}
@@ -68,6 +87,9 @@ def uploads_page(
         more_samples=older("samples", listed.samples.next),
         form=form or Form({}),
         found=found,
+        columns=columns,
+        column_fields=COLUMN_FIELDS,
+        again=b64encode(content).decode() if columns and len(content) <= MOST_AGAIN else "",
     )
 
 
@@ -83,26 +105,40 @@ def show_uploads(workspace: WorkspaceDep, models: str = "", samples: str = "") -
 @requires(Right.MAKE, body=LARGE_BODY)
 def recognise_file(request: Request, workspace: WorkspaceDep, form: FormDep) -> Response:
     """Show what a file was recognised as, and keep a model or a sample of data."""
-    file = form.get("file")
-    listed = show_uploads(workspace)
+    listed, values = show_uploads(workspace), typed(form)
+    name, content = file_of(form)
     try:
-        if not isinstance(file, UploadFile) or not file.filename:
+        if not content:
             raise Unprocessable.at("file", "choose a file")
-        content = file.file.read()
-        found = uploads.recognise(file.filename, content)
-        if typed(form).get("keep"):
+        asked = {field: values[field][0] for field in ImportFields.model_fields if values.get(field)}
+        fields = checked(ImportFields, asked)
+        found = uploads.recognise(workspace, name, content, fields)
+        if values.get("keep"):
             if found.parameters is not None:
-                return RedirectResponse(
-                    f"/uploads/{uploads.upload_profile(workspace, file.filename, content).id}", 303
-                )
+                kept = uploads.upload_profile(workspace, name, content, fields=fields)
+                return RedirectResponse(f"/uploads/{kept.id}", 303)
             if found.kind == "data":
-                return RedirectResponse(
-                    f"/uploads/{uploads.upload_workload(workspace, file.filename, content).id}", 303
-                )
+                sample = uploads.upload_workload(workspace, name, content, fields.seq_len)
+                return RedirectResponse(f"/uploads/{sample.id}", 303)
     except AppError as error:
-        page = uploads_page(request, listed, Form({}, error.errors))
+        wrong = Form(values, error.errors)
+        columns = columns_in(name, content) if wrong.wrong(*COLUMN_FIELDS) else []
+        page = uploads_page(request, listed, wrong, columns=columns, content=content)
         return render(request, "uploads/uploads.html", page, status=error.status)
-    return render(request, "uploads/uploads.html", uploads_page(request, listed, found=found))
+    page = uploads_page(request, listed, Form(values), found, found.columns, content)
+    return render(request, "uploads/uploads.html", page)
+
+
+def file_of(form: FormData) -> tuple[str, bytes]:
+    """Return name and content of a chosen file, or of the one that the page carried along."""
+    file, again = form.get("file"), form.get("again")
+    if isinstance(file, UploadFile) and file.filename:
+        return file.filename, file.file.read()
+    with suppress(ValueError):
+        return str(form.get("name") or "file"), b64decode(
+            again if isinstance(again, str) else "", validate=True
+        )
+    return "", b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -17,6 +17,7 @@ from app.estimating.workload import resolve_model
 from app.features.uploads.model import (
     Bin,
     ImportDocument,
+    ImportFields,
     ProfileDocument,
     ProfileFields,
     ProfileRequest,
@@ -36,7 +37,8 @@ from app.platform.workspace import Workspace
 from app.profiles.documents import printable
 from app.profiles.model import ModelProfile
 from app.profiles.readers.models import read_profile
-from app.profiles.readers.recognition import read_import
+from app.profiles.readers.prices import Chosen
+from app.profiles.readers.recognition import Asked, read_import
 from app.profiles.samples import MOST_LENGTH, LengthSample, read_sample
 
 MAX_NAME = 200
@@ -61,10 +63,7 @@ def upload_profile(
     fields = fields or ProfileFields()
     seq_len, image_size = fields.seq_len, fields.image_size
     once = IdempotentCall.of("profiles", key, f"{name}\n{seq_len}\n{image_size}\n".encode() + content)
-    if seq_len is not None:
-        check_between("seq_len", seq_len, 1, MOST_LENGTH)
-    if image_size is not None:
-        check_between("image_size", image_size, 1, MOST_SIDE)
+    check_sizes(fields)
 
     def read() -> ModelProfile:
         return read_profile(name, content, seq_len, image_size)
@@ -72,9 +71,38 @@ def upload_profile(
     return keep_profile(workspace, once, read, (name, content))
 
 
-def recognise(name: str, content: bytes) -> ImportDocument:
-    """Return what a file is and says; nothing of it is kept."""
-    return ImportDocument.of(read_import(name, content))
+MOST_HEADINGS = 200
+"""Headings of tables whose chosen columns a workspace keeps, the newest ones."""
+
+
+def recognise(
+    workspace: Workspace, name: str, content: bytes, fields: ImportFields | None = None
+) -> ImportDocument:
+    """Return what a file is and says; nothing of it is kept but which columns hold prices."""
+    fields = fields or ImportFields()
+    with workspace.transaction() as repository:
+        kept = repository.price_columns()
+    found = read_import(name, content, asked_of(fields, kept))
+    if (chosen := fields.chosen()) and found.prices is not None:
+        with workspace.transaction() as repository:
+            repository.hold()
+            kept = repository.price_columns() | {found.prices.heading: chosen}
+            repository.keep_price_columns(dict(list(kept.items())[-MOST_HEADINGS:]))
+    return ImportDocument.of(found)
+
+
+def asked_of(fields: ImportFields, kept: Mapping[str, Mapping[str, str]] | None = None) -> Asked:
+    """Return what is asked of a file, after its sizes were checked."""
+    check_sizes(fields)
+    chosen = Chosen(columns=fields.chosen(), kept=kept or {}, currency=fields.currency or "")
+    return Asked(seq_len=fields.seq_len, image_size=fields.image_size, chosen=chosen)
+
+
+def check_sizes(fields: ProfileFields) -> None:
+    if fields.seq_len is not None:
+        check_between("seq_len", fields.seq_len, 1, MOST_LENGTH)
+    if fields.image_size is not None:
+        check_between("image_size", fields.image_size, 1, MOST_SIDE)
 
 
 def describe_profile(

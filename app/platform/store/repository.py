@@ -116,6 +116,13 @@ class Repository(Queries):
         row = self._session.get(WorkspaceRow, self._workspace_id)
         return row is not None and row.second_approval
 
+    def price_columns(self) -> dict[str, dict[str, str]]:
+        row = self._session.get(WorkspaceRow, self._workspace_id)
+        return {} if row is None else row.price_columns
+
+    def keep_price_columns(self, chosen: dict[str, dict[str, str]]) -> None:
+        Statements(self._session).update_rows(WorkspaceRow, {"price_columns": chosen}, id=self._workspace_id)
+
     def hold(self) -> None:
         """Let nobody else who holds the workspace go on until this transaction ends.
 

@@ -38,6 +38,8 @@ class WorkspaceRow(SQLModel, table=True):
     """Number of the newest proposal, such as 2026-0012; the next one continues from it."""
     second_approval: bool = False
     """Whether a proposal is approved by another person or key than its author."""
+    price_columns: dict[str, dict[str, str]] = Field(default_factory=dict, sa_type=DOCUMENT)
+    """Columns that were chosen for tables of prices, by the key of their heading."""
 
 
 class OwnedRow(SQLModel):

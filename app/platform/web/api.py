@@ -524,10 +524,6 @@ def file_answer(
 MAX_NAME = 200
 
 
-class FileAlone(Schema):
-    """What comes with a file of which all is known."""
-
-
 Beside = TypeVar("Beside", bound=Schema)
 
 
@@ -558,17 +554,17 @@ async def read_upload(request: Request, kind: type[Beside]) -> Upload[Beside]:
         return Upload((file.filename or "file")[:MAX_NAME], await file.read(), beside)
 
 
-async def read_upload_or_json(request: Request) -> Upload[FileAlone] | Any:
-    """Read a multipart file, or a JSON body in its place."""
+async def read_upload_or_json(request: Request, beside: type[Beside]) -> Upload[Beside] | Any:
+    """Read a multipart file with the fields beside it, or a JSON body in its place."""
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind == "multipart/form-data":
-        return await read_upload(request, FileAlone)
+        return await read_upload(request, beside)
     if not await request.body():
         raise Unprocessable.at("body", "a file or a model description is required")
     return await request.json()
 
 
-def form_body(kind: type[Schema] = FileAlone) -> dict[str, Any]:
+def form_body(kind: type[Schema]) -> dict[str, Any]:
     """Return a multipart form with a file for OpenAPI."""
     file = {"type": "string", "format": "binary", "description": "File to upload."}
     # A form cannot say null, only leave a field out.

@@ -12,32 +12,64 @@ from app.profiles.readers.native import Native, native_of
 
 MOST_LINES = 20_000
 _OPTION = re.compile(r"(?<![\w-])--([A-Za-z][\w.-]{1,80})(?:[ \t=]+(?!--?[A-Za-z])([^\s\\\"']{1,200}))?")
-_FIELD = re.compile(r"^[ \t]*(?:-[ \t])?\"?([A-Za-z][\w.-]{1,80})\"?[ \t]{0,40}[:=](?:[ \t]+(.{0,400}))?$")
+_FIELD = re.compile(r"^[ \t]*(?:-[ \t])?\"?([A-Za-z_][\w.-]{1,80})\"?[ \t]{0,40}[:=](?:[ \t]+(.{0,400}))?$")
 _VARIABLE = re.compile(r"^[ \t]*(?:export[ \t]+|local[ \t]+)?([A-Za-z_]\w{0,80})=([^\s;]{1,200})[ \t]*;?$")
 _USED = re.compile(r"^\$\{?(\w+)(?::-(\w+))?\}?$")
 PLAN = {
     "tensor_model_parallel_size": "tensor", "tensor_parallel_degree": "tensor",
-    "tensor_parallel_size": "tensor",
+    "tensor_parallel_size": "tensor", "model_parallel_size": "tensor",
     "pipeline_model_parallel_size": "pipeline", "pipeline_parallel_degree": "pipeline",
-    "pipeline_parallel_size": "pipeline", "context_parallel_size": "context",
-    "context_parallel_degree": "context", "expert_model_parallel_size": "expert",
+    "pipeline_parallel_size": "pipeline", "pipe_parallel_size": "pipeline",
+    "context_parallel_size": "context", "context_parallel_degree": "context",
+    "expert_model_parallel_size": "expert",
     "expert_parallel_degree": "expert", "virtual_pipeline_model_parallel_size": "interleave",
     "micro_batch_size": "micro_batch", "local_batch_size": "micro_batch",
     "per_device_train_batch_size": "micro_batch", "train_micro_batch_size_per_gpu": "micro_batch",
-    "device_train_microbatch_size": "micro_batch", "gradient_accumulation_steps": "accumulation",
+    "device_train_microbatch_size": "micro_batch", "micro_train_batch_size": "micro_batch",
+    "gradient_accumulation_steps": "accumulation",
 }  # fmt: skip
 WORKLOAD = {
     "seq_length": "seq_len", "seq_len": "seq_len", "sequence_len": "seq_len", "cutoff_len": "seq_len",
     "max_seq_length": "seq_len", "max_seq_len": "seq_len", "encoder_seq_length": "seq_len",
+    "max_sequence_length": "seq_len", "max_len": "seq_len", "block_size": "seq_len",
+    "model_max_length": "seq_len",
     "max_target_length": "seq_len", "global_batch_size": "global_batch",
     "global_train_batch_size": "global_batch", "lora_r": "lora_rank", "lora_rank": "lora_rank",
-    "num_epochs": "epochs", "num_train_epochs": "epochs",
+    "num_epochs": "epochs", "num_train_epochs": "epochs", "max_epochs": "epochs", "epochs": "epochs",
 }  # fmt: skip
+SHARDING = {"full_shard": "parameters", "shard_grad_op": "gradients", "no_shard": "none",
+            "0": "none", "1": "optimizer", "2": "gradients", "3": "parameters"}  # fmt: skip
+RECOMPUTE = {"full": "full", "selective": "selective", "true": "full", "none": "none", "false": "none"}
+PRECISION = {"bf16": "bf16", "bfloat16": "bf16", "bf16-mixed": "bf16", "amp_bf16": "bf16", "fp16": "fp16",
+             "float16": "fp16", "16-mixed": "fp16", "amp_fp16": "fp16"}  # fmt: skip
+WORDS: dict[str, tuple[str, dict[str, str]]] = {
+    **dict.fromkeys(("sharding_strategy", "fsdp_sharding_strategy", "zero_stage"), ("sharding", SHARDING)),
+    **dict.fromkeys(
+        ("recompute_granularity", "activations_checkpoint_granularity", "gradient_checkpointing",
+         "remat_policy", "activation_checkpointing", "enable_activation_checkpointing"),
+        ("recompute", RECOMPUTE),
+    ),
+    **dict.fromkeys(("precision", "mixed_precision", "dtype", "torch_dtype"), ("precision", PRECISION)),
+}  # fmt: skip
+"""Arguments whose values are words: what they set, and what each word means."""
+STEPS = ("train_iters", "max_steps", "train_steps")
+BASES = ("base_model", "model_name_or_path", "pretrain", "model_name", "actor_rollout_ref.model.path")
+DEVICES = ("nproc_per_node", "devices", "gpus_per_node", "n_gpus_per_node")
+NODES = ("nnodes", "num_nodes", "nodes", "num_machines")
 OTHERS = frozenset(
-    ("num_layers", "hidden_size", "num_attention_heads", "bf16", "fp16", "recompute_granularity",
-     "gradient_checkpointing", "zero_optimization", "train_batch_size", "use_distributed_optimizer",
-     "sequence_parallel", "train_iters", "base_model", "model_name_or_path", "nproc_per_node", "nnodes")
+    ("num_layers", "hidden_size", "num_attention_heads", "bf16", "fp16", "zero_optimization",
+     "train_batch_size", "use_distributed_optimizer", "sequence_parallel", "recompute_activations",
+     "num_processes", "distributed_type", "finetuning_type", "use_peft", "fsdp_config",
+     *WORDS, *STEPS, *BASES, *DEVICES, *NODES)
 )  # fmt: skip
+DECIDES = re.compile(
+    r"parallel|shard|^zero|batch|precision|recompute|remat|checkpointing|offload|^deepspeed$|^fsdp$|quantiz"
+    r"|load_in_|seq(uence)?_?len|^max_len|length$|flavor|^steps$|dtype|^(d_model|n_layers?|n_heads?|dim)$"
+)
+"""Names of arguments that decide about model, work or plan."""
+ASIDE = re.compile(
+    r"eval|val(idation)?_|test|save|log|warm|prefetch|loader|checkpoint_(dir|path)|_dir$|generat|overlap"
+)
 SHARDED = ("none", "optimizer", "gradients", "parameters")
 """State that replicas share at the stages of ZeRO, from 0 (DeepSpeed, configuration)."""
 GPT2_TOKENS = 50257
@@ -57,6 +89,7 @@ class Arguments:
     base: str = ""
     refusals: tuple[str, ...] = field(default=())
     """Fields for which the model is not read."""
+    devices: int | None = None
 
 
 def script_arguments(text: str) -> Arguments | None:
@@ -66,7 +99,8 @@ def script_arguments(text: str) -> Arguments | None:
     >>> said.workload, said.plan
     ({'seq_len': 2048}, {'micro_batch': 4})
     """
-    lines = [re.sub(r"(^|\s)#.*", "", line[:2000]).rstrip() for line in text.splitlines()[:MOST_LINES]]
+    lines = [line[:2000].removeprefix("#SBATCH") for line in text.splitlines()[:MOST_LINES]]
+    lines = [re.sub(r"(^|\s)#.*", "", line).rstrip() for line in lines]
     lines = [line for line in lines if line.strip()]
     options = [match for line in lines for match in _OPTION.finditer(line)]
     variables: dict[str, set[str]] = {}
@@ -82,8 +116,12 @@ def script_arguments(text: str) -> Arguments | None:
         pairs = [(match[1], True if match[2] is None else match[2].rstrip(")};,")) for match in options]
     elif 2 * len(fields) >= len(lines):
         pairs = [(match[1], (match[2] or "").strip().rstrip(",")) for match in fields]
+        pairs += [(match[1], "") for line in lines if (match := re.fullmatch(r"\[(\w{1,80})\]", line))]
+        # Only Megatron-LM's command line wants a flag for groups of queries.
+        pairs.append(("group_query_attention", True))
     known = {name for name, _ in pairs if _plain(name) in PLAN | WORKLOAD or _plain(name) in OTHERS}
-    return _read(pairs, variables) if len(known) >= 3 else None
+    named = len(known) >= 3 or (len(known) == 2 and "#SBATCH" in text)
+    return _read(pairs, variables) if named else None
 
 
 def document_arguments(document: Mapping[str, object]) -> Arguments | None:
@@ -153,9 +191,17 @@ def _read(pairs: list[tuple[str, object]], variables: Mapping[str, set[str]]) ->
     workload: dict[str, Any] = {
         WORKLOAD[name]: value for name in WORKLOAD if (value := whole(name)) is not None
     }
-    if "zero_optimization" in nested or "train_micro_batch_size_per_gpu" in values:
+    read = {
+        "sequence_parallel", "recompute_activations", "load_in_4bit",
+        *PLAN, *WORKLOAD, *(STEPS if "global_batch" in workload else ()),
+    }  # fmt: skip
+    if nested & {"zero_optimization"} or values.keys() & {
+        "train_micro_batch_size_per_gpu",
+        "micro_train_batch_size",
+    }:
         if (batch := whole("train_batch_size")) is not None:
             workload["global_batch"] = batch
+            read.add("train_batch_size")
         stage = values.get("stage")
         if isinstance(stage, int) and 0 <= stage <= 3:
             plan["sharding"] = SHARDED[stage]
@@ -165,31 +211,57 @@ def _read(pairs: list[tuple[str, object]], variables: Mapping[str, set[str]]) ->
         plan["sequence_parallel"] = True
     if values.get("use_distributed_optimizer") is True:
         plan["sharding"] = "optimizer"
-    if values.get("recompute_granularity") in ("full", "selective"):
-        plan["recompute"] = values["recompute_granularity"]
-    elif values.get("gradient_checkpointing") is True:
-        plan["recompute"] = "full"
+    if values.get("recompute_activations") is True:
+        plan["recompute"] = "selective"
+    for name, (target, words) in WORDS.items():
+        word = words.get(str(values[name]).lower()) if name in values else None
+        if word is not None:
+            (workload if target == "precision" else plan).setdefault(target, word)
+            read.add(name)
+    if "activation_checkpoint" in nested and values.get("mode") in ("full", "selective"):
+        plan.setdefault("recompute", values["mode"])
     for name in ("bf16", "fp16"):
         if (name in nested and values.get("enabled") is True) or values.get(name) in (True, "auto"):
             workload.setdefault("precision", name)
-    if values.get("adapter") in ("lora", "qlora") or values.get("finetuning_type") == "lora":
-        workload["kind"] = "qlora" if values.get("adapter") == "qlora" else "lora"
-    steps, batch = whole("train_iters"), workload.get("global_batch")
+    tuning = {values.get("adapter"), values.get("finetuning_type"), values.get("use_peft") is True and "lora"}
+    if tuning & {"lora", "qlora"} or "lora_rank" in workload:
+        workload["kind"] = "qlora" if "qlora" in tuning or values.get("load_in_4bit") is True else "lora"
+    steps = next((count for name in STEPS if (count := whole(name))), None)
+    batch = workload.get("global_batch")
     samples = whole("train_samples") or (
         steps * batch if steps and batch and "rampup_batch_size" not in values else None
     )
     if samples:
         workload["samples"] = samples
-    each, nodes = whole("nproc_per_node"), whole("nnodes")
-    if each and nodes and {"tensor", "pipeline"} <= plan.keys():
-        share = plan["tensor"] * plan["pipeline"] * plan.get("context", 1)
-        if each * nodes % share == 0:
-            plan["data"] = each * nodes // share
-    native, refusals = _model(values)
-    base = values.get("base_model") or values.get("model_name_or_path")
-    return Arguments(
-        values, workload, plan, native, tuple(unclear[:50]), base if isinstance(base, str) else "", refusals
+    each, nodes = (
+        next((count for name in names if (count := whole(name))), None) for names in (DEVICES, NODES)
     )
+    devices = each * nodes if each and nodes else whole("num_processes")
+    if devices and {"tensor", "pipeline"} <= plan.keys():
+        share = plan["tensor"] * plan["pipeline"] * plan.get("context", 1)
+        if devices % share == 0:
+            plan["data"] = devices // share
+    native, refusals = _model(values)
+    base = next((str(values[name]) for name in BASES if isinstance(values.get(name), str)), "")
+    if "flavor" in values:
+        base = f"{values.get('name', '')} {values['flavor']}".strip()
+        read.add("flavor")
+    component = str(values.get("_component_") or "")
+    if ".models." in component:
+        base = component.rpartition(".")[2]
+        if (micro := whole("batch_size")) is not None:
+            plan["micro_batch"] = micro
+            read.add("batch_size")
+    missed = [
+        name
+        for name, value in values.items()
+        if DECIDES.search(name)
+        and not ASIDE.search(name)
+        and value not in (False, "auto", "none")
+        and not (value == 1 and "parallel" in name)
+        and name not in read
+    ]
+    return Arguments(values, workload, plan, native, tuple([*unclear, *missed][:50]), base, refusals, devices)
 
 
 def _model(values: Mapping[str, Any]) -> tuple[Native | None, tuple[str, ...]]:

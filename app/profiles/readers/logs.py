@@ -78,6 +78,12 @@ def read_log(name: str, text: str) -> RunLog | None:
     return _table(name, text)
 
 
+def logged_shape(text: str) -> dict[str, object]:
+    """Return what a log of MLPerf says of its work; empty for any other text."""
+    entries = re.findall(r'"key": "(\w{1,80})", "value": ("?[\w.-]{1,80}"?)', text[:200_000])
+    return dict(entries) if PROGRAMS["MLPerf"].search(text[:200_000]) else {}
+
+
 def trainer_log(name: str, document: Mapping[str, object]) -> RunLog:
     """Return the run of trainer_state.json, whose last entry states its steps a second."""
     history = document.get("log_history")

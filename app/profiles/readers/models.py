@@ -36,10 +36,7 @@ def read_profile(
     name: str, data: bytes, seq_len: int | None = None, image_size: int | None = None
 ) -> ModelProfile:
     """Return the model of a file at the asked length of a sample and size of an image."""
-    profile = _read(name, data, seq_len, image_size).of_length(seq_len)
-    if image_size is not None and profile.default_image_size is not None:
-        profile = replace(profile, default_image_size=image_size)
-    return profile
+    return _read(name, data, seq_len, image_size).of_length(seq_len).of_side(image_size)
 
 
 def _read(name: str, data: bytes, seq_len: int | None, image_size: int | None) -> ModelProfile:

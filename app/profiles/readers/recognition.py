@@ -14,7 +14,7 @@ from app.profiles.layer_table import read_layer_csv
 from app.profiles.model import ModelProfile
 from app.profiles.readers.arguments import Arguments, document_arguments, script_arguments
 from app.profiles.readers.datasets import criteo_rows, listed_images
-from app.profiles.readers.logs import RunLog, read_log, trainer_log
+from app.profiles.readers.logs import RunLog, logged_shape, read_log, trainer_log
 from app.profiles.readers.loose import parse_config
 from app.profiles.readers.models import (
     CONFIGURATION,
@@ -24,10 +24,22 @@ from app.profiles.readers.models import (
     read_profile,
 )
 from app.profiles.readers.native import native_of
-from app.profiles.readers.prices import PriceList, priced_document, priced_rows, table_rows, workbook_rows
+from app.profiles.readers.prices import (
+    NONE_CHOSEN,
+    Chosen,
+    PriceList,
+    columns_of,
+    holds_money,
+    priced_document,
+    priced_rows,
+    refuse_columns,
+    table_rows,
+    workbook_rows,
+)
 from app.profiles.readers.printed import is_printed, refuse_lightning
 from app.profiles.readers.weights import header_of
 from app.profiles.sample_files import encoding_of
+from app.profiles.sample_lengths import TEXT_COLUMNS
 from app.profiles.samples import LengthSample, read_sample
 from app.profiles.summaries import is_summary
 
@@ -55,39 +67,67 @@ class Import:
     missing: tuple[str, ...] = ()
     not_understood: tuple[str, ...] = ()
     doubts: tuple[Message, ...] = ()
+    columns: tuple[str, ...] = ()
+    """Columns of a table, of which those of prices can be chosen."""
 
 
-def read_import(name: str, data: bytes) -> Import:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is asked of a file."""
+
+    seq_len: int | None = None
+    image_size: int | None = None
+    chosen: Chosen = NONE_CHOSEN
+
+
+def read_import(name: str, data: bytes, asked: Asked = Asked()) -> Import:
     """Return what a file is and says; refuse one that nothing recognises."""
     title = printable(name, 80) or "file"
     check_size(title, len(data), MOST_BYTES)
-    rows = workbook_rows(title, data) if data.startswith(b"PK\x03\x04") else None
+    found = _read(title, data, asked)
+    profile = found.profile
+    if profile is None or (asked.seq_len is None and asked.image_size is None):
+        return found
+    given = {
+        name: value
+        for name, value, usual in (
+            ("seq_len", asked.seq_len, profile.default_seq_len),
+            ("image_size", asked.image_size, profile.default_image_size),
+        )
+        if value is not None and usual is not None
+    }
+    profile = profile.of_length(asked.seq_len).of_side(asked.image_size)
+    return replace(found, profile=profile, workload={**found.workload, **given}, assumed=profile.assumptions)
+
+
+def _read(title: str, data: bytes, asked: Asked) -> Import:
+    rows = workbook_rows(title, data, asked.chosen) if data.startswith(b"PK\x03\x04") else None
     if rows is not None:
-        prices = priced_rows(rows)
+        prices = priced_rows(rows, asked.chosen)
         if prices is None:
-            raise Unprocessable.at(
-                "file",
-                "{file} is a workbook without a heading that names items and prices; name the columns "
-                "item, quantity, unit price and currency",
-                file=title,
-            )
+            refuse_columns(title, rows, asked.chosen)
         return _priced(prices)
     if data.startswith(b"PAR1"):
-        return _sampled(title, data)
+        return _sampled(title, data, asked)
     if header_of(title, data) is not None:
         return _modelled("safetensors", read_profile(title, data), None)
     if is_binary(data):
-        return _modelled("onnx", read_profile(title, data), None)
+        profile = read_profile(title, data, asked.seq_len, asked.image_size)
+        return _modelled("onnx", profile, None)
     if encoding_of(data[:65_536]) == "cp949":
         data = data.decode("cp949", "replace").encode()
     start = data[:65_536].rpartition(b"\n")[0].decode("utf-8", "replace")
     if listed_images(start) is not None or criteo_rows(start) is not None:
         return _rows(decode(title, data))
     if len(data) > MOST_TEXT_BYTES:
-        return _sampled(title, data)
+        return _sampled(title, data, asked)
     text = decode(title, data)
     if CONFIGURATION.match(text):
-        return _structured(title, data, text)
+        return _structured(title, data, text, asked)
+    shape = logged_shape(text)
+    said = document_arguments(shape) if shape else None
+    if said is not None:
+        return _arguments(title, said)
     log = read_log(title, text)
     if log is not None:
         return _logged(log)
@@ -95,25 +135,66 @@ def read_import(name: str, data: bytes) -> Import:
     if said is not None:
         return _arguments(title, said)
     if text.lstrip()[:1] == "[":
-        return _structured(title, data, text)
+        return _structured(title, data, text, asked)
     if is_summary(text) or is_printed(text):
         return _modelled("printed" if is_printed(text) else "summary", read_profile(title, data), None)
     refuse_lightning(title, text)
-    prices = priced_rows(table_rows(text))
+    rows = table_rows(text)
+    prices = priced_rows(rows, asked.chosen)
     if prices is not None:
         return _priced(prices)
+    if asked.chosen.columns or holds_money(rows):
+        refuse_columns(title, rows, asked.chosen)
     if re.match(r"(?i)\s*\W?(kind|name|layer)\W?\s*[,;\t]", text):
         return _modelled("layers", read_layer_csv(title, text), None)
-    return _sampled(title, data)
+    if is_settings(text):
+        raise refuse_settings(title)
+    return replace(_sampled(title, data, asked), columns=tuple(columns_of(rows)))
 
 
-def _structured(title: str, data: bytes, text: str) -> Import:
+SETTING = re.compile(
+    r"""\s*(-\s+)?["']?[\w./-]+["']?\s*[:=](\s*$|\s+(\S+\s*){1,4}$)   # a name and a short value
+    |\s*-\s+\S+\s*$|[|+][-=|+ ]|\s*[\])}]+[,;]?$|.*[{(\[]$            # lists, frames, brackets
+    |\S+[=~>]=\s?[\w.]+$|\s*(FROM|RUN|COPY|CMD|ENV|ARG|WORKDIR|ENTRYPOINT|import|from|def|export|module|srun
+      |python3?|torchrun|resource|return|if|for)\s|\#!|\#SBATCH
+    |.*\s[\w.]+=\S+\s+[\w.+]+=\S+|.*\b\w+:\s-\skv""",
+    re.VERBOSE,
+)
+"""Lines of settings, programs and the output of tools."""
+
+
+def is_settings(text: str) -> bool:
+    """Return whether a text is settings, a program or the output of a tool rather than data."""
+    lines = [line for line in text.splitlines()[:400] if line.strip()]
+    return bool(lines) and 2 * sum(bool(SETTING.match(line[:500])) for line in lines) > len(lines)
+
+
+def refuse_settings(title: str) -> AppError:
+    return Unprocessable.at(
+        "file",
+        "{file} reads like settings, a program or the output of a tool, of which nothing is understood; send "
+        "the model's config.json, the arguments of the training, or a sample of the data as JSON lines",
+        file=title,
+    )
+
+
+def columns_in(name: str, data: bytes) -> list[str]:
+    """Return the columns of a table, of which those of prices can be chosen; none of another file."""
+    rows = workbook_rows(name, data) if data.startswith(b"PK\x03\x04") else None
+    if rows is None:
+        if encoding_of(name, data[:65_536]) == "cp949":
+            data = data.decode("cp949", "replace").encode()
+        rows = table_rows(decode(name, data))
+    return columns_of(rows)
+
+
+def _structured(title: str, data: bytes, text: str, asked: Asked) -> Import:
     """Return what a JSON file, or one line after the other of it, says."""
     try:
         value = parse_config(title, text)
     except AppError as error:
         try:
-            return _sampled(title, data)
+            return _sampled(title, data, asked)
         except AppError:
             raise error from None
     if isinstance(value, Mapping):
@@ -135,12 +216,18 @@ def _structured(title: str, data: bytes, text: str) -> Import:
         said = None if "model_type" in value or "_class_name" in value else document_arguments(value)
         if said is not None:
             return _arguments(title, said)
+        if isinstance(kind := value.get("_class_name"), str) and kind.endswith("Pipeline"):
+            return _pipeline(kind, value)
         if value.keys() & MODEL_KEYS:
             profile = read_profile(title, data)
             return _modelled("config" if profile.origin == "config" else profile.origin, profile, dict(value))
+        if not any(isinstance(entry, list) and len(entry) > 1 for entry in value.values()) and not any(
+            isinstance(value.get(name), str) for name in TEXT_COLUMNS
+        ):
+            raise refuse_settings(title)
     if isinstance(value, list) and value and isinstance(value[0], Mapping) and "kind" in value[0]:
         return _modelled("layers", read_profile(title, data), None)
-    return _sampled(title, data)
+    return _sampled(title, data, asked)
 
 
 def _modelled(
@@ -209,8 +296,13 @@ def _arguments(title: str, said: Arguments) -> Import:
     return Import(
         kind="arguments",
         recognised=Message(
-            "arguments of a training program: {count} values of work and plan, model {base}",
-            {"count": len(said.workload) + len(said.plan), "base": printable(said.base) or "?"},
+            "arguments of a training program: {count} values of work and plan, model {base}, "
+            "{devices} devices",
+            {
+                "count": len(said.workload) + len(said.plan),
+                "base": printable(said.base) or "?",
+                "devices": said.devices or "?",
+            },
         ),
         workload=said.workload,
         plan=said.plan,
@@ -235,6 +327,32 @@ def _logged(log: RunLog) -> Import:
         workload={"global_batch": log.global_batch} if log.global_batch else {},
         assumed=(Message("the median is taken, without the first tenth of the steps"),),
         missing=("model", "system"),
+    )
+
+
+TRAINED_PARTS = ("transformer", "unet", "prior", "decoder")
+
+
+def _pipeline(kind: str, value: Mapping[str, object]) -> Import:
+    """Return what a pipeline of diffusers consists of; the sizes stand in the file of each part."""
+    parts: dict[str, str] = {
+        name: entry[1]
+        for name, entry in value.items()
+        if isinstance(entry, list) and len(entry) == 2 and all(isinstance(word, str) for word in entry)
+    }
+    trained = [*(name for name in TRAINED_PARTS if name in parts), *parts]
+    listed = ", ".join(f"{printable(name, 40)} ({printable(part, 60)})" for name, part in parts.items())
+    return Import(
+        kind="pipeline",
+        recognised=Message(
+            "a pipeline of diffusers ({kind}) of {parts}; the sizes of what is trained stand in {file}",
+            {
+                "kind": printable(kind),
+                "parts": listed,
+                "file": f"{printable(trained[0], 40)}/config.json" if trained else "?",
+            },
+        ),
+        missing=("model",),
     )
 
 
@@ -278,8 +396,8 @@ def _images(images: list[object]) -> Import:
     )
 
 
-def _sampled(title: str, data: bytes) -> Import:
-    sample = read_sample(title, data)
+def _sampled(title: str, data: bytes, asked: Asked) -> Import:
+    sample = read_sample(title, data, seq_len=asked.seq_len)
     return Import(
         kind="data",
         recognised=Message(
@@ -300,6 +418,13 @@ def _sampled(title: str, data: bytes) -> Import:
 
 def _priced(prices: PriceList) -> Import:
     first = prices.lines[0] if prices.lines else None
+    if first is None and prices.unread:
+        raise Unprocessable.at(
+            "file",
+            "no line of the prices can be read: quantity, unit price and total of {lines} do not agree, or a "
+            "sum can be read in two ways; choose the columns, or correct these lines",
+            lines=", ".join(prices.unread[:5]),
+        )
     if first is None:
         raise Unprocessable.at(
             "file", "the price list ({kind}) has no line with a price above 0", kind=prices.kind
@@ -317,6 +442,14 @@ def _priced(prices: PriceList) -> Import:
             },
         ),
         prices=prices,
+        assumed=(
+            Message(
+                "columns: {columns}",
+                {"columns": ", ".join(f"{kind} = {name}" for kind, name in prices.columns.items())},
+            ),
+        )
+        if prices.columns
+        else (),
         missing=prices.missing,
         not_understood=prices.unread,
     )

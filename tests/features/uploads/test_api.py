@@ -162,3 +162,41 @@ def test_a_sweep_is_deleted_once_it_has_ended(ask: Ask) -> None:
     ask("POST", f"{address}/cancel")
     assert ask("DELETE", address).status_code == 204
     assert ask("GET", address).status_code == ask("GET", address.replace("sweeps", "jobs")).status_code == 404
+
+
+QUOTE = "구분;내역;EA;견적가;NET\nA;서버;2;₩380000000;₩760000000\nB;케이블;64;₩1200000;₩76800000\n".encode()
+COLUMNS = {"item_column": "내역", "unit_price_column": "견적가", "count_column": "EA", "total_column": "NET"}
+
+
+def fields_of(refused: Any) -> list[str]:
+    assert refused.status_code in (400, 422)
+    return [error["field"] for error in refused.json()["errors"]]
+
+
+def test_chosen_columns_of_prices_are_kept_for_the_next_file_of_the_heading(ask: Ask) -> None:
+    def imported(content: bytes, **fields: str) -> Any:
+        return ask("POST", "/api/v1/imports", files={"file": ("quote.csv", content)}, data=fields)
+
+    wrong = imported(QUOTE, item_column="내역", unit_price_column="원가")
+    assert fields_of(wrong) == ["unit_price_column"]
+    read = imported(QUOTE, **COLUMNS).json()["read"]["prices"]
+    assert [(line["price"], line["count"], line["currency"]) for line in read] == [
+        (380_000_000, 2, "KRW"),
+        (1_200_000, 64, "KRW"),
+    ]
+    later = imported(QUOTE.replace("380000000;₩760000000".encode(), "400000000;₩800000000".encode()))
+    assert later.json()["read"]["prices"][0]["price"] == 400_000_000
+    another = imported(QUOTE.replace("견적가".encode(), "제시가".encode()))
+    assert fields_of(another) == ["item_column"]
+
+
+def test_sizes_can_be_asked_of_a_file(ask: Ask) -> None:
+    def flop(**sizes: int) -> Any:
+        files = {"file": ("config.json", json.dumps(CONFIG).encode())}
+        return ask("POST", "/api/v1/imports", files=files, data=sizes)
+
+    long, short = flop(seq_len=4096).json(), flop(seq_len=512).json()
+    assert (long["read"]["workload"]["seq_len"], short["read"]["workload"]["seq_len"]) == (4096, 512)
+    assert long["forward_flop_per_sample"] > 8 * short["forward_flop_per_sample"]
+    wrong = flop(seq_len=0)
+    assert fields_of(wrong) == ["seq_len"]
