@@ -159,8 +159,8 @@ def load_rules(directory: Path) -> Rules:
 
 ANSWER_COLUMNS = frozenset({"value", "model_tflops_per_accel", "mfu_pct", "mfu_basis", "notes", "source"})
 """Columns that reveal the measured value, which a case never reads. Of the notes it reads what a rate
-counts (see :attr:`MeasurementCase.includes_evaluation`), the layout (:data:`DEGREES`) and the tokens of a
-step (:data:`STEP_TOKENS`)."""
+counts (see :attr:`MeasurementCase.includes_evaluation`), the layout (:data:`DEGREES`), the tokens of a step
+(:data:`STEP_TOKENS`) and techniques (:data:`TECHNIQUES`)."""
 
 
 def without_answers(row: Mapping[str, str]) -> dict[str, str]:
@@ -182,6 +182,8 @@ DEGREES = {
     )
 }
 """Degrees of a layout that are stated in the notes, as they have no column."""
+TECHNIQUES = re.compile(r"DualPipe|DeepEP|1F1B overlap", re.IGNORECASE)
+"""Techniques that decide about a stack as its name does, where the notes state them."""
 STEP_TOKENS = re.compile(r"(\d[\d,]*\.?\d* ?[kKMB]?) tokens (?:per|a|each) (?:global )?(?:step|batch)")
 """Tokens of a step, where the notes state them and the column of the batch is empty."""
 
@@ -420,7 +422,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
         precision = "fp32" if precision in ("fp32", "tf32") else "fp16.16"
     family = row.get("family", "").strip().lower()
     facts = {
-        "software": plain(row.get("software", "")),
+        "software": plain(" ".join([row.get("software", ""), *TECHNIQUES.findall(row.get("notes", ""))])),
         "family": family,
         "chip": system["chip"],
         "model": model_words(row.get("model_name", "")),
