@@ -23,6 +23,8 @@ KINDS = ("architecture", "chip", "software", "family")
 LANGUAGE_MODELS = frozenset({"gpt", "llama", "moe"})
 UNNAMED = "unnamed"
 """Effect of software that nobody named: language models run other stacks and plans than the usual ones."""
+ONE_STACK = "tpu-"
+"""Beginning of chips whose every run is compiled by their maker's compiler, whether or not it is named."""
 RESTS_ON = re.compile(r"(\d[\d,]*) runs? in (\d[\d,]*) groups?")
 """Counts of runs and groups in the note of a figure."""
 
@@ -77,7 +79,7 @@ class Effects:
         """
         if software.kind == "ipu":
             return ()
-        unnamed = software.presumed and family in LANGUAGE_MODELS
+        unnamed = software.presumed and family in LANGUAGE_MODELS and not chip.startswith(ONE_STACK)
         asked = tuple(row for row in self.rows if unnamed and row.name == UNNAMED)
         if software.rests_on_runs and chip_series(chip) in fitted:
             return asked

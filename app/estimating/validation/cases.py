@@ -159,7 +159,8 @@ def load_rules(directory: Path) -> Rules:
 
 ANSWER_COLUMNS = frozenset({"value", "model_tflops_per_accel", "mfu_pct", "mfu_basis", "notes", "source"})
 """Columns that reveal the measured value, which a case never reads. Of the notes it reads what a rate
-counts (see :attr:`MeasurementCase.includes_evaluation`) and the layout (:data:`DEGREES`)."""
+counts (see :attr:`MeasurementCase.includes_evaluation`), the layout (:data:`DEGREES`), the tokens of a step
+(:data:`STEP_TOKENS`) and techniques (:data:`TECHNIQUES`)."""
 
 
 def without_answers(row: Mapping[str, str]) -> dict[str, str]:
@@ -171,12 +172,20 @@ THROUGHPUT = frozenset({"samples_per_s", "tokens_per_s", "step_time_s", "tflops_
 """Metrics of a rate or a step, without the length of a run."""
 EVALUATION_INCLUDED = re.compile(r"INCLUDES evaluation", re.IGNORECASE)
 
+OF = r"(?:[ _-]?(?:size|degree))?[ :=_-]{0,3}(\d+)"
 DEGREES = {
-    "context": re.compile(r"\b(?:context-parallel|CP) (\d+)"),
-    "expert": re.compile(r"\bEP (\d+)"),
-    "interleave": re.compile(r"\b(?:virtual stages|VPP?|interleave) (\d+)"),
+    name: re.compile(rf"(?:(?<![A-Za-z])(?:{words})){OF}", re.IGNORECASE)
+    for name, words in (
+        ("context", r"context[ _-]?parallel(?:ism)?|CP"),
+        ("expert", r"expert[ _-]?(?:model[ _-]?)?parallel(?:ism)?|EP"),
+        ("interleave", r"virtual[ _-]?(?:pipeline|stages)(?:[ _-](?:stages|parallel))?|VPP?|interleave"),
+    )
 }
 """Degrees of a layout that are stated in the notes, as they have no column."""
+TECHNIQUES = re.compile(r"DualPipe|DeepEP|1F1B overlap", re.IGNORECASE)
+"""Techniques that decide about a stack as its name does, where the notes state them."""
+STEP_TOKENS = re.compile(r"(\d[\d,]*\.?\d* ?[kKMB]?) tokens (?:per|a|each) (?:global )?(?:step|batch)")
+"""Tokens of a step, where the notes state them and the column of the batch is empty."""
 
 
 class UnsupportedCase(Exception):
@@ -413,7 +422,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
         precision = "fp32" if precision in ("fp32", "tf32") else "fp16.16"
     family = row.get("family", "").strip().lower()
     facts = {
-        "software": plain(row.get("software", "")),
+        "software": plain(" ".join([row.get("software", ""), *TECHNIQUES.findall(row.get("notes", ""))])),
         "family": family,
         "chip": system["chip"],
         "model": model_words(row.get("model_name", "")),
@@ -428,6 +437,9 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
     cores = int(completed.get("cores", 1))
     stages = whole(row, "pp") or int(completed.get("pipeline", 1))
     completed = for_ranks(completed, stages, _degrees(row.get("notes", ""))["context"])
+    if stated := STEP_TOKENS.search(row.get("notes", "")):
+        completed["step_tokens"] = f"{number(stated.group(1)):g}"
+        completed["step_stated"] = "1"
     if unit := first_unit(row.get("samples_or_tokens_total", "")):
         completed["total_unit"] = unit
     if not ipu and OFFLOAD.search(" | ".join(row.get(name, "") for name in OFFLOAD_COLUMNS)):
@@ -454,6 +466,10 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
         "micro_batch": "" if micro_batch is None else f"{micro_batch:g}",
     }
     known_model = rules.model(of_model)
+    preset = known_model.get("preset") or preset_in(row.get("model_name", ""))
+    if family == "other" and preset in presets() and presets()[preset].family in TRANSFORMERS:
+        # No family is named, so the model tells it.
+        family = presets()[preset].family
     named = rules.profile(facts)
     layout_stated = bool({"tensor", "pipeline"} & set(completed) or whole(row, "tp") or whole(row, "pp"))
     copies_stated = bool(whole(row, "dp"))
@@ -494,7 +510,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
         completed=completed,
         profile=named or rules.usual(facts["family"], system["chip"]),
         presumed=named is None,
-        preset=known_model.get("preset") or preset_in(row.get("model_name", "")),
+        preset=preset,
         refused=known_model.get("refused", ""),
     )
 

@@ -158,7 +158,9 @@ def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) ->
     per_device = float(completed.get("device_batch", 0.0)) or None
     if batch is None and (per_device or (micro and case.pipeline == 1)):
         batch = data * float(micro or per_device or 1.0)
-    if batch is None and "step_tokens" in completed:
+    # A step lasts as long as its batch is large: one of the usual size says nothing of it.
+    guessed = case.metric == "step_time_s" and "step_stated" not in completed
+    if batch is None and "step_tokens" in completed and not guessed:
         batch = max(data, float(completed["step_tokens"]) / (case.seq_len or scenario.table.tokens))
     if batch is None:
         raise UnsupportedCase(
@@ -297,7 +299,8 @@ def _searched(
 ) -> Plans | None:
     """Return the best plan where a row states no layout and one device does not hold the model."""
     allowed: dict[str, tuple[float, ...]] = {} if data is None else {"data": (data,)}
-    allowed["context"] = (float(case.context),)
+    if not case.copies_alone or case.context > 1:
+        allowed["context"] = (float(case.context),)
     if not scenario.is_ipu:
         # A row that does not mention recomputation rarely recomputes only some layers.
         modes = tuple(map(float, Recompute))
