@@ -182,7 +182,7 @@ def columns_in(name: str, data: bytes) -> list[str]:
     """Return the columns of a table, of which those of prices can be chosen; none of another file."""
     rows = workbook_rows(name, data) if data.startswith(b"PK\x03\x04") else None
     if rows is None:
-        if encoding_of(name, data[:65_536]) == "cp949":
+        if encoding_of(data[:65_536]) == "cp949":
             data = data.decode("cp949", "replace").encode()
         rows = table_rows(decode(name, data))
     return columns_of(rows)
