@@ -34,7 +34,6 @@ from app.features.estimates.service import (
     estimate_of,
     get_estimate,
     get_estimate_request,
-    make_estimate,
     save_estimate,
 )
 from app.features.studies.answering import State
@@ -42,7 +41,7 @@ from app.features.studies.common_basis import USUAL_BASIS, BasisRequest
 from app.features.studies.knobs import labels_of
 from app.features.studies.model import StudyContent, free_keys, stated, tree_of
 from app.features.studies.options import PublishedFigure
-from app.features.studies.service import NAME_LENGTH, estimates_of
+from app.features.studies.service import NAME_LENGTH, estimate_option, estimates_of
 from app.features.studies.side_by_side import OptionEntry
 from app.features.studies.states import state_of
 from app.platform.deleting import delete
@@ -300,7 +299,11 @@ def make_options(
     workspace: Workspace, rows: Sequence[EstimateRequest | PublishedFigure | StoredEstimate], currency: str
 ) -> list[OptionEntry]:
     def make(request: EstimateRequest) -> Estimate:
-        return with_request(make_estimate(workspace, request), request, now())
+        # As a study asks it, whose options are labelled beside their estimates.
+        asked = request.model_dump(exclude_unset=True, exclude={"label"})
+        answer = estimate_option(workspace, EstimateRequest.model_validate(asked, context=STORED))
+        named = {"id": new_id("est"), "name": request.label or answer.name}
+        return with_request(answer.model_copy(update=named), request, now())
 
     requests: list[EstimateRequest | PublishedFigure] = []
     known: dict[int, Estimate] = {}
