@@ -148,7 +148,11 @@ def question_of_comparison(workspace: Workspace, identifier: str) -> ComparisonQ
 
 
 def study_of(
-    options: Sequence[OptionEntry], title: str | None, locale: str, currency: str, limits: Limits | None
+    options: Sequence[OptionEntry],
+    title: str | None,
+    locale: str = "en",
+    currency: str = "USD",
+    limits: Limits | None = None,
 ) -> StudyContent:
     """Return the study that asks about options; fields that all estimates share are its base."""
     rows = dict(zip(row_labels(options), (option.request for option in options), strict=True))
