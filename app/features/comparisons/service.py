@@ -169,7 +169,7 @@ def study_of(
     keys = dict(zip(rows, free_keys(set()), strict=False))
     asked = []
     for position, (label, request) in enumerate(rows.items()):
-        option: dict[str, Any] = {"key": keys[label], "label": label}
+        option: dict[str, Any] = {"key": keys[label], "label": label[:NAME_LENGTH]}
         if isinstance(request, PublishedFigure):
             figure = {name: value for name, value in stated(request).items() if name != "label"}
             if request.scaled_from is not None:

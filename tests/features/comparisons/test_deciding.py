@@ -56,6 +56,10 @@ def test_labels_of_stored_estimates_are_made_unique(ask: Ask) -> None:
     kept = ask("POST", "/api/v1/estimates", json=DGX).json()["id"]
     made = compared(ask, {"estimate_id": kept}, {"estimate_id": kept})
     assert [one["id"] for one in made["decision"]["options"]] == ["DGX", "DGX (2)"]
+    longest = ask("POST", "/api/v1/estimates", json={**DGX, "label": "D" * 200}).json()["id"]
+    made = compared(ask, {"estimate_id": longest}, {"estimate_id": longest})
+    assert ask("GET", f"/api/v1/comparisons/{made['id']}").json() == made
+    assert [row["label"] for row in made["rows"]] == ["D" * 200, f"{'D' * 200} (2)"]
 
 
 @pytest.mark.parametrize(
