@@ -6,12 +6,11 @@ import os
 import re
 import signal
 import socket
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 
+from tests.conftest import until
 from tests.support.serving import serving
 
 ESTIMATE = {"model": {"total_flop": 1e20}, "system": {"id": "dgx-a100-640gb"}}
@@ -31,13 +30,6 @@ def command_of(pid: str) -> bytes:
         return b""
 
 
-def until(said: Callable[[], bool], seconds: float = 120.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not said():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
 def answers(client: httpx.Client, path: str = "/healthz") -> bool:
     try:
         return client.get(path).status_code == 200
@@ -54,7 +46,7 @@ def counted(client: httpx.Client) -> float:
 
 def test_processes_come_back_and_go_with_their_parent(tmp_path: Path) -> None:
     with serving(tmp_path, "--workers", "2") as (parent, client):
-        until(lambda: answers(client, "/readyz"))
+        until(lambda: answers(client, "/readyz"), 120)
         for count in range(1, 9):
             # Each on a connection of its own, so that now one process answers and now the other.
             with httpx.Client(base_url=client.base_url, timeout=30, trust_env=False) as other:
@@ -63,8 +55,8 @@ def test_processes_come_back_and_go_with_their_parent(tmp_path: Path) -> None:
         before = children(parent.pid)
         assert len(before) == 2
         os.kill(min(before), signal.SIGKILL)
-        until(lambda: len(children(parent.pid)) == 2 and children(parent.pid) != before)
-        until(lambda: answers(client))
+        until(lambda: len(children(parent.pid)) == 2 and children(parent.pid) != before, 120)
+        until(lambda: answers(client), 120)
         with httpx.Client(base_url=client.base_url, timeout=30, trust_env=False) as other:
             assert counted(other) == 8, "what a process has counted outlives it"
         parent.kill()
@@ -84,7 +76,7 @@ def test_processes_come_back_and_go_with_their_parent(tmp_path: Path) -> None:
 
 def test_several_processes_end_in_good_order(tmp_path: Path) -> None:
     with serving(tmp_path, "--workers", "2", RACKLINE_STOP_SECONDS="3") as (parent, client):
-        until(lambda: answers(client, "/readyz"))
+        until(lambda: answers(client, "/readyz"), 120)
         began = children(parent.pid)
         parent.send_signal(signal.SIGTERM)
         assert parent.wait(30) == 0

@@ -54,16 +54,15 @@ from tests.support.serving import descendants
 from tests.support.sweeping import wide
 
 SHARES = {
-    "estimate": 1.0, "audit_event": 1.0, "webhook_delivery": 0.05, "comparison": 0.02, "sizing": 0.02,
-    "bill": 0.02, "calibration": 0.02, "profile": 0.02, "workload_sample": 0.02, "sweep": 0.02, "study": 0.01,
+    "estimate": 1.0, "audit_event": 1.0, "webhook_delivery": 0.05, "sizing": 0.02,
+    "bill": 0.02, "calibration": 0.02, "profile": 0.02, "workload_sample": 0.02, "sweep": 0.02, "study": 0.03,
     "proposal": 0.01, "price_book": 0.001, "accelerator": 0.0001, "api_key": 0.001,
 }  # fmt: skip
 """Rows of each kind for every estimate."""
 
 PARTS = {
-    "comparison_option": ("comparison", "comparison_id"), "study_version": ("study", "study_id"),
-    "job": ("sweep", "id"), "price_book_version": ("price_book", "book_id"),
-    "accelerator_version": ("accelerator", "accelerator_id"),
+    "study_version": ("study", "study_id"), "job": ("sweep", "id"),
+    "price_book_version": ("price_book", "book_id"), "accelerator_version": ("accelerator", "accelerator_id"),
 }  # fmt: skip
 """Tables whose rows belong to those of another: which, and by which column."""
 
@@ -90,6 +89,9 @@ SPECIAL = {
     "sizing": {"document": "'{}'", "samples": "'{}'"}, "proposal": {"content": "'{}'"},
 }  # fmt: skip
 """The same of one table; lists read no documents, which are empty unless they are asked for."""
+
+LISTED = {"study": {"kind": "CASE WHEN i % 3 = 0 THEN 'study' ELSE 'comparison' END"}}
+"""Column of a table of several lists → in which of them a copy is."""
 
 APART = timedelta(minutes=1)
 """Between one copy and the next."""
@@ -168,7 +170,8 @@ def multiply(store: Store, estimates: int, documents: bool = False) -> None:
         table, (kind, key) = metadata.tables[name], PARTS.get(name, (name, "id"))
         made = next(column for column in ("created_at", "at") if column in {*table.c.keys(), "at"})
         made = made if made in table.c else ""
-        special = {**VALUES, **({} if documents else SPECIAL.get(name, {})), key: f"'{kind[:3]}_' || NUMBER"}
+        more = {**LISTED.get(name, {}), **({} if documents else SPECIAL.get(name, {}))}
+        special = {**VALUES, **more, key: f"'{kind[:3]}_' || NUMBER"}
         shown = [special.get(column.name, f't."{column.name}"') for column in table.columns]
         values = ", ".join(shown).replace("NUMBER", number).replace("MOMENT", moment).replace("MADE", made)
         columns = ", ".join(f'"{column.name}"' for column in table.columns)

@@ -8,7 +8,7 @@ import pytest
 
 from app.main import create_app
 from app.settings import Settings
-from tests.conftest import run
+from tests.support.application import asking
 from tests.support.windows import Seat
 
 Ask = Callable[..., httpx.Response]
@@ -21,13 +21,7 @@ def ask(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     if request.param == "postgresql":
         values["database_url"] = request.getfixturevalue("postgres").make()
     application = create_app(Settings.at(tmp_path_factory.mktemp("journeys"), **values))
-
-    async def send(method: str, path: str, **values: Any) -> httpx.Response:
-        transport = httpx.ASGITransport(application)
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            return await client.request(method, path, **values)
-
-    yield lambda method, path, **values: run(send(method, path, **values))
+    yield asking(application)
     application.state.installation.store.close()
 
 

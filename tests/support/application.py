@@ -155,6 +155,17 @@ def allowed(app: FastAPI, quotas: Mapping[ClientKind, Mapping[CostClass, int]]) 
 Ask = Callable[..., httpx.Response]
 
 
+def asking(app: FastAPI) -> Ask:
+    """Return a function that sends one request, without a network, and waits for its answer."""
+
+    async def send(method: str, path: str, **values: Any) -> httpx.Response:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            return await client.request(method, path, **values)
+
+    return lambda method, path, **values: run(send(method, path, **values))
+
+
 @pytest.fixture(scope="session")
 def application(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
     return application_at(tmp_path_factory.mktemp("api"), max_body_bytes=200_000, max_upload_bytes=400_000)
@@ -163,13 +174,7 @@ def application(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
 @pytest.fixture(scope="session")
 def ask(application: FastAPI) -> Ask:
     """Return a function that sends one request and waits for its answer."""
-
-    async def send(method: str, path: str, **values: Any) -> httpx.Response:
-        transport = httpx.ASGITransport(application)
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            return await client.request(method, path, **values)
-
-    return lambda method, path, **values: run(send(method, path, **values))
+    return asking(application)
 
 
 ENGLISH = re.compile(r"[A-Za-z][a-z]+(?:[ ,;:]+[a-z]+){3,}")

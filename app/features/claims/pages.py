@@ -13,8 +13,9 @@ from fastapi.responses import RedirectResponse, Response
 from app.errors import AppError
 from app.features.claims import charts
 from app.features.claims.model import ClaimsRequest, VendorClaim, VendorClaims
-from app.features.claims.service import compare_estimates, compare_published, get_claim, list_claims
-from app.features.comparisons.pages import PARAMETER, address, share_of
+from app.features.claims.service import get_claim, list_claims, study_of_claim, study_of_published
+from app.features.comparisons.pages import PARAMETER, share_of
+from app.features.studies.forms import address as study_address
 from app.platform.rates import CostClass
 from app.platform.web.contexts import FigureView, Form, view
 from app.platform.web.deps import QueryDep, WorkspaceDep, workspace_of
@@ -162,18 +163,15 @@ def show_claim(workspace: WorkspaceDep, identifier: str, assumed: AssumedDep) ->
 
 @router.post("/claims/{identifier}/comparison")
 @requires(Right.MAKE, CostClass.SEARCH)
-def open_comparison(request: Request, workspace: WorkspaceDep, identifier: str, phase: int = 0) -> Response:
+def open_claim(workspace: WorkspaceDep, identifier: str, phase: int = 0) -> Response:
     """Make the estimates of a claim, keep them side by side and go there."""
-    language = voice_of(request).language
-    comparison = compare_estimates(workspace, identifier, phase, "ko" if language == "ko" else "en")
-    return RedirectResponse(f"/comparisons/{comparison.id}", 303)
+    return RedirectResponse(study_address(study_of_claim(workspace, identifier, phase).id, ()), 303)
 
 
 @router.post("/claims/published")
 @requires(Right.MAKE, CostClass.SEARCH)
-def open_published(request: Request, workspace: WorkspaceDep, form: FormDep) -> Response:
+def open_published(workspace: WorkspaceDep, form: FormDep) -> Response:
     """Keep the published hours side by side and go there, at the scaling efficiency of the page."""
     share = share_of(str(form.get(PARAMETER, "")))
-    language = voice_of(request).language
-    comparison = compare_published(workspace, "ko" if language == "ko" else "en")
-    return RedirectResponse(address(comparison.id, share), 303)
+    query = [] if share == 1 else [(PARAMETER, f"{share:.6g}")]
+    return RedirectResponse(study_address(study_of_published(workspace).id, query), 303)

@@ -1,17 +1,19 @@
-"""Vendor claims with verdicts, and their estimates as stored comparisons."""
+"""Vendor claims with verdicts, and their estimates as studies."""
 
 from __future__ import annotations
 
 import threading
 
 from app.errors import NotFound
-from app.estimating.request import EstimateRequest, Locale
+from app.estimating.request import EstimateRequest
 from app.features.claims.deciding import claim_of, claims_of
 from app.features.claims.estimates import Estimates
 from app.features.claims.model import ClaimsRequest, VendorClaim, VendorClaims
-from app.features.comparisons.model import Comparison, ComparisonRequest
-from app.features.comparisons.service import create_comparison
+from app.features.comparisons.service import study_of
+from app.features.studies.model import Study
 from app.features.studies.options import PublishedFigure
+from app.features.studies.service import create_study
+from app.features.studies.side_by_side import OptionEntry
 from app.platform.workspace import Installation, Workspace
 
 _ESTIMATING = threading.Lock()
@@ -37,8 +39,8 @@ def get_claim(workspace: Workspace, claim_id: str, assumptions: ClaimsRequest) -
         return claim_of(claim_id, context.catalog, estimates(workspace.installation), assumptions)
 
 
-def compare_estimates(workspace: Workspace, claim_id: str, phase: int, locale: Locale) -> Comparison:
-    """Store a comparison of the estimates of one phase of a claim, with the software of both eras."""
+def study_of_claim(workspace: Workspace, claim_id: str, phase: int) -> Study:
+    """Store a study of the estimates of one phase of a claim, with the software of both eras."""
     claim = get_claim(workspace, claim_id, ClaimsRequest())
     phases = len(claim.readings[0].claimed.phases) if claim.readings else 0
     if not 0 <= phase < phases:
@@ -50,13 +52,11 @@ def compare_estimates(workspace: Workspace, claim_id: str, phase: int, locale: L
             label = f"{side.count} × {side.name} ({side.devices}), {estimate.software}"
             rows[label] = EstimateRequest.model_validate({**estimate.request, "label": label})
     title = f"{claim.model}, {claim.ratio:g}×, {claim.readings[0].claimed.phases[phase].phase}"
-    return create_comparison(
-        workspace, ComparisonRequest(title=title, locale=locale, rows=list(rows.values()))
-    )
+    return create_study(workspace, study_of([*map(OptionEntry, rows.values())], title))
 
 
-def compare_published(workspace: Workspace, locale: Locale) -> Comparison:
-    """Store a comparison of the published times to train; scaled ones stay scaled."""
+def study_of_published(workspace: Workspace) -> Study:
+    """Store a study of the published times to train; scaled ones stay scaled."""
     published = list_claims(workspace, ClaimsRequest()).hours
     rows: list[EstimateRequest | PublishedFigure] = []
     for hours in published:
@@ -76,5 +76,4 @@ def compare_published(workspace: Workspace, locale: Locale) -> Comparison:
         else:
             label = f"{hours.label} (≤)" if hours.ceiling else hours.label
             rows.append(PublishedFigure(label=label, kind="vendor", hours=hours.hours, system=hours.system))
-    title = "BERT-Large"
-    return create_comparison(workspace, ComparisonRequest(title=title, locale=locale, rows=rows))
+    return create_study(workspace, study_of([*map(OptionEntry, rows)], "BERT-Large"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
-
 from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 from starlette.datastructures import QueryParams
@@ -32,12 +30,6 @@ def share_of(text: str, field: str = PARAMETER) -> float:
     if not 0 < share <= 1:
         raise BadInput.at(field, "must be above 0 and at most 100")
     return share
-
-
-def address(identifier: str, share: float) -> str:
-    """Return the address of a comparison at a scaling efficiency."""
-    query = "" if share == 1 else f"?{urlencode({PARAMETER: f'{share:.6g}'})}"
-    return f"/comparisons/{identifier}{query}"
 
 
 def basis_of(utilisation: str, term_years: str) -> BasisRequest:

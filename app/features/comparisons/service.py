@@ -34,7 +34,6 @@ from app.features.estimates.service import (
     estimate_of,
     get_estimate,
     get_estimate_request,
-    make_estimate,
     save_estimate,
 )
 from app.features.studies.answering import State
@@ -42,7 +41,7 @@ from app.features.studies.common_basis import USUAL_BASIS, BasisRequest
 from app.features.studies.knobs import labels_of
 from app.features.studies.model import StudyContent, free_keys, stated, tree_of
 from app.features.studies.options import PublishedFigure
-from app.features.studies.service import NAME_LENGTH, estimates_of
+from app.features.studies.service import NAME_LENGTH, estimate_option, estimates_of
 from app.features.studies.side_by_side import OptionEntry
 from app.features.studies.states import state_of
 from app.platform.deleting import delete
@@ -149,7 +148,11 @@ def question_of_comparison(workspace: Workspace, identifier: str) -> ComparisonQ
 
 
 def study_of(
-    options: Sequence[OptionEntry], title: str | None, locale: str, currency: str, limits: Limits | None
+    options: Sequence[OptionEntry],
+    title: str | None,
+    locale: str = "en",
+    currency: str = "USD",
+    limits: Limits | None = None,
 ) -> StudyContent:
     """Return the study that asks about options; fields that all estimates share are its base."""
     rows = dict(zip(row_labels(options), (option.request for option in options), strict=True))
@@ -166,7 +169,7 @@ def study_of(
     keys = dict(zip(rows, free_keys(set()), strict=False))
     asked = []
     for position, (label, request) in enumerate(rows.items()):
-        option: dict[str, Any] = {"key": keys[label], "label": label}
+        option: dict[str, Any] = {"key": keys[label], "label": label[:NAME_LENGTH]}
         if isinstance(request, PublishedFigure):
             figure = {name: value for name, value in stated(request).items() if name != "label"}
             if request.scaled_from is not None:
@@ -300,7 +303,11 @@ def make_options(
     workspace: Workspace, rows: Sequence[EstimateRequest | PublishedFigure | StoredEstimate], currency: str
 ) -> list[OptionEntry]:
     def make(request: EstimateRequest) -> Estimate:
-        return with_request(make_estimate(workspace, request), request, now())
+        # As a study asks it, whose options are labelled beside their estimates.
+        asked = request.model_dump(exclude_unset=True, exclude={"label"})
+        answer = estimate_option(workspace, EstimateRequest.model_validate(asked, context=STORED))
+        named = {"id": new_id("est"), "name": request.label or answer.name}
+        return with_request(answer.model_copy(update=named), request, now())
 
     requests: list[EstimateRequest | PublishedFigure] = []
     known: dict[int, Estimate] = {}

@@ -7,6 +7,7 @@ import time
 import pytest
 from bs4 import BeautifulSoup
 
+from app.engine.units import HOUR
 from app.features.claims import service as claims
 from app.features.claims.model import ClaimsRequest
 from tests.support.application import Reader
@@ -83,10 +84,10 @@ def test_both_estimates_stand_on_the_page_of_a_claim(reader: Reader) -> None:
     assert without.select_one("#footings") is None
 
 
-def test_estimates_and_hours_become_comparisons(reader: Reader) -> None:
+def test_estimates_and_hours_become_studies(reader: Reader) -> None:
     made = reader.submit("/claims/bert-large-1-dgx/comparison?phase=1", {})
     assert made.status_code == 303
-    rows = reader.data(f"{made.headers['location']}.json")["rows"]
+    rows = reader.data(f"{made.headers['location']}.json")["options"]
     assert [row["system"] for row in rows] == ["ipu-pod64", "dgx-a100-320gb"] * 2
     assert rows[0]["estimate"]["plan"]["global_batch"] == 32768
     assert reader.submit("/claims/bert-large-1-dgx/comparison?phase=2", {}).status_code == 404
@@ -94,8 +95,8 @@ def test_estimates_and_hours_become_comparisons(reader: Reader) -> None:
     made = reader.submit("/claims/published", {"scaling_efficiency": "0.85"})
     assert made.headers["location"].endswith("?scaling_efficiency=0.85")
     hours = {
-        row["label"]: row["hours"]
-        for row in reader.data(made.headers["location"].replace("?", ".json?"))["rows"]
+        option["label"]: option["time"]["value"] / HOUR
+        for option in reader.data(made.headers["location"].replace("?", ".json?"))["options"]
     }
     assert hours["3 × DGX A100 320GB"] == pytest.approx(69.5 / 3 / 0.85)
     assert hours["1 × Bow Pod64 (≤)"] == pytest.approx(13.2 / 1.4)

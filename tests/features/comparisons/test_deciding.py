@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from app.platform.web.examples import STUDY
 from tests.support.application import Ask
 
 BERT: dict[str, Any] = {"model": {"preset": "bert-large"}, "workload": {"samples": 1e7}}
@@ -55,6 +56,10 @@ def test_labels_of_stored_estimates_are_made_unique(ask: Ask) -> None:
     kept = ask("POST", "/api/v1/estimates", json=DGX).json()["id"]
     made = compared(ask, {"estimate_id": kept}, {"estimate_id": kept})
     assert [one["id"] for one in made["decision"]["options"]] == ["DGX", "DGX (2)"]
+    longest = ask("POST", "/api/v1/estimates", json={**DGX, "label": "D" * 200}).json()["id"]
+    made = compared(ask, {"estimate_id": longest}, {"estimate_id": longest})
+    assert ask("GET", f"/api/v1/comparisons/{made['id']}").json() == made
+    assert [row["label"] for row in made["rows"]] == ["D" * 200, f"{'D' * 200} (2)"]
 
 
 @pytest.mark.parametrize(
@@ -78,3 +83,33 @@ def test_what_cannot_be_decided_is_refused_by_field(
     refused = ask("POST", "/api/v1/comparisons", json=body)
     assert refused.status_code == status, refused.text
     assert refused.json()["errors"][0]["field"] == field
+
+
+def test_a_comparison_is_a_study_in_a_list_of_its_own(ask: Ask) -> None:
+    study = ask("POST", "/api/v1/studies", json=STUDY).json()["id"]
+    made = compared(ask, {**VENDOR, "label": "Before"}, title="Alone", locale="ko")
+    address = f"/api/v1/comparisons/{made['id']}"
+    assert ask("PATCH", address, json={"title": "Renamed"}).json()["locale"] == "ko"
+    assert ask("PATCH", address, json={"rows": [VENDOR]}).json()["title"] == "Renamed"
+    (row,) = [one for one in ask("GET", "/api/v1/comparisons").json()["items"] if one["id"] == made["id"]]
+    assert (row["title"], row["labels"]) == ("Renamed", ["Vendor"])
+    studies = ask("GET", "/api/v1/studies?limit=200").json()["items"]
+    assert study in {one["id"] for one in studies} and made["id"] not in {one["id"] for one in studies}
+    for method, other in (
+        ("GET", f"/api/v1/studies/{made['id']}"),
+        ("PATCH", f"/api/v1/studies/{made['id']}"),
+        ("DELETE", f"/api/v1/studies/{made['id']}"),
+        ("GET", f"/api/v1/comparisons/{study}"),
+        ("DELETE", f"/api/v1/comparisons/{study}"),
+    ):
+        assert ask(method, other, json={} if method == "PATCH" else None).status_code == 404, other
+    assert ask("DELETE", address).status_code == 204 and ask("GET", address).status_code == 404
+    events = ask("GET", f"/api/v1/audit-events?object_id={made['id']}").json()["items"]
+    assert [event["action"].partition(".")[0] for event in events] == ["comparison"] * 4
+
+
+def test_a_figure_is_scaled_from_a_row_there_is(ask: Ask) -> None:
+    row = {"label": "Three", "hours": 3.0, "kind": "vendor", "scaled_from": "Nobody", "factor": 3}
+    refused = ask("POST", "/api/v1/comparisons", json={"rows": [VENDOR, row]})
+    assert refused.status_code == 404
+    assert refused.json()["errors"][0]["field"] == "rows[1].scaled_from"

@@ -28,7 +28,7 @@ from app.main import create_app
 from app.platform.store.tables import ProposalRecord
 from app.platform.workspace import Installation
 from app.settings import Settings
-from tests.conftest import run
+from tests.support.application import asking
 
 FROZEN = Path(__file__).parent / "frozen"
 
@@ -67,14 +67,7 @@ def install(folder: Path, rows: dict[str, dict[str, Any]], pdf: bytes) -> Frozen
     application = create_app(Settings.at(folder))
     installation = application.state.installation
 
-    async def send(method: str, path: str, **values: Any) -> httpx.Response:
-        transport = httpx.ASGITransport(application)
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            return await client.request(method, path, **values)
-
-    def ask(method: str, path: str, **values: Any) -> httpx.Response:
-        return run(send(method, path, **values))
-
+    ask = asking(application)
     assert ask("GET", "/healthz").status_code == 200
     for row in rows.values():
         moments = {name: row[name] and datetime.fromisoformat(row[name]) for name in MOMENTS}

@@ -101,8 +101,8 @@ def test_of_two_edits_the_second_is_told_what_the_first_changed(workspace: Works
 def test_two_who_save_at_once_cannot_both_succeed(workspace: Workspace, study: Study) -> None:
     with workspace.transaction() as repository:
         tree = CONTENT
-        assert repository.studies.add_next(study.id, 1, "x", "", 3, tree, [])
-        assert not repository.studies.add_next(study.id, 1, "y", "", 3, tree, [])
+        assert repository.studies.add_next(study.id, 1, tree, [])
+        assert not repository.studies.add_next(study.id, 1, tree, [])
 
 
 def test_an_archived_study_leaves_the_list_and_refuses_edits(workspace: Workspace, study: Study) -> None:

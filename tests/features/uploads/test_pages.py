@@ -51,8 +51,9 @@ def test_what_cannot_be_deleted_says_why(reader: Reader) -> None:
     study = reader.ask("POST", "/api/v1/studies", json=body).json()["id"]
     refused = reader.submit(f"/uploads/{profile}/delete", {})
     assert refused.status_code == 409 and STUDY["name"] in refused.text
+    assert refused_by(refused.text) == ("conflict", "id")
     early = reader.submit(f"/studies/{study}/delete", {})
-    assert early.status_code == 409 and "archive it first" in early.text
+    assert early.status_code == 409 and refused_by(early.text) == ("conflict", "archived")
     assert f"/studies/{study}/delete" not in reader.get(f"/studies/{study}").text
     reader.submit(f"/studies/{study}/archive", {})
     assert f"/studies/{study}/delete" in reader.get(f"/studies/{study}").text
@@ -149,3 +150,10 @@ def test_a_model_may_have_another_length(reader: Reader) -> None:
     )
     assert (one["seq_len"], two["seq_len"]) == (128, 256)
     assert two["forward_flop_per_sample"] > 2 * one["forward_flop_per_sample"]
+
+
+def refused_by(page: str) -> tuple[str, str]:
+    """Return the kind of a problem that a page tells of, and its fields."""
+    problem = BeautifulSoup(page, "lxml").select_one(".problem")
+    assert problem is not None
+    return str(problem["data-code"]), str(problem["data-fields"])

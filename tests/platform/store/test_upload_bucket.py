@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
-from fastapi import FastAPI
 
 from app.errors import BadInput, Unavailable
 from app.features.operation.chores import HOUSEKEEPING
@@ -20,7 +17,7 @@ from app.platform.store.database_copy import copy_database
 from app.platform.store.tables import Profile
 from app.platform.store.upload_files import UploadFiles
 from app.settings import Settings
-from tests.conftest import run
+from tests.support.application import asking
 from tests.support.buckets import AT_ONCE, Bucket, bucket_server
 from tests.support.jobs import do_all
 from tests.support.objects import LAYERS
@@ -101,15 +98,6 @@ def test_a_copy_goes_from_a_bucket_into_a_folder(
     nowhere, again = UploadFiles(tmp_path / "none"), UploadFiles(tmp_path / "again")
     assert copy_database(urls[0], urls[1], [nowhere, files], again)[1] == 1
     assert again.read("ws_one", next(again.each()).sha256) == b"{}"
-
-
-def asking(app: FastAPI) -> Callable[..., httpx.Response]:
-    async def send(method: str, path: str, **values: Any) -> httpx.Response:
-        transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            return await client.request(method, path, **values)
-
-    return lambda method, path, **values: run(send(method, path, **values))
 
 
 def test_two_servers_and_a_worker_share_database_and_bucket(

@@ -87,7 +87,7 @@ def labels_of(pairs: Sequence[tuple[str, str]]) -> list[str]:
     """Return labels, each its own or that of its estimate; the later ones of equal ones are numbered."""
     labels: list[str] = []
     for own, usual in pairs:
-        label = own or usual
+        label = own or usual or str(len(labels) + 1)
         numbered = itertools.chain([label], (f"{label} ({number})" for number in itertools.count(2)))
         free = own and own not in labels
         taken = labels if free else [*labels, *(other for other, _ in pairs)]
@@ -111,7 +111,7 @@ def study_of(comparison: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]
     keys = dict(zip(rows, KEYS, strict=False))
     options = []
     for label, request in rows.items():
-        option: dict[str, Any] = {"key": keys[label], "label": label}
+        option: dict[str, Any] = {"key": keys[label], "label": label[:200]}
         if "hours" in request or "kind" in request:
             figure = {name: value for name, value in stated(request).items() if name != "label"}
             # Figures with hours of their own could name what is no row.
@@ -128,7 +128,8 @@ def study_of(comparison: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]
         if "software" not in base and request.get("software"):
             option["software"] = request["software"]
         options.append(option)
-    content = {"name": comparison["title"][:200], "base": base, "options": options}
+    name = comparison["title"].strip() or " · ".join(rows)
+    content = {"name": name[:200], "base": base, "options": options}
     content["limits"] = comparison["limits"]
     if comparison["locale"] != "en":
         content["views"] = {"proposal": {"locale": comparison["locale"]}}
