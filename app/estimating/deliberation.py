@@ -580,8 +580,9 @@ class Deliberation:
             def samples(few: Whole) -> Floats:
                 return some.of_some(few).at_price(systems[few], factor).outlay_samples(runs)
 
-            outlay = some.at_price(systems, factor, sampled=False).outlay(runs)
-            return next((int(pool[index]) for index in some.leading(eligible, outlay, samples)), None)
+            priced = some.at_price(systems, factor, sampled=False)
+            leading = priced.leading(eligible, priced.outlay(runs), samples)
+            return int(pool[leading[0]]) if leading else None
 
         name, far = f"price.{self.alternatives[index].id}", math.log(end)
         steps = [far * (step + 1) / PRICES for step in range(PRICES)]
