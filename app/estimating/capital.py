@@ -43,12 +43,15 @@ def cost_figures(figures: Iterable[Basis], book: PriceBook | None) -> list[CostF
     return list({(figure.item, figure.name, figure.unit): figure for figure in rows}.values())
 
 
+def status_of(figure: Figure, book: PriceBook | None) -> Literal["recalled", "estimate", "sourced", "book"]:
+    if book is not None and figure.source.id == book.source.id:
+        return "book"
+    return "recalled" if figure.recalled else "estimate" if figure.estimated else "sourced"
+
+
 def taken(figure: Figure, book: PriceBook | None = None) -> CostFigure:
     """Return a figure of the catalogue for an answer."""
-    own = book is not None and figure.source.id == book.source.id
-    status: Literal["recalled", "estimate", "sourced"] = (
-        "recalled" if figure.recalled else "estimate" if figure.estimated else "sourced"
-    )
+    status = status_of(figure, book)
     value = float(figure.text) if figure.value is None else figure.value
     return CostFigure(
         name=figure.parameter,
@@ -58,8 +61,8 @@ def taken(figure: Figure, book: PriceBook | None = None) -> CostFigure:
         high=value if figure.high is None else figure.high,
         unit=figure.unit.name,
         as_of=figure.as_of,
-        status="book" if own else status,
-        default=not own,
+        status=status,
+        default=status != "book",
         note=figure.note,
         source=source_ref(figure.source),
     )

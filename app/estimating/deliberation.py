@@ -156,8 +156,8 @@ class Columns:
             money += paid_hours(hours, commitment) * self.committed_samples[among]
         return np.where(known, money, np.inf)
 
-    def at_price(self, systems: Flags, factor: float) -> Self:
-        """Return the columns with the price of some systems at a factor of today's."""
+    def at_price(self, systems: Flags, factor: float, *, sampled: bool = True) -> Self:
+        """Return the columns with the price of some systems at a factor of today's, or the central ones."""
 
         def grown(share: Floats | float, among: Flags) -> Floats:
             return np.where(systems & among, 1.0 + (factor - 1.0) * share, 1.0)
@@ -166,18 +166,21 @@ class Columns:
         purchase, run = grown(self.purchase_share, self.owned), grown(self.run_share, everything)
         bought, rented = grown(self.outlay_share, self.owned), grown(self.outlay_share, ~self.owned)
         committed = grown(1.0, everything)
-        return replace(
-            self,
-            purchase=self.purchase * purchase,
-            purchase_samples=self.purchase_samples * purchase[:, None],
-            run_samples=self.run_samples * run[:, None],
-            fixed=self.fixed * bought,
-            fixed_samples=self.fixed_samples * bought[:, None],
-            hourly=self.hourly * rented,
-            hourly_samples=self.hourly_samples * rented[:, None],
-            committed=self.committed * committed,
-            committed_samples=self.committed_samples * committed[:, None],
-        )
+        moved = {
+            "purchase": self.purchase * purchase,
+            "fixed": self.fixed * bought,
+            "hourly": self.hourly * rented,
+            "committed": self.committed * committed,
+        }
+        if sampled:
+            moved |= {
+                "purchase_samples": self.purchase_samples * purchase[:, None],
+                "run_samples": self.run_samples * run[:, None],
+                "fixed_samples": self.fixed_samples * bought[:, None],
+                "hourly_samples": self.hourly_samples * rented[:, None],
+                "committed_samples": self.committed_samples * committed[:, None],
+            }
+        return replace(self, **moved)
 
     def leading(self, eligible: Flags, outlay: Floats, samples: Callable[[Whole], Floats]) -> list[int]:
         """Return the recommended option and those that tie with the least outlay, the recommended first.
@@ -585,12 +588,22 @@ class Deliberation:
         staying = weighed.eligible & ~same
         reach = weighed.outlay[staying].min(initial=np.inf) * (1.0 + NEAR)
         pool = np.flatnonzero((staying & (weighed.outlay <= reach)) | (same & columns.candidate))
-        some, systems = columns.of_some(pool), same[pool]
+        some, systems, runs = columns.of_some(pool), same[pool], weighed.runs
+        eligible = weighed.eligible[pool]
 
         def then(logarithm: float) -> int | None:
-            priced = some.at_price(systems, math.exp(logarithm))
-            found = Weighing(priced, weighed.question, weighed.runs).recommended
-            return None if found is None else int(pool[found])
+            factor = math.exp(logarithm)
+            if weighed.question.budget is not None:
+                found = Weighing(some.at_price(systems, factor), weighed.question, runs).recommended
+                return None if found is None else int(pool[found])
+
+            # No price moves what meets: samples of the doubtful alone are needed.
+            def samples(few: Whole) -> Floats:
+                return some.of_some(few).at_price(systems[few], factor).outlay_samples(runs)
+
+            priced = some.at_price(systems, factor, sampled=False)
+            leading = priced.leading(eligible, priced.outlay(runs), samples)
+            return int(pool[leading[0]]) if leading else None
 
         name, far = f"price.{self.alternatives[index].id}", math.log(end)
         steps = [far * (step + 1) / PRICES for step in range(PRICES)]

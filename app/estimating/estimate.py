@@ -273,7 +273,7 @@ class Answer:
             startup=startup_of(failures.startup),
             goodput=quantity(run.goodput, run.training_samples / run.total_samples, "1"),
             all_in_device_hours=all_in_hours(run, plans, failures.operational_share, common_normals()),
-            effects=measured_effects(scenario, context.catalog),
+            effects=timed.of_step("effects", lambda: measured_effects(scenario, context.catalog)),
             warnings=self.warnings,
             trace=[*timed.trace(hardware, context.catalog), *expense.trace],
         )
@@ -281,14 +281,17 @@ class Answer:
     def _common(self, more: Sequence[Default] = ()) -> dict[str, object]:
         request, hardware, catalog, profile = self.request, self.hardware, self.context.catalog, self.profile
         plan, scenario, training = self.plan, self.plan.scenario, self.plan.training
+        of_step = self.timed.of_step
         return {
             "id": "",
             "name": request.label or f"{profile.name} · {hardware.count} × {hardware.entry.name}",
             "engine_version": engine_version(catalog.version),
             "catalog_version": catalog.version,
-            "model": summarise(training, scenario.table),
-            "system": system_summary(hardware, catalog, profile.family),
-            "plan": plan_summary(plan, plan.choice.plans),
+            "model": of_step("model", lambda: summarise(training, scenario.table)),
+            "system": of_step(
+                ("system", catalog), lambda: system_summary(hardware, catalog, profile.family)
+            ),
+            "plan": of_step("plan", lambda: plan_summary(plan, plan.choice.plans)),
             "software": scenario.software.id,
             "precision_used": scenario.precision.value,
             "defaults": [

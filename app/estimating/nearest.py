@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import sys
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -129,7 +130,10 @@ def read_measured(path: Path) -> list[dict[str, str]]:
     if not path.is_file():
         return []
     with path.open(encoding="utf-8", newline="") as handle:
-        return list(csv.DictReader(handle))
+        # Most values stand in many rows.
+        return [
+            {name: sys.intern(value or "") for name, value in row.items()} for row in csv.DictReader(handle)
+        ]
 
 
 DEVICES_PER_MACHINE = 8

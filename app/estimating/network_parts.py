@@ -107,6 +107,7 @@ class NetworkBill:
         return all(line.price is not None for line in self.lines)
 
 
+@functools.lru_cache(maxsize=256)
 def listed_network(
     catalog: Catalog, *, fabric: str, nodes: int, ports_per_node: int, oversubscription: float, machine: str
 ) -> NetworkBill | None:

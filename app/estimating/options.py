@@ -12,7 +12,7 @@ from app.catalog.figures import Figure
 from app.engine.cost.hours import run_cost
 from app.engine.units import HOUR, YEAR
 from app.errors import Message
-from app.estimating.capital import taken, terms_of
+from app.estimating.capital import status_of, terms_of
 from app.estimating.costing import Charges, power_factors
 from app.estimating.decision import Alternative, DecisivePrice
 from app.estimating.hardware import Hardware
@@ -91,10 +91,9 @@ def decisive_price(hardware: Hardware, charges: Charges, catalog: Catalog) -> De
     rate = rates.exchange.value
     basis = rates.figures["machines" if rates.terms.owned else "instances"][0]
     if isinstance(basis, Figure):
-        known = taken(basis, catalog.book)
         factor = rate if rates.terms.owned else rate * HOUR
         value, low, high = (end * factor for end in (basis.si, basis.si_low, basis.si_high))
-        item, status = catalog.items[basis.item].name, known.status
+        item, status = catalog.items[basis.item].name, status_of(basis, catalog.book)
         part = basis.item == entry.machine.id
     else:
         value = low = high = basis.value * rate if rates.terms.owned else basis.value

@@ -57,18 +57,14 @@ class Outlay:
 def outlay_of(hardware: Hardware, charges: Charges, catalog: Catalog, family: str | None) -> Outlay:
     """Return the outlay of a system in the currency of its charges."""
     ends = np.array([0.0, 1.0])
-
-    def sampled(hours: float) -> Uncertain:
-        return charges.sampled(outlay_lines(hardware, charges.found, hours, ends, catalog, family))
-
     rates, none = charges.found, (0.0, np.zeros_like(charges.hourly_samples))
-    fixed, one = sampled(0.0), sampled(1.0)
+    idle, busy = (outlay_lines(hardware, rates, hours, ends, catalog, family) for hours in (0.0, 1.0))
+    fixed, one = charges.sampled(idle), charges.sampled(busy)
     hourly = one[0] - fixed[0], one[1] - fixed[1]
     commitment, committed = COMMITMENTS.get(rates.terms.rental or "", 0.0), none
     if commitment:
         instances = np.array([0.0, hardware.occupied * (rates.hourly or 0.0)])
         committed = charges.sampled({"instances": instances})
-    priced = outlay_lines(hardware, rates, float(not rates.terms.owned), ends, catalog, family)
     return Outlay(
         owned=rates.terms.owned,
         term=rates.lifetime * YEAR,
@@ -76,7 +72,7 @@ def outlay_of(hardware: Hardware, charges: Charges, catalog: Catalog, family: st
         hourly=hourly,
         commitment=commitment,
         committed=committed,
-        price_share=charges.price_share(priced),
+        price_share=charges.price_share(idle if rates.terms.owned else busy),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from app.catalog.catalog import Catalog
 from app.catalog.defaults import CURRENCIES, YEARLY_SHARES, CostDefaults, SupportPlan
@@ -27,7 +28,7 @@ from app.estimating.capital import (
 from app.estimating.documents import CheckWarning, caution, info
 from app.estimating.hardware import Hardware
 from app.estimating.money import ExchangeRate
-from app.estimating.purchase import Purchase, purchase_of
+from app.estimating.purchase import Purchase, equipment_of, power_beside
 from app.estimating.regimes import power_kind
 from app.estimating.request import AssumptionsInput
 
@@ -138,7 +139,7 @@ def prices(
     counted = STORAGE in terms.include
     utilisation = _or(assumptions.utilisation, defaults.utilisation.si)
     pue = _or(assumptions.pue, defaults.pue.si)
-    beside = 0.0 if capital is None else capital.purchase.power_beside(hardware.entry).value
+    beside = 0.0 if capital is None else power_beside(capital.purchase.parts, hardware.entry).value
     training = training_power(hardware, catalog, family).value
     rates = DollarPrices(
         terms=terms,
@@ -253,13 +254,21 @@ def staff_posts(entry: SystemEntry, count: int, defaults: CostDefaults) -> float
 
 
 def training_power(hardware: Hardware, catalog: Catalog, family: str | None) -> Spread:
-    """Return the power of the equipment while it trains a family of models. [W]
+    """Return the power of the equipment while it trains a family of models. [W]"""
+    one = _training_power(hardware.entry, catalog, family)
+    value, low, high = (end * hardware.count for end in (one.value, one.low, one.high))
+    return Spread(value, low, high, "W")
+
+
+@lru_cache(maxsize=512)
+def _training_power(entry: SystemEntry, catalog: Catalog, family: str | None) -> Spread:
+    """Return the power of one system.
 
     The typical power of GPU machines was measured training ResNet; other models draw more or less, at most
     the greatest power. That of IPU machines does not depend on the model.
     """
-    typical, most = hardware.entry.power_typical, hardware.entry.power_max.value
-    if family is None or hardware.entry.machine.chip.kind is ChipKind.IPU:
+    typical, most = entry.power_typical, entry.power_max.value
+    if family is None or entry.machine.chip.kind is ChipKind.IPU:
         ends = (typical.value, typical.low, typical.high)
     else:
         factor = catalog.figure("power-by-workload", "workload_power", power_kind(family))
@@ -267,8 +276,7 @@ def training_power(hardware: Hardware, catalog: Catalog, family: str | None) -> 
         below = math.hypot(math.log(typical.value / typical.low), math.log(factor.si / factor.si_low))
         above = math.hypot(math.log(typical.high / typical.value), math.log(factor.si_high / factor.si))
         ends = (value, value * math.exp(-below), max(min(value * math.exp(above), most), value))
-    value, low, high = (end * hardware.count for end in ends)
-    return Spread(value, low, high, "W")
+    return Spread(*ends, "W")
 
 
 def in_dollars(figure: Figure, defaults: CostDefaults) -> float:
@@ -279,12 +287,18 @@ def in_dollars(figure: Figure, defaults: CostDefaults) -> float:
 
 def idle_power(hardware: Hardware, catalog: Catalog, family: str | None = None) -> float:
     """Return the draw of a system that is on and does no work, at most that of training. [W]"""
+    idle = hardware.count * _idle_power(hardware.entry, catalog)
+    return min(idle, training_power(hardware, catalog, family).value)
+
+
+@lru_cache(maxsize=512)
+def _idle_power(entry: SystemEntry, catalog: Catalog) -> float:
     idle = 0.0
-    for part in hardware.entry.bill:
+    for part in entry.bill:
         known = catalog.idle_power(part.item)
         steady = 0.0 if part.power_typical is None else part.power_typical.si
-        idle += (steady if known is None else known[0]) * part.count * hardware.count
-    return min(idle, training_power(hardware, catalog, family).value)
+        idle += (steady if known is None else known[0]) * part.count
+    return idle
 
 
 def mean_power(hardware: Hardware, catalog: Catalog, utilisation: float, family: str | None = None) -> float:
@@ -319,8 +333,10 @@ def site_power_of(
     pue = usual.pue.si if assumptions.pue is None else assumptions.pue
     if purchase is None or not set(POWERED).issubset(terms.include):
         order = replace(order_of(hardware, None, assumptions, terms, catalog), include=POWERED)
-        purchase = purchase_of(catalog, order)
-    beside, drawn = purchase.power_beside(hardware.entry), training_power(hardware, catalog, family)
+        parts = equipment_of(catalog, order)[0]
+    else:
+        parts = list(purchase.parts)
+    beside, drawn = power_beside(parts, hardware.entry), training_power(hardware, catalog, family)
     ends = zip((drawn.value, drawn.low, drawn.high), (beside.value, beside.low, beside.high), strict=True)
     value, low, high = (float(site_power(machines, other, pue)) for machines, other in ends)
     idle = float(site_power(idle_power(hardware, catalog, family), beside.value, pue))

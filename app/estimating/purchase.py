@@ -138,12 +138,6 @@ class Purchase:
             return None
         return self.network_money / (sum(spread.value for spread in self.lines().values()) or 1.0)
 
-    def power_beside(self, system: SystemEntry) -> Spread:
-        """Power of what does not come with the system: network, storage, servers beside it. [W]"""
-        own = {part.item for part in system.bill}
-        beside = (part for part in self.parts if part.group != "spares" and part.item not in own)
-        return total(((part.count, part.power_typical) for part in beside), "W")
-
     def amount(self, rate: ExchangeRate) -> float:
         """Sum of the lines as they are printed. [currency]"""
         return float(
@@ -153,6 +147,13 @@ class Purchase:
                 if part.price is not None
             )
         )
+
+
+def power_beside(parts: Sequence[BillPart], system: SystemEntry) -> Spread:
+    """Power of what does not come with the system: network, storage, servers beside it. [W]"""
+    own = {part.item for part in system.bill}
+    beside = (part for part in parts if part.group != "spares" and part.item not in own)
+    return total(((part.count, part.power_typical) for part in beside), "W")
 
 
 def printed_price(part: BillPart, rate: ExchangeRate) -> tuple[Quantity, Quantity] | None:
@@ -186,7 +187,24 @@ def cost_line(part: BillPart) -> str:
 
 @lru_cache(maxsize=256)
 def purchase_of(catalog: Catalog, order: Order) -> Purchase:
-    """Return everything that is bought with a system.
+    """Return everything that is bought with a system."""
+    system, include = order.system, order.include
+    parts, network = equipment_of(catalog, order)
+    parts += list(spare_parts(catalog, order.spare, parts)) or [spare_allowance(catalog, parts)]
+    limits = limits_of(catalog, order.rack, order.rack_power)
+    racks: Sequence[PackedRack] = ()
+    if "space" in include:
+        racks = pack(blocks_of(catalog, system, order.count, parts), limits)
+        parts += rack_parts(catalog, order.rack, racks, limits)
+    parts += [installation(catalog, parts), commissioning(catalog, parts)]
+    if order.licence_years:
+        parts += licence_parts(catalog, system, order.count, order.licence_years)
+    parts.sort(key=lambda part: GROUPS.index(part.group))
+    return Purchase(parts=parts, network=network, racks=racks, limits=limits)
+
+
+def equipment_of(catalog: Catalog, order: Order) -> tuple[list[BillPart], NetworkBill | None]:
+    """Return what draws power: machines, network, storage and servers beside them.
 
     A network whose switches cannot be listed, as that of a cloud, costs the share of a published cluster.
     """
@@ -208,17 +226,7 @@ def purchase_of(catalog: Catalog, order: Order) -> Purchase:
         if order.storage_tb is None:
             parts += checkpoint_parts(catalog, system, order.machines)
         parts += management_parts(catalog, system, parts)
-    parts += list(spare_parts(catalog, order.spare, parts)) or [spare_allowance(catalog, parts)]
-    limits = limits_of(catalog, order.rack, order.rack_power)
-    racks: Sequence[PackedRack] = ()
-    if "space" in include:
-        racks = pack(blocks_of(catalog, system, order.count, parts), limits)
-        parts += rack_parts(catalog, order.rack, racks, limits)
-    parts += [installation(catalog, parts), commissioning(catalog, parts)]
-    if order.licence_years:
-        parts += licence_parts(catalog, system, order.count, order.licence_years)
-    parts.sort(key=lambda part: GROUPS.index(part.group))
-    return Purchase(parts=parts, network=network, racks=racks, limits=limits)
+    return parts, network
 
 
 def _network(

@@ -191,7 +191,7 @@ COLUMNS = (
 """Everything uncertain in one fixed order; later additions are appended so that earlier columns stay."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Residuals:
     """Log-deviation by regime."""
 
@@ -215,12 +215,12 @@ def load_residuals(directory: Path) -> Residuals:
     return Residuals(deviations, sum(row["basis"] == "fitted" for row in rows))
 
 
-@lru_cache(maxsize=8)
 def _table(names: tuple[str, ...], samples: int, seed: int = SEED) -> dict[str, Floats]:
     columns = standard_normals(samples, len(names), seed)
     return {name: columns[:, number] for number, name in enumerate(names)}
 
 
+@lru_cache(maxsize=8)
 def common_normals(samples: int = SAMPLES) -> Mapping[str, Floats]:
     """Return standard normals by uncertain quantity, the same for every option."""
     return _table(COLUMNS, samples) | _table((EXCHANGE,), samples, SEED + 1)
@@ -253,6 +253,12 @@ def residual_samples(
     together = common + alone + scatter * normals[SCATTER]
     mixing = np.stack([normals[name] for name in TAILS], axis=-1)
     return np.exp(student_t_samples(np.asarray(together), mixing))
+
+
+@lru_cache(maxsize=512)
+def _common_residuals(names: tuple[str, ...], residuals: Residuals, own: str, scatter: float) -> Floats:
+    """Return the residual samples that options of the same regimes and chance have in common."""
+    return residual_samples(list(names), residuals, common_normals(), own, scatter)
 
 
 @lru_cache(maxsize=32)
@@ -294,7 +300,11 @@ def residual_factors(
     scatter = 0.0 if calibration is None else calibration.scatter
     if not understood:
         scatter = math.hypot(scatter, residuals[NOT_UNDERSTOOD])
-    factors = residual_samples(names, residuals, normals, own_column(scenario.chip, plans), scatter)
+    own = own_column(scenario.chip, plans)
+    if normals is common_normals():
+        factors = _common_residuals(tuple(names), residuals, own, scatter)
+    else:
+        factors = residual_samples(names, residuals, normals, own, scatter)
     team = scenario.team
     if team is None:
         return factors

@@ -6,6 +6,7 @@ Regimes that were never measured have wider deviations, by which a search ranks 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,7 +107,7 @@ DEEPEST_INTERLEAVE = 3.0
 """Chunks of a stage in published runs (Korthikanti et al. 2022, table 3)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MeasurementCoverage:
     pairs: frozenset[tuple[str, str]]
     """Family and chip."""
@@ -115,10 +116,15 @@ class MeasurementCoverage:
     chips: frozenset[str]
     """Series of chips with any measured run."""
 
+    @cached_property
+    def on_gpus(self) -> frozenset[str]:
+        """Families with measured runs on GPUs."""
+        return frozenset(family for family, chip in self.pairs if chip not in IPU_SERIES)
+
 
 def regimes(scenario: Scenario, plans: Plans, family: str, measured: MeasurementCoverage) -> list[str]:
     """Return the regimes of a plan, the base first."""
-    return [name for name, mask in regime_masks(scenario, plans, family, measured).items() if np.any(mask)]
+    return [name for name, mask in regime_masks(scenario, plans, family, measured).items() if mask.any()]
 
 
 def regime_masks(
@@ -155,7 +161,7 @@ def _gpu_masks(
     stack = "gpu_class_known" if preset else assumed
     series = chip_series(scenario.chip.name)
     machine, table = scenario.hardware.machine, scenario.table
-    family_known = family in {name for name, chip in measured.pairs if chip not in IPU_SERIES}
+    family_known = family in measured.on_gpus
     unfitted = family_known and family not in FITTED_FAMILIES
     few = (plans.global_batch / plans.devices < FEW_SAMPLES) & (plans.tensor * plans.pipeline == 1)
     boards = machine.intra is Intra.PCIE and machine.devices >= PCIE_DEVICES

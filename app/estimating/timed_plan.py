@@ -63,6 +63,7 @@ from app.estimating.validity import (
     outside_checks,
     reach_of,
     same_runs,
+    same_work,
     validation_of_step,
 )
 
@@ -89,7 +90,8 @@ class TimedPlan:
             key = ("step", step, plan.choice.plans.rows.tobytes(), plan.scenario.team)
             self._step = context.remember(key, dict)
 
-    def _of_step(self, name: Hashable, make: Callable[[], T]) -> T:
+    def of_step(self, name: Hashable, make: Callable[[], T]) -> T:
+        """Return what depends on a step of the plan alone, made once for runs of any length."""
         if name not in self._step:
             self._step[name] = make()
         found: T = self._step[name]
@@ -98,7 +100,7 @@ class TimedPlan:
     @cached_property
     def regimes(self) -> list[str]:
         plan = self.plan
-        return self._of_step(
+        return self.of_step(
             "regimes",
             lambda: regimes(plan.scenario, plan.choice.plans, plan.profile.family, self.context.measured),
         )
@@ -107,7 +109,7 @@ class TimedPlan:
     def factors(self) -> Floats:
         """Residual samples of the plan's times, wide enough to hold own runs of the same configuration."""
         plan = self.plan
-        factors = self._of_step(
+        factors = self.of_step(
             "factors",
             lambda: residual_factors(
                 self.regimes,
@@ -129,7 +131,7 @@ class TimedPlan:
 
     @cached_property
     def steps(self) -> Steps:
-        return self._of_step("steps", lambda: self._steps(self.factors))
+        return self.of_step("steps", lambda: self._steps(self.factors))
 
     def _steps(self, factors: Floats) -> Steps:
         return steps_of(self.plan.scenario, self.plan.choice.plans, factors, common_normals())
@@ -169,7 +171,7 @@ class TimedPlan:
         if scenario is self.plan.scenario:
             return self
         other = TimedPlan(replace(self.plan, scenario=scenario), self.assumed, self.context)
-        other._step = self._of_step(name, dict)
+        other._step = self.of_step(name, dict)
         return other
 
     def over_both(self, figure: Callable[[Run], Quantity]) -> Quantity:
@@ -202,37 +204,38 @@ class TimedPlan:
 
     @cached_property
     def family_error(self) -> FamilyError | None:
-        return self._of_step("family_error", lambda: family_error_of(self.plan, self.context))
+        return self.of_step("family_error", lambda: family_error_of(self.plan, self.context))
 
     @cached_property
     def reach(self) -> float:
         """Distance of the nearest measured run of the same kind."""
-        return self._of_step("reach", lambda: reach_of(self.plan, self.context, self.gaps))
+        return self.of_step("reach", lambda: reach_of(self.plan, self.context, self.gaps))
 
     @cached_property
     def gaps(self) -> Floats:
         """Distances of the measured runs."""
-        return self._of_step("gaps", lambda: gaps_of(self.plan, self.context))
+        return self.of_step("gaps", lambda: gaps_of(self.plan, self.context))
 
     @property
     def validation(self) -> Validation:
         """How closely measured runs support the estimate."""
 
-        def of_step() -> Validation:
+        def whatever_runs() -> Validation:
             error, status = self.family_error, self.status
             return validation_of_step(self.plan, self.context, self.regimes, self.gaps, error, status)
 
         same = self.same
         update = {name: getattr(same, name) for name in ("compared", "outside_count", "contradicted")}
         steps = self.three_steps if self.fits else None
-        return self._of_step("validation", of_step).model_copy(
+        return self.of_step("validation", whatever_runs).model_copy(
             update={**update, "status": self.status, "three_steps": steps, "outside": list(same.outside)}
         )
 
     @cached_property
     def same(self) -> SameRuns:
         """Measured runs of the same case."""
-        return same_runs(self.plan, self.context, self.figures)
+        cases = self.of_step("cases", lambda: same_work(self.plan, self.context))
+        return same_runs(self.plan, self.context, cases, self.figures)
 
     @property
     def presumed(self) -> bool:
@@ -253,7 +256,7 @@ class TimedPlan:
 
     @cached_property
     def memory(self) -> dict[str, object]:
-        return {"memory": self._of_step("memory", lambda: memory_summary(self.plan))}
+        return {"memory": self.of_step("memory", lambda: memory_summary(self.plan))}
 
     @cached_property
     def parts(self) -> dict[str, object]:
@@ -267,7 +270,7 @@ class TimedPlan:
             **self.memory,
             "breakdown": breakdown_of(run),
             "schedule": schedule_of(scenario, plans, run),
-            **self._of_step("roofline", lambda: roofline_of(scenario, plans)),
+            **self.of_step("roofline", lambda: roofline_of(scenario, plans)),
             "sensitivity": _reaching(
                 sensitivity_of(scenario, run, self.factors, common_normals(), uncertain),
                 self.own_time,
@@ -279,12 +282,12 @@ class TimedPlan:
         """Return the trace from the figures of a catalogue to the time to train."""
         plan, plans, run = self.plan, self.plan.choice.plans, self.run
 
-        def of_step() -> list[TraceStep]:
+        def steps() -> list[TraceStep]:
             steps = step_trace(plan.scenario, plans, run.step, plan.training, hardware, catalog)
             return with_amounts(steps, catalog, None)
 
         of_run = with_amounts(run_trace(plans, run, plan.training, hardware, catalog), catalog, None)
-        return [*self._of_step(("trace", catalog), of_step), *of_run]
+        return [*self.of_step(("trace", catalog), steps), *of_run]
 
     @cached_property
     def three_steps(self) -> ThreeSteps | None:
@@ -297,7 +300,7 @@ class TimedPlan:
             return plan, factors, steps_of(plan.scenario, plan.choice.plans, factors, common_normals())
 
         rate = self.plan.request.assumptions.input_samples_per_second
-        plan, factors, steps = self._of_step(f"calibrated at {rate}", calibrated)
+        plan, factors, steps = self.of_step(f"calibrated at {rate}", calibrated)
         run = _run(
             replace(plan, request=self.plan.request, training=self.plan.training),
             self.assumed,

@@ -100,15 +100,31 @@ class SameRuns:
     """Clearest run outside the range of each software."""
 
 
-def same_runs(decision: PlanDecision, context: SizingContext, figures: Mapping[str, Quantity]) -> SameRuns:
-    """Return the measured runs of a case; ``figures`` are the ranges of its estimate by metric."""
-    software, profile = decision.scenario.software, decision.profile
+def same_work(decision: PlanDecision, context: SizingContext) -> list[MeasurementCase]:
+    """Return the measured runs of the same model and work, however long."""
     chip, devices = decision.hardware.entry.machine.chip.id, int(decision.choice.plans.devices[0])
+    return [
+        case
+        for case in context.measured_rows.cases(decision.profile.family, chip, devices)
+        if _same_model(case, decision) and _same_work(case, decision)
+    ]
+
+
+def same_runs(
+    decision: PlanDecision,
+    context: SizingContext,
+    cases: Sequence[MeasurementCase],
+    figures: Mapping[str, Quantity],
+) -> SameRuns:
+    """Return how the measured runs of the same work lie beside the ranges of an estimate by metric."""
+    software = decision.scenario.software
     same = {software.id} if software.calibration is None else {software.id, software.calibration.prior}
     compared = outside_count = own = own_outside = 0
     outside: dict[str, list[OutsideRun]] = {}
-    for case in context.measured_rows.cases(profile.family, chip, devices):
-        if case.metric not in figures or not (_same_model(case, decision) and _same_work(case, decision)):
+    by_length = decision.training.target is None
+    for case in cases:
+        timed = case.metric == "time_to_train_min" and by_length
+        if case.metric not in figures or (timed and not _same_length(case, decision)):
             continue
         measured, figure = context.outcomes.get(case.id, UNTOLD).measured, figures[case.metric]
         if not measured or not figure.value:
@@ -195,8 +211,6 @@ def _same_work(case: MeasurementCase, decision: PlanDecision) -> bool:
     if case.image_size is not None and case.image_size != training.image_size:
         return False
     if _format_width(case.precision) != _format_width(precision):
-        return False
-    if case.metric == "time_to_train_min" and target is None and not _same_length(case, decision):
         return False
     if training.tokens is None or case.metric != "samples_per_s":
         return True

@@ -57,7 +57,7 @@ KEPT_UPLOADS = 128
 KEPT_ESTIMATES = 512
 """Estimates kept in memory; one takes some 300 kB, ten times what it takes as a document."""
 
-KEPT_DECISIONS = 1024
+KEPT_DECISIONS = 384
 """Plans, and times of plans, kept in memory; one takes some 100 kB."""
 
 KEPT_ANSWERS = 64

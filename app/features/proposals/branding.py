@@ -10,7 +10,6 @@ import warnings
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError, SubElement, tostring
 
-import typst
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
@@ -265,6 +264,9 @@ def size_of(root: Element) -> tuple[int, int]:
 
 def check_drawable(logo: Logo) -> None:
     """Check that Typst can draw a picture."""
+    # Seven megabytes, which a server that writes no document needs not.
+    import typst
+
     source = (
         '#set page(width: 50mm, height: 20mm)\n#image(bytes(json(bytes(sys.inputs.at("data")))), '
         f'format: "{FORMATS[logo.media_type]}", width: 42mm, height: 16mm, fit: "contain", alt: "logo")'

@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-import typst
-
 from app.features.proposals.branding import FORMATS
 from app.features.proposals.charts import printed_charts
 from app.features.proposals.lines import canonical
@@ -138,6 +136,8 @@ def proposal_pdf(proposal: Proposal) -> bytes:
 
 def set_pdf(view: View, voice: Voice, moment: datetime, content: str, look: Mapping[str, Any]) -> bytes:
     """Return a written document as PDF, with its content attached as JSON."""
+    import typst
+
     data = {**written_payload(view, voice, moment), **look}
     compiled: bytes = typst.compile(  # type: ignore[misc]
         template(),

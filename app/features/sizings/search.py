@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from pydantic import JsonValue
@@ -282,9 +283,10 @@ class SystemSearch:
         The time is bounded by computation alone, by the time of the same hardware on more machines, and by
         that on fewer in proportion, so that each search narrows what is left.
         """
-        still = [(self._offer(system), count) for system, count in wanted]
+        still, rivals = [(self._offer(system), count) for system, count in wanted], list[Rival]()
         while still:
-            known = np.array([self._rival(option) for option in self.options]).reshape(-1, len(Rival._fields))
+            rivals += [self._rival(option) for option in self.options[len(rivals) :]]
+            known = np.array(rivals).reshape(-1, len(Rival._fields))
             least = self._least(still)
             hopeless = np.isinf(least[:, SECONDS]) | beaten(least, known)
             self.left_out += [
@@ -606,7 +608,7 @@ def plan_input(decision: PlanDecision) -> PlanInput:
     plans, is_ipu = as_stated(decision.choice.plans), scenario.is_ipu
     others = IPU_FIELDS if is_ipu else GPU_FIELDS
     whole = ("tensor", "pipeline", "data", "micro_batch", "accumulation", *others)
-    values: dict[str, object] = {name: int(np.ravel(getattr(plans, name))[0]) for name in whole}
+    values: dict[str, Any] = {name: int(np.ravel(getattr(plans, name))[0]) for name in whole}
     recompute = float(np.ravel(plans.recompute)[0])
     values["recompute"] = recompute_name(recompute)
     values["recompute_layers"] = recomputed_layers(recompute, scenario.table.depth)
@@ -614,7 +616,7 @@ def plan_input(decision: PlanDecision) -> PlanInput:
     if not is_ipu:
         values["sequence_parallel"] = bool(np.ravel(plans.sequence_parallel)[0] > 0)
         values["sharding"] = sharding_name(float(np.ravel(plans.sharding)[0]))
-    return PlanInput.model_validate(values)
+    return PlanInput.model_construct(**values)
 
 
 def lattice(entry: SystemEntry, most: int) -> list[int]:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 from sqlalchemy import Engine, event
 from sqlalchemy.engine import ExceptionContext
@@ -20,7 +22,6 @@ from sqlalchemy.orm.exc import StaleDataError
 from sqlalchemy.pool import PoolProxiedConnection, QueuePool
 
 from app.errors import Message, Unavailable
-from app.platform.store.postgres import PostgresError, PostgresInterfaceError, PostgresOperationalError
 
 logger = logging.getLogger("rackline.store")
 
@@ -88,12 +89,14 @@ def reason_of(error: BaseException) -> Message | None:
     if isinstance(error, sqlite3.Error):
         code = getattr(error, "sqlite_errorcode", None)
         return None if code is None else OF_SQLITE.get(code & 0xFF)
-    if isinstance(error, PostgresInterfaceError):
+    # Whoever has an error of the driver has loaded it.
+    driver: Any = sys.modules.get("psycopg")
+    if driver is not None and isinstance(error, driver.InterfaceError):
         return UNREACHABLE
-    if isinstance(error, PostgresError):
-        state = error.sqlstate
+    if driver is not None and isinstance(error, driver.Error):
+        state: str | None = getattr(error, "sqlstate", None)
         if state is None:
-            return UNREACHABLE if isinstance(error, PostgresOperationalError) else None
+            return UNREACHABLE if isinstance(error, driver.OperationalError) else None
         return OF_POSTGRES.get(state) or OF_POSTGRES.get(state[:2])
     return None
 
@@ -108,7 +111,7 @@ def is_overtaken(error: BaseException) -> bool:
     original = error.orig if isinstance(error, IntegrityError) else None
     if isinstance(original, sqlite3.Error):
         return original.sqlite_errorcode == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY
-    return isinstance(original, PostgresError) and original.sqlstate == FOREIGN_KEY
+    return getattr(original, "sqlstate", None) == FOREIGN_KEY
 
 
 FOREIGN_KEY = "23503"
