@@ -112,7 +112,8 @@ def searched(scenario: Scenario, devices: int, batch: int) -> tuple[int, float]:
         fused_attention=scenario.gpu_software().fused_attention > 0.0,
     )  # fmt: skip
     start = time.process_time()
-    found = GpuEvaluator(case).fitting(spread_of(space, layouts(space)), math.inf)
+    evaluator = GpuEvaluator(case)
+    found = evaluator.fitting(spread_of(space, layouts(space)), evaluator.limits(math.inf))
     return found.count, time.process_time() - start
 
 

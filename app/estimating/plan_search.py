@@ -20,7 +20,7 @@ from app.engine.search.enumeration import combinations, ipu_plans, phased, plans
 from app.engine.search.evaluate import Candidates, GpuEvaluator, fitting
 from app.engine.search.nearby import nearby_plans
 from app.engine.search.selection import LITTLE, best_that_differ, least_on_any_number
-from app.engine.search.space import LARGEST_MICRO_BATCH, Space, layouts
+from app.engine.search.space import LARGEST_MICRO_BATCH, Space, layouts, layouts_like
 from app.errors import engine_errors, refuse
 from app.estimating.request import PlanInput
 from app.estimating.scenario import (
@@ -147,7 +147,9 @@ class PlanSearch:
                 self._add_offloaded()
         if space.spare and self.feasible:
             if self.space.lean and not space.ipu:
-                self._add_layouts(replace(self.space, lean=False), self._best_layouts())
+                ranked, whole = self.ranked, replace(self.space, lean=False)
+                best = np.union1d(*(ranked.best_that_differ(by, LAYOUT, WHOLE) for by in ("cost", "totals")))
+                self._add_layouts(whole, layouts_like(whole, ranked.plans.take(best)))
             self._add(self._nearby())
         if self.feasible and not space.ipu and "recompute" not in space.allowed:
             self._add_partly_recomputed()
@@ -322,26 +324,6 @@ class PlanSearch:
         )
         cut = phased(offloaded, least, scenario.table.depth, PHASES_TRIED)
         return cut if cut.tensor.size else None
-
-    def _best_layouts(self) -> Floats:
-        ranked = self.ranked
-        best = np.union1d(*(ranked.best_that_differ(by, LAYOUT, WHOLE) for by in ("cost", "totals")))
-        seeds = ranked.plans.take(best)
-        return np.concatenate(
-            [layouts(self._layout(seeds.take(np.array([index])))) for index in range(best.size)]
-        )
-
-    def _layout(self, layout: Plans) -> Space:
-        """Return the space of all options of a layout, also with its micro-batch doubled."""
-        space, context = self.space, layout.context
-        layout = grouped(layout, 1.0 / context)
-        micro_batch = float(layout.micro_batch[0])
-        most = space.global_batch / float(layout.data[0])
-        larger = [2.0 * micro_batch] if 2.0 * micro_batch <= min(most, space.largest_micro_batch) else []
-        sizes = space.choices("micro_batch", [micro_batch, *larger])
-        degrees = {name: (float(getattr(layout, name)[0]),) for name in ("tensor", "pipeline", "data")}
-        allowed = {**space.allowed, **degrees, "micro_batch": sizes}
-        return replace(space, allowed=allowed, contexts=(int(context[0]),), lean=False)
 
     def _nearby(self) -> Plans:
         """Return plans on fewer devices and around the best."""

@@ -73,12 +73,13 @@ def space_of(scenario: Scenario, devices: int, batch: int) -> Space:
     )  # fmt: skip
 
 
-def search(scenario: Scenario, space: Space, limit: float = np.inf) -> Candidates:
+def search(scenario: Scenario, space: Space, limit: float = np.inf, worth: float = np.inf) -> Candidates:
     """Find the plans of a space that fit, with memory and time of each; all fit without a limit."""
     case = scenario.gpu_case()
     if np.isinf(limit):
         case = replace(case, host_memory=0.0)
-    return GpuEvaluator(case).fitting(spread_of(space, layouts(space)), limit)
+    evaluator = GpuEvaluator(case)
+    return evaluator.fitting(spread_of(space, layouts(space)), evaluator.limits(limit, worth=worth))
 
 
 def usable(scenario: Scenario) -> float:

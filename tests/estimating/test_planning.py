@@ -92,13 +92,13 @@ def test_a_margin_that_was_asked_for_is_kept_to(margin: float) -> None:
     scenario = scenario_of("llama-7b")
     found = searched(scenario, margin=margin, tensor=(2.0,))
     limit = memory_of(scenario.chip) * (1.0 - margin)
-    assert found.limit == pytest.approx(limit)
+    assert found.limits.memory == pytest.approx(limit)
     assert not found.borderline
     assert np.array_equal(found.evaluated.fits, (found.evaluated.memory <= limit) & host_room(found))
 
 
 def host_room(found: SearchRanking) -> Floats:
-    return found.evaluated.elsewhere <= found.elsewhere_limit
+    return found.evaluated.elsewhere <= found.limits.host_memory
 
 
 def test_a_plan_that_leaves_nothing_free_ranks_as_slower_and_is_no_less_a_plan() -> None:

@@ -351,6 +351,30 @@ def on_stage(times: Matrix, k: int, column: int, embedding: float, layers: float
     return float(of_ends + layers * times[k, LAYER_PLACE * PLACE + column])
 
 
+@inner
+def lay_like(
+    case: IpuCase,
+    plan: Plan,
+    loads: Loads,
+    times: Matrix,
+    k: int,
+    split: Vector,
+    parts: Vector,
+    stages: Matrix,
+    c: int,
+    slowest: Matrix,
+) -> None:
+    """Write the stages of a plan of like layers, balanced or as stated, and the slowest."""
+    if split.shape[0] > 0:
+        for g in range(split.shape[0]):
+            put_stage(stages, c, g, stated_stage(case, split, g))
+    else:
+        layers = balanced_layers(case, loads, plan, times, k)
+        for g in range(KINDS):
+            put_stage(stages, c, g, like_stage(case, plan, layers, g))
+    put_slowest(case, plan, stages, c, times, k, parts, slowest)
+
+
 @kernel
 def lay_like_layers(
     case: IpuCase,
@@ -366,14 +390,7 @@ def lay_like_layers(
     """Write the stages of every plan of like layers, balanced or as stated, and the slowest."""
     for i in range(plans.shape[0]):
         plan, k = record(Plan, plans, i), keys[i]
-        if split.shape[0] > 0:
-            for g in range(split.shape[0]):
-                put_stage(stages, i, g, stated_stage(case, split, g))
-        else:
-            layers = balanced_layers(case, record(Loads, loads, k), plan, times, k)
-            for g in range(KINDS):
-                put_stage(stages, i, g, like_stage(case, plan, layers, g))
-        put_slowest(case, plan, stages, i, times, k, parts, slowest)
+        lay_like(case, plan, record(Loads, loads, k), times, k, split, parts, stages, i, slowest)
 
 
 @inner

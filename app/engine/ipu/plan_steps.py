@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -18,6 +17,7 @@ from app.engine.ipu.layout import (
     ChainCases,
     LayerChain,
     Placement,
+    lay_like,
     lay_like_layers,
     lay_unlike_layers,
     stage_of,
@@ -95,8 +95,7 @@ def pipeline_stages(
     case = figures_of(model, chip, software, precision, optimizer)
     keys, distinct = distinct_keys(rows)
     times, loads = micro_batch_work(case, model.operators, distinct, model.places)
-    holds = sum(split) == table.depth and bool(np.all(plans.pipeline == len(split)))
-    stated = split if holds else ()
+    stated = stated_layers(table, plans, split)
     if model.unlike:
         layouts, stages, slowest = _unlike(model, rows, keys, times, loads, stated)
     else:
@@ -106,6 +105,11 @@ def pipeline_stages(
         layers = np.array(stated, dtype=float)
         lay_like_layers(case, rows, keys, times, loads, layers, np.empty(2 * PARTS), stages, slowest)
     return Pipeline(plans.shape, Placement(case, rows, keys, loads, layouts, stages, slowest))
+
+
+def stated_layers(table: OperatorTable, plans: Plans, split: Sequence[float]) -> Sequence[float]:
+    """Return the layers of each stage that are stated, if they are those of the model and of every plan."""
+    return split if sum(split) == table.depth and bool(np.all(plans.pipeline == len(split))) else ()
 
 
 def distinct_keys(rows: Floats) -> tuple[Indices, Floats]:
@@ -203,6 +207,45 @@ def write_ipu_steps(
             parts[part, row] = step[part]
         ahead = slot.forward + slot.moved / 2.0
         parts[len(step), row] = ahead / (slot.forward + slot.backward + slot.moved)
+
+
+@kernel
+def write_evaluated(
+    laid: Placement,
+    alike: bool,
+    times: Matrix,
+    split: Vector,
+    limit: float,
+    streaming_capacity: float,
+    speed: float,
+    returns: float,
+    prepared: float,
+    parts: Vector,
+    memory: Vector,
+    streaming: Vector,
+    seconds: Vector,
+) -> None:
+    """Write memory, streaming memory and step time of every plan; infinite where it does not fit.
+
+    Like layers are laid out here, plan by plan.
+    """
+    for i in range(laid.plans.shape[0]):
+        plan, k = record(Plan, laid.plans, i), laid.keys[i]
+        loads, c = record(Loads, laid.loads, k), laid.layouts[i]
+        if alike:
+            lay_like(laid.case, plan, loads, times, k, split, parts, laid.stages, c, laid.slowest)
+        weights = heaviest(loads, laid.stages, c)
+        memory[i] = total_memory(fullest(laid.case, loads, plan, laid.stages, c))
+        streaming[i] = streamed_memory(laid.case, loads, plan, weights)
+        seconds[i] = np.inf
+        if memory[i] <= limit and (streaming_capacity == 0.0 or streaming[i] <= streaming_capacity):
+            slowest = record(SlowestStages, laid.slowest, c)
+            slot = slot_time(laid.case, plan, loads, slowest, widest(laid.stages, c), speed)
+            step = plan_step(laid.case, plan, loads, slowest, slot, weights, speed, returns, prepared)
+            total = 0.0
+            for part in range(len(step)):
+                total += step[part]
+            seconds[i] = total
 
 
 def ipu_memory(
@@ -306,17 +349,34 @@ def evaluate_ipu_plans(
 
     ``limit`` is on the memory of one device; the software has single figures.
     """
-    laid = pipeline_stages(
-        table, plans, chip, software, precision=precision, optimizer=optimizer, split=split
-    ).laid
-    *parts, streaming = _memory(laid)
-    memory = np.sum(parts, axis=0)
-    fits = memory <= limit
-    if chip.streaming_capacity:
-        fits &= streaming <= chip.streaming_capacity
-    seconds = np.full(len(memory), math.inf)
-    fitting = np.flatnonzero(fits)
-    seconds[fitting] = _steps(laid, fitting, software)[:-1].sum(axis=0)
+    model, rows = model_of(table), plans.rows
+    figures = software.sdk_factor * software.framework_factor, software.host_returns_per_update
+    parts, evaluated = np.empty(2 * PARTS), np.empty((3, len(rows)))
+    if model.unlike:
+        times, stated = np.empty((0, 0)), np.empty(0)
+        laid = pipeline_stages(
+            table, plans, chip, software, precision=precision, optimizer=optimizer, split=split
+        ).laid
+    else:
+        case = figures_of(model, chip, software, precision, optimizer)
+        keys, distinct = distinct_keys(rows)
+        times, loads = micro_batch_work(case, model.operators, distinct, model.places)
+        stated = np.array(stated_layers(table, plans, split), dtype=float)
+        stages, slowest = np.empty((1, (stated.size or KINDS) * STAGE)), np.empty((1, 2 * PARTS))
+        laid = Placement(case, rows, keys, loads, np.zeros(len(keys), dtype=np.int64), stages, slowest)
+    write_evaluated(
+        laid,
+        not model.unlike,
+        times,
+        stated,
+        limit,
+        chip.streaming_capacity,
+        *map(float, figures),
+        float(software.input_time_per_sample),
+        parts,
+        *evaluated,
+    )
+    memory, streaming, seconds = evaluated
     return memory, streaming, seconds
 
 

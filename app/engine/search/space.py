@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from app.engine.plans import Sharding
+from app.engine.plans import Plans, Sharding
 from app.engine.records import Floats
 from app.engine.search.shares import (
     MOST_SHARES,
@@ -19,6 +19,7 @@ from app.engine.search.shares import (
     Degrees,
     Layout,
     is_power_of_two,
+    rounds_of,
     shares_of_layouts,
 )
 
@@ -224,6 +225,37 @@ def layouts(space: Space) -> Floats:
         width=len(Layout._fields),
         expected=16 * len(pairs),
     )
+
+
+def layouts_like(space: Space, seeds: Plans) -> Floats:
+    """Return the layouts of plans on GPUs, each also with its micro-batch doubled, with every share of them.
+
+    >>> space = Space(devices=4, devices_per_node=8, global_batch=8, depth=2, heads=2, ipu=False, allowed={})
+    >>> layouts_like(space, Plans.of(data=np.array([4.0]))).astype(int).tolist()
+    [[1, 1, 4, 1, 2, 1], [1, 1, 4, 2, 1, 1]]
+    """
+    bounds, allowed = space.bounds
+    rounds, rows = np.empty(MOST_SHARES, dtype=np.int64), []
+    for tensor, pipeline, ranks, part, context in zip(
+        seeds.tensor, seeds.pipeline, seeds.data, seeds.micro_batch, seeds.context, strict=True
+    ):
+        data, size = int(ranks / context), int(part * context)
+        share = space.global_batch // data
+        larger = [2 * size] if 2 * size <= min(share, space.largest_micro_batch) else []
+        for micro_batch in map(int, space.choices("micro_batch", [size, *larger])):
+            if not space.any_batch:
+                tried = [share // micro_batch] if share % micro_batch == 0 else []
+                tried = [value for value in tried if space.allows("accumulation", value)]
+            elif allowed.accumulation.size:
+                tried = allowed.accumulation.tolist()
+            else:
+                most = max(max(space.global_batch // micro_batch, 1) // data, 1)
+                tried = rounds[: rounds_of(bounds, int(pipeline), most, rounds)].tolist()
+            rows += [
+                (tensor, pipeline, ranks, micro_batch / context, accumulation, context)
+                for accumulation in tried
+            ]
+    return np.array(rows, dtype=float).reshape(-1, len(Layout._fields))
 
 
 def _shared(space: Space, context: int) -> Floats:

@@ -9,13 +9,16 @@ from hypothesis import strategies as st
 
 from app.engine.compiled import Kernel
 from app.engine.gpu.case import GpuCase
-from app.engine.gpu.plan_steps import PlanFigures
+from app.engine.gpu.plan_steps import Limits, PlanFigures
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans, Sharding
 from app.engine.records import GpuSoftware, GpuSystem, Precision
+from app.engine.runs import ONE_STEP, RunFigures
 from app.engine.search import evaluate
+from app.engine.search.enumeration import spread_of
 from app.engine.search.evaluate import GpuEvaluator, fitting
-from app.engine.search.space import Space
+from app.engine.search.nearby import nearby_plans
+from app.engine.search.space import Space, layouts
 from tests.engine.conftest import dgx, gpu_memory, gpu_step, software, table
 from tests.engine.search.conftest import gpu_plans, space
 
@@ -51,7 +54,8 @@ def evaluated(
     precision: Precision = Precision.BF16,
     optimizer: str = "adam",
 ) -> PlanFigures:
-    return GpuEvaluator(GpuCase.of(model, system, stack, precision, optimizer))(plans, limit)
+    evaluator = GpuEvaluator(GpuCase.of(model, system, stack, precision, optimizer))
+    return evaluator(plans, evaluator.limits(limit))
 
 
 HOST = (0.0, 1.0), tuple(map(float, range(8)))
@@ -159,18 +163,25 @@ def test_plans_on_very_many_devices_equal_those_plans_alone() -> None:
     np.testing.assert_allclose(found.seconds, step.total, rtol=1e-12)
 
 
-@given(seed=st.integers(0, 2**32 - 1), limit=st.floats(5e9, 90e9), host=st.sampled_from([0.0, 2e9, 1e12]))
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    limit=st.floats(5e9, 90e9),
+    host=st.sampled_from([0.0, 2e9, 1e12]),
+    worth=st.sampled_from([1.0, 1.5, np.inf]),
+)
 @settings(max_examples=30)
-def test_those_that_fit_are_kept_in_their_order(seed: int, limit: float, host: float) -> None:
+def test_those_that_fit_and_are_worth_it_are_kept_in_their_order(
+    seed: int, limit: float, host: float, worth: float
+) -> None:
     model, figures = table("llama-7b", 2048), software()
     plans = some_of(gpu_plans(space_of(model, figures, 16, 64)), seed, 200)
     system = replace(SYSTEM, host_memory=host)
     found = evaluated(model, plans, figures, system=system, limit=limit)
-    fits, rows = np.flatnonzero(found.fits), plans.rows.copy()
+    fits, rows = np.flatnonzero(found.totals <= worth * np.min(found.totals)), plans.rows.copy()
     memory, elsewhere = found.memory.copy(), found.elsewhere.copy()
-    kept = fitting(plans, found, limit=limit, elsewhere_limit=host)
+    kept = fitting(plans, found, Limits(limit, host, 1.0, worth), np.inf)
     assert kept.least_memory == memory.min()
-    if fits.size:
+    if np.isfinite(found.totals).any():
         assert np.array_equal(kept.plans.rows, rows[fits])
         assert np.array_equal(kept.evaluated.memory, memory[fits])
         assert kept.evaluated.fits.all()
@@ -178,6 +189,79 @@ def test_those_that_fit_are_kept_in_their_order(seed: int, limit: float, host: f
         full = np.maximum(memory / limit, elsewhere / host if host else 0.0)
         assert np.array_equal(kept.plans.rows[0], rows[np.argmin(full)])
         assert not kept.evaluated.fits.any()
+
+
+TO_A_TARGET = RunFigures(
+    ONE_STEP.case._replace(
+        law_samples=2e6, law_batch=3000.0, law_exponent=1.0, devices_per_machine=8.0, checkpoint_bytes=1e10,
+        bandwidth=1e9, storage=1e11, failure_rate=1e-7, restart=600.0,
+    ),
+    np.array([64.0, 1024.0]),
+    np.array([2e6, 3e6]),
+)  # fmt: skip
+"""A run that needs more samples the larger its batch."""
+
+
+@settings(max_examples=30)
+@given(name=st.sampled_from(sorted(LENGTHS)), to_target=st.booleans(), lean=st.booleans(), **drawn)
+def test_only_plans_that_are_not_worth_it_are_passed_over(
+    name: str,
+    to_target: bool,
+    lean: bool,
+    host: tuple[float, ...],
+    stack: str,
+    devices: int,
+    batch: int,
+    precision: Precision,
+    optimizer: str,
+    seed: int,
+) -> None:
+    """What is bounded by its slots alone is slower than half as long again as the fastest."""
+    model, figures = table(name, LENGTHS[name]), software(stack)
+    asked = replace(
+        space_of(model, figures, devices, batch, offload=host),
+        spare=True, any_batch=to_target, quarterings=2, lean=lean,
+    )  # fmt: skip
+    spread, run = spread_of(asked, layouts(asked)), TO_A_TARGET if to_target else ONE_STEP
+    evaluator = GpuEvaluator(GpuCase.of(model, SYSTEM, figures, precision, optimizer))
+    every = evaluator.fitting(spread, evaluator.limits(np.inf), run)
+    # Most do not fit, so that the fastest are not the first.
+    limit = float(np.quantile(every.evaluated.memory, np.random.default_rng(seed).random()))
+    every = evaluator.fitting(spread, evaluator.limits(limit), run)
+    some = evaluator.fitting(spread, evaluator.limits(limit, worth=1.5), run)
+    worth = every.evaluated.totals <= 1.5 * every.evaluated.totals.min()
+    found = {tuple(row): total for row, total in zip(some.plans.rows, some.evaluated.totals, strict=True)}
+    assert some.count <= every.count
+    for row, total in zip(every.plans.rows[worth], every.evaluated.totals[worth], strict=True):
+        assert found[tuple(row)] == pytest.approx(total, rel=1e-12)
+
+
+@settings(max_examples=30)
+@given(name=st.sampled_from(sorted(LENGTHS)), slower=st.floats(1.0, 2.0), **drawn)
+def test_only_nearby_plans_that_are_too_slow_are_left_out(
+    name: str,
+    slower: float,
+    host: tuple[float, ...],
+    stack: str,
+    devices: int,
+    batch: int,
+    precision: Precision,
+    optimizer: str,
+    seed: int,
+) -> None:
+    model, figures = table(name, LENGTHS[name]), software(stack)
+    asked = replace(
+        space_of(model, figures, devices, batch, offload=host), spare=True, any_batch=True, quarterings=2
+    )
+    evaluator = GpuEvaluator(GpuCase.of(model, SYSTEM, figures, precision, optimizer))
+    limits = evaluator.limits(np.inf)
+    seeds = some_of(gpu_plans(asked), seed, 6)
+    every = nearby_plans(asked, seeds, np.arange(3))
+    totals = evaluator(every, limits, TO_A_TARGET).totals
+    slowest = slower * float(totals.min(initial=np.inf))
+    some = nearby_plans(asked, seeds, np.arange(3), slots=evaluator.slots, run=TO_A_TARGET, slowest=slowest)
+    assert len(some.rows) <= len(every.rows)
+    assert set(map(tuple, every.rows[totals <= slowest])) <= set(map(tuple, some.rows))
 
 
 @given(limit=st.floats(1e9, 200e9), host=st.one_of(st.just(0.0), st.floats(1e9, 200e9)))
