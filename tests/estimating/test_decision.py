@@ -14,11 +14,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from app.engine.units import HOURS_PER_YEAR
-from app.errors import BadInput
+from app.errors import BadInput, Message
 from app.estimating.decision import Alternative, Decision, DecisionQuestion, DecisivePrice
+from app.estimating.decision_words import SENTENCES
 from app.estimating.deliberation import decision_of
+from app.estimating.documents import Text
 from app.estimating.outlay import Outlay
-from app.estimating.ranges import SAMPLES
+from app.estimating.ranges import SAMPLES, chance
 from app.estimating.request import BudgetKind, Demand, Limits
 from app.estimating.schema import Quantity
 from tests.estimating import reference
@@ -376,6 +378,52 @@ def test_more_money_or_time_never_makes_an_option_miss(
     for before, after in zip(answer(options, asked).options, answer(options, more).options, strict=True):
         assert after.meets or not before.meets
         assert (before.probability or 0.0) <= (after.probability or 0.0)
+
+
+@settings(max_examples=100)
+@given(drawn_options(), drawn_questions())
+def test_a_verdict_says_how_often_the_missed_limit_is_kept(options: list[Option], asked: Goal) -> None:
+    found = answer(options, asked)
+    for option, weighed in zip(options, found.options, strict=True):
+        if option.time is None:
+            assert weighed.runs is None and weighed.verdict is None
+            continue
+        assert weighed.runs == min(found.runs, math.floor(option.term / option.time[0] + 1e-9))
+        assert (weighed.why_not == "no_capacity") == (
+            "some" in (weighed.verdict.values if weighed.verdict else {})
+        )
+        if weighed.why_not == "too_late" and weighed.verdict is not None:
+            kept = np.mean(np.array(option.time[1]) <= asked.deadline)
+            assert weighed.probability is not None and weighed.probability <= kept
+            late = kept < found.question.probability
+            share = chance(float(kept) if late else weighed.probability)
+            values = {"share": share, "asked": chance(found.question.probability)}
+            stated = Message(SENTENCES["too_late" if late else "together"], values)
+            assert weighed.verdict == Text.of(stated)
+
+
+def test_a_time_keeps_the_range_of_its_estimate() -> None:
+    one = alternative(rented("a", 30, 1000))
+    wide = Quantity(value=30 * DAY, low=10 * DAY, high=90 * DAY, unit="s")
+    asked = question(Goal(deadline=60 * DAY))
+    (alone,) = decision_of([one], asked, TERM).options
+    (stated,) = decision_of([replace(one, stated=wide)], asked, TERM).options
+    assert alone.time is not None and stated.time is not None
+    assert (stated.time.low, stated.time.high) == (10 * DAY, 90 * DAY)
+    assert stated.model_copy(update={"time": alone.time}) == alone
+
+
+def test_a_break_even_behind_a_tie_is_named() -> None:
+    owned = Option(
+        id="own", owned=True, time=(10 * DAY, [10 * DAY] * SAMPLES), purchase=(900.0, [900.0] * SAMPLES),
+        fixed=(1000.0, [1000.0] * SAMPLES), run=(1.0, [1.0] * SAMPLES),
+    )  # fmt: skip
+    hire = replace(rented("hire", 10, 100), time=(10 * DAY, [10 * DAY] * SAMPLES))
+    overturn = next(one for one in answer([owned, hire], Goal()).overturned_by if one.input == "demand.runs")
+    assert overturn.then == "own" and overturn.at is not None and overturn.even is not None
+    per_run = hire.hourly[0] * 240
+    assert overturn.even.value == pytest.approx(1000.0 / per_run)
+    assert overturn.at.value >= overturn.even.value
 
 
 @settings(max_examples=60)

@@ -139,7 +139,7 @@ def _sentences(
 def _times(first: Quantity, second: Quantity, names: dict[str, str]) -> Message:
     more = second.value - first.value
     if 1 / ALIKE < second.value / first.value < ALIKE:
-        return Message("{first} and {second} take about as long", names)
+        return Message("{first} and {second} train for about as long, start-up apart", names)
     template = (
         "{second} takes {ratio} times as long as {first}: {time} more"
         if more > 0

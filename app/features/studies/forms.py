@@ -223,7 +223,7 @@ class KnobPanel:
         if name == "currency":
             return [Choice(currency, currency) for currency in CURRENCIES]
         if name == "budget_kind":
-            return [Choice(kind, self.voice.label(kind)) for kind in get_args(BudgetKind)]
+            return [Choice(kind, self.voice.label(kind, name)) for kind in get_args(BudgetKind)]
         if name == "target":
             catalog = self.workspace.sizing.catalog
             return [Choice(target, catalog.items[target].name) for target in catalog.names("target")]

@@ -242,7 +242,7 @@ def question_words(workspace: Workspace, content: StudyContent, voice: Voice) ->
             words.append(f"{voice.label(f'limits.{field}')} {voice.central(exact)}")
             if field == "budget":
                 kind = content.limits.budget_kind or "purchase, or rented run"
-                words[-1] += f" ({voice.label(kind)})"
+                words[-1] += f" ({voice.label(kind, 'budget_kind')})"
     return words
 
 

@@ -17,6 +17,29 @@ def shelf(context: SizingContext) -> Catalogue:
 
 
 LINES = {
+    "H100 16장으로 라마 3 8B 2주 안에 파인튜닝 가능?": {
+        "model.preset": "llama3-8b", "system": ["dgx-h100"], "count.dgx-h100": 2, "deadline": 14,
+        "workload.kind": "finetune",
+    },
+    "llama3.1 70b lora 10M tok 8xH100": {
+        "model.preset": "llama3.1-70b", "workload.tokens": 1e7, "system": ["dgx-h100"], "count.dgx-h100": 1,
+    },
+    "Llama-2-7b 2T tokens MI300X 2장": {
+        "system": ["mi300x-8"], "count.mi300x-8": 1, "accelerators.mi300x-8": 2,
+    },
+    "연 12회 8B LoRA 1억 토큰 H200 1대": {
+        "runs_per_year": 12, "system": ["dgx-h200"], "count.dgx-h200": 1,
+    },
+    "BERT 학습 월 3회 3년, DGX A100 3대 vs Bow Pod64": {"runs_per_year": 36, "years": 3},
+    "13b 1t tokens 64 h100 30d": {"deadline": 30, "count.dgx-h100": 8},
+    "한 달 안에 30B 1조 토큰, 예산 200억": {"deadline": 30.4375, "budget": 2e10, "currency": "KRW"},
+    "ViT-L 1억 이미지 A100 vs H100 ¥5천만 하루": {
+        "model.preset": "vit-large", "workload.samples": 1e8, "budget": 5e7, "currency": "JPY",
+        "system": ["dgx-a100-640gb", "dgx-h100"], "deadline": 1,
+    },
+    "70B 1.4T tokens 100일 이내 총예산 30억원": {"budget": 3e9, "budget_kind": "term"},
+    "llama 3 405b 15T tokens 16k H100": {"count.dgx-h100": 2000},
+    "T5-11B 1T tokens TPU v4 128 chips": {"system": ["tpu-v4"], "count.tpu-v4": 32},
     "Gemma 3 27B, 100B tokens, a week, Gaudi 3 vs DGX H100": {
         "model.preset": "gemma3-27b", "workload.tokens": 1e11, "deadline": 7,
         "system": ["gaudi3-8", "dgx-h100"],
@@ -98,6 +121,11 @@ def test_a_line_says_what_it_says(line: str, shelf: Catalogue) -> None:
         else:
             assert float(texts[0].replace(",", "")) == value, field
     assert not question.unknown or line.startswith("70B"), question.unknown
+
+
+def test_the_number_in_a_name_is_no_amount(shelf: Catalogue) -> None:
+    question = understand("resnet50 imagenet 90 epochs", shelf)
+    assert "workload.samples" not in question.fields and question.unknown == ["imagenet"]
 
 
 def test_words_that_mean_nothing_are_kept(shelf: Catalogue) -> None:

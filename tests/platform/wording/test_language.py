@@ -67,6 +67,13 @@ def test_one_thing_has_one_name(term: dict[str, str]) -> None:
             assert not any(word in korean for word in term["not"].split()), english
 
 
+def test_no_message_calls_a_thing_by_another_name() -> None:
+    own = {term["ko"] for term in voice.terms()}
+    others = {word for term in voice.terms() for word in term["not"].split()} - own
+    texts = [str(message.string) for message in korean_catalog() if message.id]
+    assert others and [text for text in texts if any(word in text for word in others)] == []
+
+
 def test_no_translation_is_left_over() -> None:
     known = {message.id for message in korean_catalog() if message.id}
     assert sorted(known - keys.every()) == []
