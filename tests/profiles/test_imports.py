@@ -304,7 +304,7 @@ def test_damaged_files_are_refused_with_words(seed: int) -> None:
     [
         ("품목,수량,단가\nDGX B200,3,6.1억\n", 6.1e8, 3, "KRW", None, ""),
         ("품목,수량,단가\nDGX H100,2,\"4억 1,200만원\"\n", 4.12e8, 2, "KRW", None, ""),
-        ("(단위: 천원)\n품목,수량,단가,할인(%),공급가액\n서버,1,620000,5,589000\n", 6.2e8, 1, "KRW", 0.05, ""),
+        ("(단위: 천원)\n품목,수량,단가,할인(%),금액\n서버,1,620000,5,589000\n", 6.2e8, 1, "KRW", 0.05, ""),
         ("품목,추천 단가,수량\n서버,12000000,4\n", 1.2e7, 4, "", None, ""),
         ("Item,Qty,Price,Discount,Total\nServer,2,USD 100,USD 5,USD 195\n", 100, 2, "USD", 0.025, ""),
         ("Product,Price,Valid until\nH100,USD 250,\"May 31, 2026\"\n", 250, None, "USD", None, "2026-05-31"),
