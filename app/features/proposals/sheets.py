@@ -111,7 +111,7 @@ def proposal_workbook(proposal: Proposal, language: str | None = None) -> bytes:
     for title, pages, write in (
         (speaker.gettext("Bill of materials"), 2, bills),
         (speaker.gettext("Cost over the term"), 1, outlays if content.outlays else term),
-        (speaker.gettext("Figures"), 3, figures),
+        (speaker.gettext("Figures"), 2, figures),
         (speaker.gettext("Warnings"), 1, warnings),
         (speaker.gettext("Assumptions"), 2, assumptions),
         (speaker.gettext("Sources"), 1, sources),
@@ -285,7 +285,7 @@ def outlays(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
         RUN_HOURS: (speaker.gettext("Hours per run"), "h"),
         UTILISATION: (speaker.gettext("Share of the term, in place of the runs"), "0–1"),
         RATE: (speaker.gettext("Exchange rate"), f"{money}/USD"),
-        PRICE: (speaker.gettext("Price relative to this proposal"), ""),
+        PRICE: (speaker.gettext("All unit prices, relative to this proposal"), ""),
         ELECTRICITY: (speaker.gettext("Electricity price"), f"{money}/kWh"),
         FREIGHT: (speaker.gettext("Freight and installation, share of the purchase"), "0–1"),
         TAX: (speaker.gettext("Tax rate"), "0–1"),
