@@ -111,7 +111,7 @@ def proposal_workbook(proposal: Proposal, language: str | None = None) -> bytes:
     for title, pages, write in (
         (speaker.gettext("Bill of materials"), 2, bills),
         (speaker.gettext("Cost over the term"), 1, outlays if content.outlays else term),
-        (speaker.gettext("Figures"), 2, figures),
+        (speaker.gettext("Figures"), 3, figures),
         (speaker.gettext("Warnings"), 1, warnings),
         (speaker.gettext("Assumptions"), 2, assumptions),
         (speaker.gettext("Sources"), 1, sources),
@@ -123,13 +123,16 @@ def proposal_workbook(proposal: Proposal, language: str | None = None) -> bytes:
 
 
 def sheet(book: Workbook, title: str, pages: int) -> Worksheet:
-    """Return a new sheet with a title that Excel accepts, printed on at most so many landscape pages."""
+    """Return a new sheet with a title that Excel accepts, printed on at most so many pages."""
     page: Worksheet = book.create_sheet(re.sub(r"[\\/*?:\[\]]", " ", title)[:31])
     page.sheet_view.showGridLines = False
     page.page_setup.orientation, page.page_setup.paperSize = "landscape", "9"
     page.page_setup.fitToWidth, page.page_setup.fitToHeight = 1, pages
     page.sheet_properties.pageSetUpPr = PageSetupProperties(fitToPage=True)
     page.freeze_panes, page.print_title_rows = "A2", "1:1"
+    if pages > 2:
+        # A sheet of hundreds of short rows.
+        page.page_setup.orientation = "portrait"
     return page
 
 
