@@ -48,24 +48,25 @@ def plan_checks(
             share=round(100.0 * filled),
         )
     elif choice.fits and (choice.found.borderline or 1.0 - filled < THIN):
-        share, longer = round(100.0 * filled), choice.found.roomier
+        share = significant(100.0 * float(memory.total[0]) / choice.found.limit, 3)
+        longer = choice.found.roomier
         if longer is None:
             yield caution(
                 "memory_margin_thin",
                 "plan",
-                "the plan fills {share} % of device memory, and no plan that was tried leaves 10 % more; "
-                "measure before relying on it",
+                "the plan fills {share} % of usable device memory, and no plan that was tried leaves 10 % "
+                "more; measure before relying on it",
                 share=share,
             )
         else:
             yield caution(
                 "memory_margin_thin",
                 "plan",
-                "the plan fills {share} % of device memory; one that leaves 10 % more would take about as "
+                "the plan fills {share} % of usable device memory; one that leaves 10 % more would take about as "
                 "long; measure before relying on it"
                 if longer < 1.001
-                else "the plan fills {share} % of device memory; one that leaves 10 % more would take {more} "
-                "% longer; measure before relying on it",
+                else "the plan fills {share} % of usable device memory; one that leaves 10 % more would take "
+                "{more} % longer; measure before relying on it",
                 share=share,
                 more=significant(100.0 * max(longer - 1.0, 0.0), 2),
             )

@@ -171,6 +171,14 @@ def rack_parts(
     rule = Message(
         "racks needed within the limits on height, power and weight: {racks}", {"racks": len(racks)}
     )
+    over = [packed.greatest for packed in racks if packed.greatest > limits.power]
+    if over:
+        rule = Message(
+            "racks: {racks}; in {over} of them equipment that short links keep together draws up to "
+            "{most} kW, above the limit of {limit} kW",
+            {"racks": len(racks), "over": len(over), "most": round(max(over) / 1e3, 1),
+             "limit": limits.power / 1e3},
+        )  # fmt: skip
     yield part(catalog, rack, "racks", "rack", len(racks), rule)
     rule = Message(
         "{feeds} feeds, each able to carry the rack alone, {each} kW per PDU",

@@ -22,8 +22,8 @@ from app.platform.fonts import SUBSTITUTE, font_folder, printable
 from app.platform.wording.voice import Voice, voice
 from app.profiles.presets import beside
 
-UNBROKEN = re.compile(r"[^\s\u200b-]{18,}")
-"""A word without a place to break a line, too long for a narrow column."""
+UNBROKEN = re.compile(r"[^\s\u200b\u2e80-\u9fff\uff00-\uffef-]{18,}")
+"""A word without a place to break a line, too long for a narrow column; Chinese breaks anywhere."""
 
 PERCENT = re.compile(r"(\d) %")
 """A share as sentences write it; tables write it without the space, and a page has one style."""
@@ -87,6 +87,8 @@ def breakable(text: str) -> str:
     'short words only'
     >>> breakable("a" * 30).split(chr(0x200b))
     ['aaaaaaaaaaaa', 'aaaaaaaaaaaa', 'aaaaaa']
+    >>> breakable("完成十二次训练，每次14.8分钟，软件配置：FlashAttention 2").count(chr(0x200b))
+    0
     """
     return UNBROKEN.sub(
         lambda word: BREAK.join(word[0][start : start + PIECE] for start in range(0, len(word[0]), PIECE)),

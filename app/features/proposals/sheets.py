@@ -20,6 +20,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 from app.engine.cost.outlay import paid_hours
 from app.engine.units import HOURS_PER_YEAR
 from app.estimating.money import rounded
+from app.estimating.request import Demand
 from app.features.proposals.lines import ProposalLine, lines_of
 from app.features.proposals.model import Assumption, Proposal, ProposalContent
 from app.features.proposals.naming import display_value, source_title
@@ -122,13 +123,16 @@ def proposal_workbook(proposal: Proposal, language: str | None = None) -> bytes:
 
 
 def sheet(book: Workbook, title: str, pages: int) -> Worksheet:
-    """Return a new sheet with a title that Excel accepts, printed on at most so many landscape pages."""
+    """Return a new sheet with a title that Excel accepts, printed on at most so many pages."""
     page: Worksheet = book.create_sheet(re.sub(r"[\\/*?:\[\]]", " ", title)[:31])
     page.sheet_view.showGridLines = False
     page.page_setup.orientation, page.page_setup.paperSize = "landscape", "9"
     page.page_setup.fitToWidth, page.page_setup.fitToHeight = 1, pages
     page.sheet_properties.pageSetUpPr = PageSetupProperties(fitToPage=True)
     page.freeze_panes, page.print_title_rows = "A2", "1:1"
+    if pages > 2:
+        # A sheet of hundreds of short rows.
+        page.page_setup.orientation = "portrait"
     return page
 
 
@@ -270,7 +274,9 @@ EXACT = "0.####"
 def outlays(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
     """Write the outlay of every option as formulas of term, work, prices, rate, freight and tax."""
     options = content.outlays
-    runs = content.decision.runs if content.decision is not None else 1
+    decision = content.decision
+    runs = decision.runs if decision is not None else 1
+    demand = decision.question.demand if decision is not None else Demand(runs=1)
     money = content.currency
     price = content.account.price if content.account is not None else None
     tax = (price.vat_rate if price is not None else None) or 0.0
@@ -280,9 +286,9 @@ def outlays(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
         YEARS: (speaker.gettext("Years"), "a"),
         RUNS: (speaker.gettext("Runs over the term"), ""),
         RUN_HOURS: (speaker.gettext("Hours per run"), "h"),
-        UTILISATION: (speaker.gettext("Utilisation, in place of the runs"), "0–1"),
+        UTILISATION: (speaker.gettext("Share of the term, in place of the runs"), "0–1"),
         RATE: (speaker.gettext("Exchange rate"), f"{money}/USD"),
-        PRICE: (speaker.gettext("Price relative to this proposal"), ""),
+        PRICE: (speaker.gettext("All unit prices, relative to this proposal"), ""),
         ELECTRICITY: (speaker.gettext("Electricity price"), f"{money}/kWh"),
         FREIGHT: (speaker.gettext("Freight and installation, share of the purchase"), "0–1"),
         TAX: (speaker.gettext("Tax rate"), "0–1"),
@@ -307,13 +313,14 @@ def outlays(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
     ):
         put(page, row, 1, name, bold=True)
         put(page, row, 2, money)
+    share_of = get_column_letter(3 + shared_column(content))
     for column, option in enumerate(options, start=3):
         letter = get_column_letter(column)
         stated = {
             YEARS: option.years,
             RUNS: runs,
             RUN_HOURS: option.run_hours,
-            UTILISATION: None,
+            UTILISATION: demand.utilisation,
             RATE: option.exchange_rate,
             PRICE: 1.0,
             ELECTRICITY: option.electricity,
@@ -324,6 +331,9 @@ def outlays(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
             shared = row in (YEARS, RUNS, UTILISATION, RATE, TAX) and column > 3
             if shared and value is not None:
                 formula(page, row, column, f"=$C{row}", value, EXACT)
+            elif row == RUNS and demand.runs_per_year is not None:
+                each = number(demand.runs_per_year)
+                formula(page, row, column, f"=MAX(1,ROUNDUP({each}*$C{YEARS}-1E-9,0))", runs, EXACT)
             elif row == ELECTRICITY and value and converted(option, "power", money):
                 tariff = value / option.exchange_rate
                 formula(page, row, column, f"={number(tariff)}*{letter}{RATE}", value, EXACT)
@@ -331,8 +341,9 @@ def outlays(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
                 put(page, row, column, value, EXACT)
                 page.cell(row, column).fill = INPUT
         hours = runs * option.run_hours
-        work = f"$C{UTILISATION}*{letter}{YEARS}*{number(HOURS_PER_YEAR)}"
-        counted = f'=IF($C{UTILISATION}="",{letter}{RUNS}*{letter}{RUN_HOURS},{work})'
+        work = f"$C{UTILISATION}*$C{YEARS}*{number(HOURS_PER_YEAR)}/${share_of}{RUN_HOURS}"
+        done = f'IF($C{UTILISATION}="",{letter}{RUNS},MAX(1,ROUNDDOWN({work}+1E-9,0)))'
+        counted = f"={done}*{letter}{RUN_HOURS}"
         formula(page, HOURS, column, counted, hours, CENTS)
         total, untaxed, left_out = 0.0, 0.0, ""
         by_item = {term.item: term for term in option.terms}
@@ -351,6 +362,28 @@ def outlays(page: Worksheet, content: ProposalContent, speaker: Voice) -> None:
         per_run = f"={letter}{sum_row}*{letter}{RUN_HOURS}/{letter}{HOURS}"
         formula(page, run_row, column, per_run, total / runs)
     page.freeze_panes = "C2"
+
+
+def shared_column(content: ProposalContent) -> int:
+    """Return the option whose term is shared where the demand is a share of it (contract, ``demand``).
+
+    The owned one of least purchase that meets what was asked but a budget of the term; none owned: the rented
+    one of least hourly price.
+    """
+    decision = content.decision
+    if decision is None:
+        return 0
+    later = ("no_capacity", "over_budget" if decision.question.budget_kind == "term" else "no_capacity")
+    met = {option.id for option in decision.options if option.meets or option.why_not in later}
+    purchases = {option.id: option.purchase.value for option in decision.options if option.purchase}
+
+    def order(place: int) -> tuple[bool, bool, float, float]:
+        option = content.outlays[place]
+        hourly = sum(term.per_hour + term.per_paid_hour for term in option.terms)
+        price = purchases.get(option.option, hourly) if option.owned else hourly
+        return option.option not in met, not option.owned, price, option.run_hours
+
+    return min(range(len(content.outlays)), key=order)
 
 
 def converted(option: OutlayFormula, item: str, money: str) -> bool:

@@ -15,7 +15,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 
 from app.catalog.books import BookRow, PriceBook
 from app.engine.cost.outlay import paid_hours
-from app.engine.units import HOURS_PER_YEAR
+from app.engine.units import HOUR, HOURS_PER_YEAR
 from app.estimating.context import SizingContext
 from app.estimating.outlay import COMMITMENTS, outlay_lines
 from app.estimating.prices import prices
@@ -45,6 +45,7 @@ COST = "Cost over the term"
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ROUNDUP": lambda value, _: float(np.ceil(value)),
+    "ROUNDDOWN": lambda value, _: float(np.floor(value)),
     "ROUND": lambda value, digits: float(np.floor(value * 10**digits + 0.5) / 10**digits),
     "IF": lambda test, yes, no: yes if test else no,
     "MAX": max,
@@ -117,7 +118,11 @@ def engine(context: SizingContext, proposal: Any, **changed: Any) -> list[float]
         assert rates is not None
         hours = changed.get("runs", RUNS) * formula["run_hours"]
         if "utilisation" in changed:
-            hours = changed["utilisation"] * formula["years"] * HOURS_PER_YEAR
+            # Every option does the runs that fill this share of the term of the least owned one.
+            options = proposal["content"]["decision"]["options"]
+            least = min((one for one in options if one["purchase"]), key=lambda one: one["purchase"]["value"])
+            span = changed["utilisation"] * formula["years"] * HOURS_PER_YEAR
+            hours = int(span / (least["time"]["value"] / HOUR)) * formula["run_hours"]
         factor = np.array([changed.get("price", 1.0)])
         lines = outlay_lines(
             context.hardware.asked(asked.system), rates, hours, factor, context.catalog, "bert"
@@ -215,12 +220,12 @@ def test_every_formula_has_its_value(data: bytes, proposal: Any) -> None:
     assert sums(values[COST]) == pytest.approx(list(outlays.values()), rel=1e-9)
 
 
-def test_it_prints_on_fewer_than_twelve_landscape_pages(data: bytes) -> None:
+def test_it_prints_on_fewer_than_twelve_pages(data: bytes) -> None:
     pages = openpyxl.load_workbook(io.BytesIO(data)).worksheets
     assert sum(page.page_setup.fitToHeight for page in pages) < 12
     for page in pages:
         assert page.sheet_properties.pageSetUpPr.fitToPage and page.page_setup.fitToWidth == 1
-        assert (page.page_setup.orientation, page.page_setup.paperSize) == ("landscape", 9)
+        assert page.page_setup.paperSize == 9
         assert page.freeze_panes is not None and page.print_title_rows == "$1:$1"
 
 

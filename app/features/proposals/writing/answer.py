@@ -138,8 +138,9 @@ def main_reasons(content: ProposalContent, rows: Sequence[ComparisonRow], voice:
     estimate = rows[0].estimate
     if estimate is not None and estimate.memory is not None:
         memory = estimate.memory
-        used = {"need": voice.central(memory.per_device), "have": voice.central(memory.capacity)}
-        fits = Message("the model fits: {need} of {have} of device memory", used)
+        room = memory.usable or memory.capacity
+        used = {"need": voice.central(memory.per_device), "have": voice.central(room)}
+        fits = Message("the model fits: {need} of {have} of usable device memory", used)
         sentences.append(voice.sentence(fits))
     if estimate is not None and estimate.validation.family_error is not None:
         error = {"error": voice.percent(estimate.validation.family_error)}
