@@ -63,3 +63,11 @@ def test_the_files_name_what_the_catalogue_has() -> None:
         if row.kind == "chip":
             assert any(chip == row.name or chip.startswith(f"{row.name}-") for chip in chips)
     assert (DATA / "effects.csv").read_text().startswith("kind,name,factor,deviation,note")
+
+
+def test_software_that_nobody_names_changes_nothing_where_a_chip_has_one_stack() -> None:
+    context = sizing_context()
+    for chip, profile, known in (("tpu-v5p", "xla", False), ("h100-sxm-80gb", "megatron-core-2024", True)):
+        unnamed = replace(context.software.profile(profile), presumed=True)
+        found = context.effects.of(chip, unnamed, "llama", context.measured.series)
+        assert any(row.name == UNNAMED for row in found) == known

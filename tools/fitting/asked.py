@@ -6,7 +6,8 @@ the median, for their stacks are often others. The factor is the median of
 
 .. math:: \ln (measured / computed)
 
-over both, and a row of data/effects.csv; the deviation of ``gpu_software_unnamed`` holds what remains.
+over both, and a row of data/effects.csv; the deviation of ``gpu_software_unnamed`` holds what remains where
+the plan is a search's. Chips with one stack alone have no such factor.
 """
 
 from __future__ import annotations
@@ -168,7 +169,8 @@ def fit_asked(runs: Sequence[AskedRun], widths: Mapping[str, float]) -> AskedFit
 def _fit(runs: Sequence[AskedRun], widths: Mapping[str, float]) -> tuple[float, float]:
     missed = [miss for run in runs for miss in (run.searched, run.stated)]
     shift = -float(np.median([miss.error for miss in missed if _moved(miss, 1.0)]))
-    moved = [replace(miss, error=miss.error + _moved(miss, shift)) for miss in missed]
+    # Askers leave the plan to the search, so that ranges hold the errors of such runs.
+    moved = [replace(run.searched, error=run.searched.error + _moved(run.searched, shift)) for run in runs]
     return shift, fit_residuals(moved, widths, (REGIME,))[REGIME]
 
 

@@ -182,7 +182,7 @@ DEGREES = {
     )
 }
 """Degrees of a layout that are stated in the notes, as they have no column."""
-TECHNIQUES = re.compile(r"DualPipe|DeepEP|1F1B overlap", re.IGNORECASE)
+TECHNIQUES = re.compile(r"DualPipe|(?:1F1B|EP)[ _-]overlap", re.IGNORECASE)
 """Techniques that decide about a stack as its name does, where the notes state them."""
 STEP_TOKENS = re.compile(r"(\d[\d,]*\.?\d* ?[kKMB]?) tokens (?:per|a|each) (?:global )?(?:step|batch)")
 """Tokens of a step, where the notes state them and the column of the batch is empty."""
@@ -438,7 +438,7 @@ def read_case(row: Mapping[str, str], rules: Rules) -> MeasurementCase:
     stages = whole(row, "pp") or int(completed.get("pipeline", 1))
     completed = for_ranks(completed, stages, _degrees(row.get("notes", ""))["context"])
     if stated := STEP_TOKENS.search(row.get("notes", "")):
-        completed["step_tokens"] = f"{number(stated.group(1)):g}"
+        completed["step_tokens"] = str(number(stated.group(1)))
         completed["step_stated"] = "1"
     if unit := first_unit(row.get("samples_or_tokens_total", "")):
         completed["total_unit"] = unit

@@ -156,12 +156,15 @@ def _plans(case: MeasurementCase, scenario: Scenario, context: SizingContext) ->
         # A micro-batch counts rows; a packed row holds several samples.
         micro *= float(completed.get("packing", 1.0))
     per_device = float(completed.get("device_batch", 0.0)) or None
+    step_tokens = float(completed.get("step_tokens", 0.0))
+    of_tokens = max(data, step_tokens / (case.seq_len or scenario.table.tokens)) if step_tokens else None
+    if batch is None and "step_stated" in completed:
+        batch = of_tokens
     if batch is None and (per_device or (micro and case.pipeline == 1)):
         batch = data * float(micro or per_device or 1.0)
-    # A step lasts as long as its batch is large: one of the usual size says nothing of it.
-    guessed = case.metric == "step_time_s" and "step_stated" not in completed
-    if batch is None and "step_tokens" in completed and not guessed:
-        batch = max(data, float(completed["step_tokens"]) / (case.seq_len or scenario.table.tokens))
+    if batch is None and case.metric != "step_time_s":
+        # A step lasts as long as its batch is large, so that one of the usual size says nothing of it.
+        batch = of_tokens
     if batch is None:
         raise UnsupportedCase(
             "the global batch size is missing, and no rule for {software} provides it", software=case.software

@@ -260,7 +260,11 @@ def predict_row(row: Mapping[str, str], context: SizingContext, measured: Measur
     except UnsupportedCase as reason:
         return replace(empty, reason=str(reason))
     described = replace(
-        empty, chip=case.chip, devices=case.devices, software=case.profile, chain=_chain(case)
+        empty,
+        chip=case.chip,
+        devices=case.devices,
+        software=case.profile,
+        chain=_chain(case, empty.family),
     )
     try:
         prediction, samples, names = predict_run(case, context, measured)
@@ -280,10 +284,10 @@ def predict_row(row: Mapping[str, str], context: SizingContext, measured: Measur
 SLOWER_IS_MORE = frozenset({"step_time_s", "time_to_train_min", "gpu_hours"})
 
 
-def _chain(case: MeasurementCase) -> str:
+def _chain(case: MeasurementCase, family: str) -> str:
     """Name of the chain a row belongs to: all alike but for devices and batch."""
     size = str(case.seq_len or case.image_size or "")
-    return " | ".join((case.family, case.model, case.software, case.chip, size, case.precision, case.metric))
+    return " | ".join((family, case.model, case.software, case.chip, size, case.precision, case.metric))
 
 
 UNITS = {

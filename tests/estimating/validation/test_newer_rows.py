@@ -155,3 +155,68 @@ def test_chunks_are_taken_where_no_stage_holds_more_layers_for_them(
     case = case_of(**row, software="Megatron-Bridge / NeMo 26.04")
     _, _, plans = build(case, context, context.software.profile(str(case.profile)))
     assert float(plans.interleave) == used
+
+
+@pytest.mark.parametrize(
+    ("notes", "context", "expert", "interleave"),
+    [
+        ("context-parallel 2, EP 64, virtual stages 4", 2, 64, 4),
+        ("CP=2; EP=64; VPP=4", 2, 64, 4),
+        ("config_GB200_128x4x112xtp4pp8cp2.sh", 2, None, None),
+        ("context_parallel_size: 8, expert parallel size 16", 8, 16, None),
+        ("expert-model-parallel 8, virtual pipeline 5", 1, 8, 5),
+        ("EPYC 7742, recipe cpX", 1, None, None),
+    ],
+)
+def test_degrees_are_read_however_notes_spell_them(
+    notes: str, context: int, expert: int | None, interleave: int | None
+) -> None:
+    case = case_of(**LLAMA2, notes=notes)
+    assert (case.context, case.expert, case.interleave) == (context, expert, interleave)
+
+
+TPU = {"family": "moe", "model_name": "DeepSeek-V3", "system": "tpu-v5p", "software": "MaxText", "nodes": ""}
+
+
+def test_tokens_of_a_step_in_the_notes_are_its_batch() -> None:
+    case = case_of(
+        **TPU, metric="step_time_s", global_batch="", accelerators="512", seq_len="4096",
+        notes="25,165,824 tokens per step",
+    )  # fmt: skip
+    context = sizing_context()
+    _, _, plans = build(case, context, context.software.profile(case.profile or ""))
+    assert float(plans.global_batch[0]) == 6144.0
+
+
+def test_a_step_without_a_batch_is_refused_and_a_rate_is_not() -> None:
+    context = sizing_context()
+    cells = {**TPU, "global_batch": "", "micro_batch": "", "accelerators": "512", "seq_len": "4096"}
+    rate = case_of(**cells, metric="tokens_per_s")
+    build(rate, context, context.software.profile(rate.profile or ""))
+    step = case_of(**{**cells, "metric": "step_time_s"})
+    with pytest.raises(UnsupportedCase):
+        build(step, context, context.software.profile(step.profile or ""))
+
+
+@pytest.mark.parametrize(
+    ("software", "system", "model", "profile"),
+    [
+        ("Megatron-Bridge / NeMo 26.08", "gb300-nvl72", "Qwen3-30B-A3B", "megatron-core-recorded"),
+        ("NeMo_26_06", "gb200-nvl72", "DeepSeek V3", "megatron-core-recorded"),
+        ("megatron_bridge 0.5.1", "gb200-nvl72", "qwen3 235B", "megatron-core-recorded"),
+        ("Megatron-Bridge 25.11", "gb200-nvl72", "Qwen3-235B-A22B", "megatron-core-scoped"),
+        ("Megatron-Bridge 26.04", "dgx-h100", "gpt-oss-120b", "megatron-core-sinks"),
+        ("Megatron-Bridge 26.06", "dgx-h100", "gpt-oss-120b", "megatron-core"),
+        ("Megatron-Bridge 26.08", "gb200-nvl72", "Nemotron 3 Super", "megatron-core"),
+        ("HAI-LLM (DualPipe)", "h800-sxm-80g", "DeepSeek-V3", "megatron-core-overlapped"),
+    ],
+)
+def test_a_stack_of_mixtures_is_known_by_its_release(
+    software: str, system: str, model: str, profile: str
+) -> None:
+    assert case_of(family="moe", software=software, system=system, model_name=model).profile == profile
+
+
+def test_a_model_of_no_named_family_has_that_of_its_preset() -> None:
+    assert case_of(family="other", model_name="Nemotron-H 56B", seq_len="8192").family == "gpt"
+    assert case_of(family="other", model_name="run speech recognition whisper-small").family == "other"
