@@ -48,7 +48,7 @@ def plan_checks(
             share=round(100.0 * filled),
         )
     elif choice.fits and (choice.found.borderline or 1.0 - filled < THIN):
-        share = significant(100.0 * float(memory.total[0]) / choice.found.limit, 3)
+        share = significant(100.0 * float(memory.total[0]) / choice.found.limits.memory, 3)
         longer = choice.found.roomier
         if longer is None:
             yield caution(
@@ -62,8 +62,8 @@ def plan_checks(
             yield caution(
                 "memory_margin_thin",
                 "plan",
-                "the plan fills {share} % of usable device memory; one that leaves 10 % more would take about as "
-                "long; measure before relying on it"
+                "the plan fills {share} % of usable device memory; one that leaves 10 % more would take "
+                "about as long; measure before relying on it"
                 if longer < 1.001
                 else "the plan fills {share} % of usable device memory; one that leaves 10 % more would take "
                 "{more} % longer; measure before relying on it",

@@ -190,6 +190,9 @@ class Decision(Document):
     """The decision in words."""
 
 
+PriceStatus = Literal["sourced", "estimate", "recalled", "stated", "book"]
+
+
 class DecisivePrice(Document):
     """The price that accounts for most of an option's cost."""
 
@@ -199,7 +202,7 @@ class DecisivePrice(Document):
     """Unit of the price: one machine, one system, or one hour of a rented system."""
     price: Quantity
     """The price."""
-    status: Literal["sourced", "estimate", "recalled", "stated", "book"]
+    status: PriceStatus
     """Origin: published, estimated, recalled, stated in the request, or from a price book."""
 
 

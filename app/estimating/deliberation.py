@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,7 +166,7 @@ class Columns:
         purchase, run = grown(self.purchase_share, self.owned), grown(self.run_share, everything)
         bought, rented = grown(self.outlay_share, self.owned), grown(self.outlay_share, ~self.owned)
         committed = grown(1.0, everything)
-        moved = {
+        moved: dict[str, Any] = {
             "purchase": self.purchase * purchase,
             "fixed": self.fixed * bought,
             "hourly": self.hourly * rented,

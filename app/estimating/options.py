@@ -14,7 +14,7 @@ from app.engine.units import HOUR, YEAR
 from app.errors import Message
 from app.estimating.capital import status_of, terms_of
 from app.estimating.costing import Charges, power_factors
-from app.estimating.decision import Alternative, DecisivePrice
+from app.estimating.decision import Alternative, DecisivePrice, PriceStatus
 from app.estimating.hardware import Hardware
 from app.estimating.outlay import Uncertain, outlay_of
 from app.estimating.prices import site_power_of
@@ -90,6 +90,7 @@ def decisive_price(hardware: Hardware, charges: Charges, catalog: Catalog) -> De
     rates, entry, currency = charges.found, hardware.entry, charges.currency
     rate = rates.exchange.value
     basis = rates.figures["machines" if rates.terms.owned else "instances"][0]
+    status: PriceStatus
     if isinstance(basis, Figure):
         factor = rate if rates.terms.owned else rate * HOUR
         value, low, high = (end * factor for end in (basis.si, basis.si_low, basis.si_high))

@@ -117,7 +117,7 @@ class PlanSearch:
         self.everything = everything
         """True to keep all plans, each once; else only those that fit, some possibly twice."""
         self.limits = Limits(
-            0.0, scenario.memory_elsewhere, scenario.time_factor(), np.inf if everything else WORTH
+            0.0, scenario.memory_elsewhere, float(scenario.time_factor()), np.inf if everything else WORTH
         )
         self.enumerated = 0
         self.count = 0
