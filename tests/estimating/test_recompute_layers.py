@@ -57,7 +57,7 @@ def test_what_cannot_be_is_refused(more: dict[str, Any], system: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("preset", "system", "count"), [("llama2-70b", "dgx-a100-320gb", 128), ("gpt3-175b", "dgx-h100", 64)]
+    ("preset", "system", "count"), [("llama2-70b", "dgx-a100-320gb", 128), ("gpt3-175b", "dgx-h100", 128)]
 )
 def test_a_search_recomputes_no_more_layers_than_memory_asks_for(
     preset: str, system: str, count: int
