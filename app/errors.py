@@ -265,6 +265,11 @@ class Conflict(AppError):
 class VersionConflict(Conflict):
     """Somebody else has changed it since it was read."""
 
+    @classmethod
+    def since(cls, expected: int, found: int) -> Self:
+        template = "it has changed in the meantime (version {found}, not {expected}); reload it"
+        return cls.at("If-Match", template, found=found, expected=expected)
+
 
 class Stale(AppError):
     """The ETag in If-Match belongs to another version."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.errors import Conflict, FieldError, Message, Stale
+from app.errors import Conflict, Stale, VersionConflict
 from app.platform.references import existing
 from app.platform.store.tables import (
     BillRow,
@@ -36,11 +36,8 @@ def delete(workspace: Workspace, table: type[Any], identifier: str, expected: in
         repository.hold()
         record = existing(repository, table, identifier, DELETABLE[table], lock=table is not SweepRecord)
         if expected is not None and expected != record.version:
-            message = Message(
-                "it has changed in the meantime (version {found}, not {expected}); reload it",
-                {"found": record.version, "expected": expected},
-            )
-            raise Stale(message, [FieldError("If-Match", message)])
+            conflict = VersionConflict.since(expected, record.version)
+            raise Stale(conflict.message, conflict.errors)
         if isinstance(record, ProposalRecord) and record.frozen_at is not None:
             raise Conflict.at("id", "a frozen proposal cannot be deleted; only drafts can")
         if isinstance(record, SweepRecord) and repository.deletions.is_running(identifier):

@@ -118,7 +118,7 @@ def change_accelerator(
             if record.deleted_at is not None:
                 raise Conflict.at("id", "{name} was deleted; add it anew", name=record.name)
             if expected is not None and expected != current:
-                raise _changed_meanwhile(current, expected)
+                raise VersionConflict.since(expected, current)
             if current >= MOST_VERSIONS:
                 message = "an accelerator can have at most {most} versions; add a new one"
                 raise Conflict.at("version", message, most=MOST_VERSIONS)
@@ -130,7 +130,7 @@ def change_accelerator(
                 record, request.name, _version(identifier, current + 1, request)
             )
     except DuplicateVersion:
-        raise _changed_meanwhile(current + 1, current) from None
+        raise VersionConflict.since(current, current + 1) from None
     return get_accelerator(workspace, identifier)
 
 
@@ -192,15 +192,6 @@ def check(request: AcceleratorRequest, catalog: Catalog) -> None:
         peaks = {name: value for name in PEAKS if (value := getattr(request, name)) is not None}
         if doubtful := doubts(catalog, peaks, request.memory_gb_per_s):
             raise BadInput(doubtful[0], [FieldError("sparsity", one) for one in doubtful])
-
-
-def _changed_meanwhile(current: int, expected: int) -> VersionConflict:
-    return VersionConflict.at(
-        "If-Match",
-        "the accelerator has changed in the meantime (version {found}, not {expected}); reload it",
-        found=current,
-        expected=expected,
-    )
 
 
 def _version(identifier: str, version: int, request: AcceleratorRequest) -> AcceleratorVersion:

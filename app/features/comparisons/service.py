@@ -287,12 +287,7 @@ def list_comparisons(
 def check_version(expected: int | None, current: int) -> None:
     """Raise an error for an edit based on another version than the current one."""
     if expected is not None and expected != current:
-        raise VersionConflict.at(
-            "If-Match",
-            "the comparison has changed in the meantime (version {found}, not {expected}); reload it",
-            found=current,
-            expected=expected,
-        )
+        raise VersionConflict.since(expected, current)
 
 
 def at_estimate(position: int, _: str) -> str:

@@ -148,7 +148,7 @@ def _change(
             record = existing(repository, PriceBookRecord, identifier, "price book", lock=True)
             current = record.version
             if expected is not None and expected != current:
-                raise _changed_meanwhile(current, expected)
+                raise VersionConflict.since(expected, current)
             if current >= MOST_VERSIONS:
                 raise Conflict.at(
                     "version",
@@ -161,17 +161,8 @@ def _change(
             version = _version(identifier, current + 1, new_name or record.name, comment, rows)
             repository.book_versions.add_version(record, version, now())
     except DuplicateVersion:
-        raise _changed_meanwhile(get_book(workspace, identifier).newest, current) from None
+        raise VersionConflict.since(current, get_book(workspace, identifier).newest) from None
     return get_book(workspace, identifier)
-
-
-def _changed_meanwhile(current: int, expected: int) -> VersionConflict:
-    return VersionConflict.at(
-        "If-Match",
-        "the price book has changed in the meantime (version {found}, not {expected}); reload it",
-        found=current,
-        expected=expected,
-    )
 
 
 def _version(

@@ -412,7 +412,7 @@ def change_proposal(
         record = existing(repository, identifier)
     check_draft(record)
     if version is not None and version != record.version:
-        raise changed_meanwhile(record.version, version)
+        raise VersionConflict.since(version, record.version)
     if not patch.model_fields_set:
         return get_proposal(workspace, identifier)
     check_day(patch.valid_until)
@@ -443,7 +443,7 @@ def change_proposal(
         if not queries.change(record.version, values):
             overtaker = existing(repository, identifier)
             check_draft(overtaker)
-            raise changed_meanwhile(overtaker.version, record.version)
+            raise VersionConflict.since(record.version, overtaker.version)
         queries.add_event("changed", moment, {"fields": sorted(patch.model_fields_set)})
     return get_proposal(workspace, identifier)
 
@@ -494,16 +494,6 @@ def check_draft(record: ProposalRecord) -> None:
             "the proposal was frozen on {day} and cannot be changed; create a new one from its comparison",
             day=record.frozen_at.date().isoformat(),
         )
-
-
-def changed_meanwhile(current: int, expected: int) -> VersionConflict:
-    """Return the error for an edit based on another version than the current one."""
-    return VersionConflict.at(
-        "If-Match",
-        "the proposal has changed in the meantime (version {found}, not {expected}); reload it",
-        found=current,
-        expected=expected,
-    )
 
 
 def list_events(workspace: Workspace, identifier: str) -> ProposalEvents:
@@ -559,7 +549,7 @@ def freeze_proposal(workspace: Workspace, identifier: str, note: str | None = No
                 queries.add_artifact(PDF, hashlib.sha256(pdf).hexdigest(), pdf)
                 queries.add_event("frozen", now(), {"sha256": sha256, **({"note": note} if note else {})})
             elif existing(repository, identifier).frozen_at is None:
-                raise changed_meanwhile(existing(repository, identifier).version, record.version)
+                raise VersionConflict.since(record.version, existing(repository, identifier).version)
         with workspace.transaction() as repository:
             record = existing(repository, identifier)
     return FreezeRecord.model_validate({**dict(record), "status": status_of(record)})

@@ -308,13 +308,10 @@ def check_edit(workspace: Workspace, study: Study, expected: int | None) -> None
 
 
 def _changed_meanwhile(current: int, expected: int, changes: Sequence[StudyChange] = ()) -> VersionConflict:
-    message = Message(
-        "the study has changed in the meantime (version {found}, not {expected}); reload it",
-        {"found": current, "expected": expected},
-    )
+    conflict = VersionConflict.since(expected, current)
     texts = ((_path(change), change.text) for change in changes)
     errors = [FieldError(path, Message(text.template, text.values)) for path, text in texts]
-    return VersionConflict(message, [FieldError("If-Match", message), *errors])
+    return VersionConflict(conflict.message, [*conflict.errors, *errors])
 
 
 def _path(change: StudyChange) -> str:

@@ -31,6 +31,7 @@ from app.errors import (
     TooMany,
     Unavailable,
     Unprocessable,
+    VersionConflict,
     refuse,
 )
 from app.estimating.request import Schema
@@ -246,12 +247,7 @@ EXAMPLES: dict[int, AppError] = {
         system="IPU-POD256",
         available=256,
     ),
-    412: Stale(
-        Message(
-            "the comparison has changed in the meantime (version {found}, not {expected}); reload it",
-            {"found": 4, "expected": 3},
-        )
-    ),
+    412: Stale(VersionConflict.since(3, 4).message),
     413: too_large(LARGE_BODY.size),
     415: UnsupportedMediaType("send the body as application/json"),
     422: Unprocessable.at("system.id", "Field required"),
