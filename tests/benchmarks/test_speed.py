@@ -1,9 +1,12 @@
 """Speed: absolute figures are printed, ratios within one run are held."""
 
+import sys
 import time
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import CodeType, FrameType
 from typing import Any
 
 import httpx
@@ -13,12 +16,14 @@ import pytest
 from app.engine.plans import Plans
 from app.engine.search.space import Space
 from app.estimating.deciding import decide
+from app.estimating.estimate import estimate
 from app.estimating.scenario import Scenario
 from app.estimating.validation.run import read_rows, validate
 from app.estimating.workload import resolve_model
 from app.features.sizings.answering import size
 from app.features.sizings.model import SizingRequest
 from app.main import create_app
+from app.platform.caches import LruCache
 from app.settings import Settings
 from tests.benchmarks.conftest import report
 from tests.conftest import DATA, answer, asked, plan_given_back, run, sizing_context
@@ -164,6 +169,42 @@ def test_a_sizing_takes_few_loops(name: str) -> None:
     loops = seconds / max(before, processor_time(loop, 2))
     report(f"loops of a sizing of {name}", round(loops, 1))
     assert loops < SLOWER * LOOPS[name]
+
+
+ESTIMATED: dict[str, dict[str, Any]] = {
+    "given": {
+        "workload": {"samples": 2e7, "global_batch": 512, "seq_len": 512},
+        "plan": {"tensor": 1, "pipeline": 1, "micro_batch": 64},
+    },
+    "bow-pod16": {"workload": {"samples": 2e7}, "system": {"id": "bow-pod16"}},
+}
+CALLS = {"given": (430, 7_300), "bow-pod16": (400, 6_400)}
+"""Functions of the application on the way of an estimate, and calls of Python, beside numbers of samples
+that were never asked: machines under load change neither."""
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_an_estimate_calls_few_functions(name: str) -> None:
+    context = replace(sizing_context(), remember=LruCache[Any](384).get)
+    functions, calls = set[CodeType](), 0
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        nonlocal calls
+        calls += event in {"call", "c_call"}
+        if event == "call" and "/app/" in frame.f_code.co_filename:
+            functions.add(frame.f_code)
+
+    estimate(asked(**ESTIMATED[name]), context)
+    parts = ESTIMATED[name] | {"workload": ESTIMATED[name]["workload"] | {"samples": 3e7}}
+    request = asked(**parts)
+    sys.setprofile(note)
+    try:
+        estimate(request, context)
+    finally:
+        sys.setprofile(None)
+    report(f"functions and calls of an estimate, {name}", (len(functions), calls))
+    most = CALLS[name]
+    assert len(functions) < SLOWER * most[0] and calls < SLOWER * most[1]
 
 
 def test_a_sizing_stays_small_in_memory() -> None:

@@ -148,7 +148,8 @@ class Repository(Queries):
         """Write rows of one table, with their events in the trail; nothing of them is held for a change."""
         for row in rows:
             row.workspace_id = self._workspace_id
-        insert(self._session, rows)
+        if rows:
+            insert(self._session, rows)
 
     def get(
         self, table: type[Listed], identifier: str, *, whole: bool = False, lock: bool = False
