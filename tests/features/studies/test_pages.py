@@ -168,7 +168,7 @@ def test_every_headline_figure_leads_to_its_trace(reader: Reader, address: str) 
         assert trace.select_one(".formula").get_text(strip=True) == data["step"]["formula"]
         assert data["knobs"] == {"count.a": "4"} and "modelled" in trace.get_text()
     stated = reader.page(f"{address}/trace?option=d&figure=time_to_train")
-    assert "linear extrapolation" in stated.get_text() and "scaling_efficiency" in stated.get_text()
+    assert "linear extrapolation" in stated.get_text() and "caling efficiency" in stated.get_text()
     assert reader.page(f"{address}/trace?option=z", 404)
     refused = reader.get(f"{address}/trace.json?option=z", headers={"accept": "application/json"})
     assert [error["field"] for error in refused.json()["errors"]] == ["option"]
