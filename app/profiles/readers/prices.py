@@ -17,7 +17,7 @@ from hashlib import sha256
 from typing import Any, NoReturn
 from zipfile import BadZipFile, ZipFile
 
-from app.errors import Unprocessable
+from app.errors import Message, Unprocessable
 from app.profiles.documents import printable, too_large, unreadable
 
 MOST_LINES = 20_000
@@ -394,12 +394,14 @@ def refuse_columns(title: str, rows: Sequence[Sequence[str]], chosen: Chosen) ->
                 given=printable(name, 60),
                 columns=", ".join(listed),
             )
-    kind = "unit_price" if "item" in chosen.columns else "item"
+    kind, label = (
+        ("unit_price", Message("Unit price")) if "item" in chosen.columns else ("item", Message("Item"))
+    )
     raise Unprocessable.at(
         f"{kind}_column",
-        "{file} is a table of prices whose column {field} is not recognised; choose it among {columns}",
+        "{file} is a table of prices whose column “{field}” is not recognised; choose it among {columns}",
         file=title,
-        field=f"{kind}_column",
+        field=label,
         columns=", ".join(listed),
     )
 
