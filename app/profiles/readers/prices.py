@@ -119,7 +119,9 @@ def amount(text: str) -> tuple[float, str] | None:
     currency = code[1] if code else next((iso for sign, iso in CURRENCIES.items() if sign in words), "")
     digits = re.sub(r"(?i)USD|KRW|EUR|GBP|JPY|CNY|[₩\\원$€£¥円元\s\u00a0']", "", words)
     if re.search("[억만천]", digits):
-        korean = re.fullmatch(r"(?:([\d.,]+)억)?(?:([\d.,]+)(천만|백만|만|천))?([\d,]+)?", digits)
+        korean = re.fullmatch(
+            r"(?:([\d.,]{1,20})억)?(?:([\d.,]{1,20})(천만|백만|만|천))?([\d,]{1,20})?", digits
+        )
         sums = [amount(korean[group]) if korean and korean[group] else (0.0, "") for group in (1, 2, 4)]
         if korean is None or None in sums:
             return None

@@ -153,7 +153,7 @@ def _read(title: str, data: bytes, asked: Asked) -> Import:
 
 
 SETTING = re.compile(
-    r"""\s*(-\s+)?["']?[\w./-]+["']?\s*[:=](\s*$|\s+(\S+\s*){1,4}$)   # a name and a short value
+    r"""\s*(-\s+)?["']?[\w./-]+["']?\s*[:=](\s*$|\s+\S+(\s+\S+){0,3}\s*$)   # a name and a short value
     |\s*-\s+\S+\s*$|[|+][-=|+ ]|\s*[\])}]+[,;]?$|.*[{(\[]$            # lists, frames, brackets
     |\S+[=~>]=\s?[\w.]+$|\s*(FROM|RUN|COPY|CMD|ENV|ARG|WORKDIR|ENTRYPOINT|import|from|def|export|module|srun
       |python3?|torchrun|resource|return|if|for)\s|\#!|\#SBATCH
