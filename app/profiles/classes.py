@@ -375,6 +375,8 @@ def _unfollowed(
         usual = known["defaults"][name]
         if isinstance(usual, Mapping) or value == usual or (not value and not usual):
             continue
+        if "encoder" in name and "encoder." not in text:
+            continue  # A decoder alone has none.
         if not re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", text):
             loose.append(given)
     return loose

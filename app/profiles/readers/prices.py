@@ -17,7 +17,7 @@ from hashlib import sha256
 from typing import Any, NoReturn
 from zipfile import BadZipFile, ZipFile
 
-from app.errors import Unprocessable
+from app.errors import Message, Unprocessable
 from app.profiles.documents import printable, too_large, unreadable
 
 MOST_LINES = 20_000
@@ -119,7 +119,9 @@ def amount(text: str) -> tuple[float, str] | None:
     currency = code[1] if code else next((iso for sign, iso in CURRENCIES.items() if sign in words), "")
     digits = re.sub(r"(?i)USD|KRW|EUR|GBP|JPY|CNY|[₩\\원$€£¥円元\s\u00a0']", "", words)
     if re.search("[억만천]", digits):
-        korean = re.fullmatch(r"(?:([\d.,]+)억)?(?:([\d.,]+)(천만|백만|만|천))?([\d,]+)?", digits)
+        korean = re.fullmatch(
+            r"(?:([\d.,]{1,20})억)?(?:([\d.,]{1,20})(천만|백만|만|천))?([\d,]{1,20})?", digits
+        )
         sums = [amount(korean[group]) if korean and korean[group] else (0.0, "") for group in (1, 2, 4)]
         if korean is None or None in sums:
             return None
@@ -394,12 +396,14 @@ def refuse_columns(title: str, rows: Sequence[Sequence[str]], chosen: Chosen) ->
                 given=printable(name, 60),
                 columns=", ".join(listed),
             )
-    kind = "unit_price" if "item" in chosen.columns else "item"
+    kind, label = (
+        ("unit_price", Message("Unit price")) if "item" in chosen.columns else ("item", Message("Item"))
+    )
     raise Unprocessable.at(
         f"{kind}_column",
-        "{file} is a table of prices whose column {field} is not recognised; choose it among {columns}",
+        "{file} is a table of prices whose column “{field}” is not recognised; choose it among {columns}",
         file=title,
-        field=f"{kind}_column",
+        field=label,
         columns=", ".join(listed),
     )
 

@@ -106,7 +106,7 @@ def _read(title: str, data: bytes, asked: Asked) -> Import:
         prices = priced_rows(rows, asked.chosen)
         if prices is None:
             refuse_columns(title, rows, asked.chosen)
-        return _priced(prices)
+        return replace(_priced(prices), columns=tuple(columns_of(rows)))
     if data.startswith(b"PAR1"):
         return _sampled(title, data, asked)
     if header_of(title, data) is not None:
@@ -142,7 +142,7 @@ def _read(title: str, data: bytes, asked: Asked) -> Import:
     rows = table_rows(text)
     prices = priced_rows(rows, asked.chosen)
     if prices is not None:
-        return _priced(prices)
+        return replace(_priced(prices), columns=tuple(columns_of(rows)))
     if asked.chosen.columns or holds_money(rows):
         refuse_columns(title, rows, asked.chosen)
     if re.match(r"(?i)\s*\W?(kind|name|layer)\W?\s*[,;\t]", text):
@@ -153,7 +153,7 @@ def _read(title: str, data: bytes, asked: Asked) -> Import:
 
 
 SETTING = re.compile(
-    r"""\s*(-\s+)?["']?[\w./-]+["']?\s*[:=](\s*$|\s+(\S+\s*){1,4}$)   # a name and a short value
+    r"""\s*(-\s+)?["']?[\w./-]+["']?\s*[:=](\s*$|\s+\S+(\s+\S+){0,3}\s*$)   # a name and a short value
     |\s*-\s+\S+\s*$|[|+][-=|+ ]|\s*[\])}]+[,;]?$|.*[{(\[]$            # lists, frames, brackets
     |\S+[=~>]=\s?[\w.]+$|\s*(FROM|RUN|COPY|CMD|ENV|ARG|WORKDIR|ENTRYPOINT|import|from|def|export|module|srun
       |python3?|torchrun|resource|return|if|for)\s|\#!|\#SBATCH
