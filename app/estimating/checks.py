@@ -55,7 +55,7 @@ def plan_checks(
                 "memory_margin_thin",
                 "plan",
                 "the plan fills {share} % of usable device memory, and no plan that was tried leaves 10 % "
-                "more; measure before relying on it",
+                "more in up to 1.5 times the least time; measure before relying on it",
                 share=share,
             )
         else:

@@ -145,6 +145,22 @@ def naive_seconds(found: dict[str, Scenario], sample: int = 4096) -> float:
     return spent / len(NAIVE)
 
 
+WORTH = 1.5
+MOST_EVALUATED = 0.7
+"""Share of the plans of the sweep that are evaluated where others are passed over: it is 0.55."""
+
+
+def test_what_is_not_worth_it_is_not_evaluated() -> None:
+    """Bounds leave most plans out, and the best is the same."""
+    count = evaluated = 0
+    for scenario, space in sweep(scenarios()):
+        every, some = (search(scenario, space, usable(scenario), worth) for worth in (np.inf, WORTH))
+        count, evaluated = count + every.count, evaluated + some.count
+        assert some.evaluated.seconds.min() == every.evaluated.seconds.min()
+    report("share of plans that are evaluated", round(evaluated / count, 3))
+    assert evaluated < MOST_EVALUATED * count
+
+
 def test_plans_of_the_sweep_are_distinct() -> None:
     distinct = count = 0
     for _, space in sweep(scenarios()):

@@ -18,7 +18,6 @@ from app.engine.gpu.plan_steps import (
     write_steps,
 )
 from app.engine.gpu.work import SELECTIVE
-from app.engine.pipeline import bubble_slots
 from app.engine.plans import PLAN_FIELDS, Plan, Plans
 from app.engine.records import Floats
 from app.engine.runs import ONE_STEP, RunFigures, least_total_time
@@ -243,15 +242,6 @@ def put_slots(
 
 
 @inner
-def slots_of_layout(spread: Options, layout: Layout) -> float:
-    """Return the slots of a step of a layout at least: in most chunks a pipeline fills fastest. [-]"""
-    chunks, pipeline = 1.0, int(layout.pipeline)
-    for column in range(spread.chunks.shape[1]):
-        chunks = max(chunks, spread.chunks[pipeline, column])
-    return layout.accumulation + bubble_slots(layout.pipeline, chunks)
-
-
-@inner
 def has_same_slots(layout: Layout, other: Layout, experts: int) -> bool:
     """Return whether the slots of layouts with the same choices are the same."""
     return (
@@ -304,8 +294,7 @@ def search_layouts(
                         put_slots(case, stack, spread, layout, cache, slots)
                         before, start = index, first
                     batch = layout.data * layout.micro_batch * layout.accumulation
-                    of_slot = limits.factor * slots_of_layout(spread, layout)
-                    longest = limits.worth * ends[FASTEST] / least_total_time(run, batch, of_slot)
+                    longest = limits.worth * ends[FASTEST] / least_total_time(run, batch, limits.factor)
                 more = plans_of_layout(spread, index, slots, longest, block, count)
             if more > block.shape[0] or index >= layouts:
                 evaluate_rows(case, stack, run, limits, block, count, cache, of_block)

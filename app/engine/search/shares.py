@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from app.engine.arrays import store
 from app.engine.compiled import Matrix, Places, Vector, inner, kernel, record
+from app.engine.pipeline import bubble_slots
 from app.engine.plans import Plan
 
 FEW_ROUNDS = 128
@@ -372,7 +373,7 @@ def plans_of_layout(
 ) -> int:
     """Append the plans of a layout to others; return their count, whether there was room or not.
 
-    Choices whose slots are longer than the longest are left out.
+    Those whose slots, of the times of their choices, take longer than a step may take are left out.
     """
     layout, total = record(Layout, spread.layouts, index), count
     tensor, pipeline, data = int(layout.tensor), int(layout.pipeline), int(layout.data)
@@ -384,6 +385,7 @@ def plans_of_layout(
         # Chunks need rounds of one micro-batch per stage.
         if parts == 0.0 or (parts > 1.0 and int(layout.accumulation) % pipeline != 0):
             continue
+        passes = layout.accumulation + bubble_slots(layout.pipeline, parts)
         for choice in range(spread.experts.size):
             expert = spread.experts[choice]
             if not takes_experts(spread, layout, expert):
@@ -392,7 +394,7 @@ def plans_of_layout(
                 total += last - first
                 continue
             for option in range(first, last):
-                if slots[option] > longest:
+                if passes * slots[option] > longest:
                     continue
                 chosen = record(PlanOption, spread.choices, option)
                 plan = Plan(
