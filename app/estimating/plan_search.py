@@ -10,7 +10,7 @@ import numpy as np
 
 from app.catalog.software import PLAN_KINDS
 from app.engine.arrays import first_seen
-from app.engine.gpu.plan_steps import Limits, PlanFigures
+from app.engine.gpu.plan_steps import PlanFigures, PlanLimits
 from app.engine.ipu.plan_steps import evaluate_ipu_plans, phases_needed
 from app.engine.ipu.stage_memory import FITS_BELOW, REFUSED_ABOVE
 from app.engine.plans import PLAN_FIELDS, MemoryUse, Offload, Plans, Recompute
@@ -116,7 +116,7 @@ class PlanSearch:
         self.space = space
         self.everything = everything
         """True to keep all plans, each once; else only those that fit, some possibly twice."""
-        self.limits = Limits(
+        self.limits = PlanLimits(
             0.0, scenario.memory_elsewhere, float(scenario.time_factor()), np.inf if everything else WORTH
         )
         self.enumerated = 0
@@ -388,7 +388,7 @@ def margin_price(memory: Floats, capacity: float) -> Floats:
     return 1.0 + MARGIN_PRICE * np.clip((memory / capacity - 1.0 + MARGIN) / MARGIN, 0.0, 1.0)
 
 
-def fullness(evaluated: PlanFigures, limits: Limits) -> Floats:
+def fullness(evaluated: PlanFigures, limits: PlanLimits) -> Floats:
     """Return the fuller of device memory and host or streaming memory, as a share of its capacity."""
     device = evaluated.memory / limits.memory
     if not limits.host_memory:
@@ -415,7 +415,7 @@ class SearchRanking(PlanRanking):
     """Plans of them that fit."""
     borderline: bool
     """True where a plan fits only into the memory that is otherwise left free."""
-    limits: Limits
+    limits: PlanLimits
     best: int
     """Index of the chosen plan, else of the one closest to fitting."""
     fastest: PlanRanking | None

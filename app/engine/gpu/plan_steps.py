@@ -156,7 +156,7 @@ class PlanFigures(NamedTuple):
         return np.isfinite(self.seconds)
 
 
-class Limits(NamedTuple):
+class PlanLimits(NamedTuple):
     """What plans are held against."""
 
     memory: float
@@ -214,7 +214,7 @@ def evaluate_rows(
     case: Case,
     stack: SoftwareStack,
     run: RunFigures,
-    limits: Limits,
+    limits: PlanLimits,
     plans: Matrix,
     count: int,
     cache: PlanCache,
@@ -265,7 +265,7 @@ def write_steps(
     case: Case,
     stack: SoftwareStack,
     run: RunFigures,
-    limits: Limits,
+    limits: PlanLimits,
     plans: Matrix,
     cache: PlanCache,
     evaluated: PlanFigures,

@@ -9,9 +9,9 @@ import numpy as np
 from app.engine.compiled import Matrix, Places, Vector, called, inner, kernel, record
 from app.engine.gpu.case import Case, GpuCase, SoftwareStack
 from app.engine.gpu.plan_steps import (
-    Limits,
     PlanCache,
     PlanFigures,
+    PlanLimits,
     evaluate_rows,
     least_slot,
     write_slots,
@@ -74,10 +74,10 @@ class GpuEvaluator:
         self._case, self._stack, self._host_memory = case.case, case.stack, case.host_memory
         self._cache = PlanCache.empty(case.case)
 
-    def limits(self, memory: float, *, factor: float = 1.0, worth: float = np.inf) -> Limits:
-        return Limits(memory, self._host_memory, factor, worth)
+    def limits(self, memory: float, *, factor: float = 1.0, worth: float = np.inf) -> PlanLimits:
+        return PlanLimits(memory, self._host_memory, factor, worth)
 
-    def __call__(self, plans: Plans, limits: Limits, run: RunFigures = ONE_STEP) -> PlanFigures:
+    def __call__(self, plans: Plans, limits: PlanLimits, run: RunFigures = ONE_STEP) -> PlanFigures:
         """Return the memory of plans, and step and run of those that fit."""
         evaluated = PlanFigures.room(len(plans.rows))
         write_steps(self._case, self._stack, run, limits, plans.rows, self._cache, evaluated)
@@ -90,7 +90,7 @@ class GpuEvaluator:
         return slots
 
     def fitting(
-        self, spread: Options, limits: Limits, run: RunFigures = ONE_STEP, fastest: float = np.inf
+        self, spread: Options, limits: PlanLimits, run: RunFigures = ONE_STEP, fastest: float = np.inf
     ) -> Candidates:
         """Return the plans of layouts with every option that fit and are worth it.
 
@@ -118,7 +118,7 @@ class GpuEvaluator:
         return Candidates.of(rows, evaluated, ends, counts)
 
     def recomputing_less(
-        self, plans: Plans, limits: Limits, run: RunFigures, slowest: float
+        self, plans: Plans, limits: PlanLimits, run: RunFigures, slowest: float
     ) -> tuple[Plans, PlanFigures]:
         """Return those plans with the fewest recomputed layers that fit, which gain by not recomputing all.
 
@@ -141,7 +141,7 @@ class GpuEvaluator:
         return Plans.of_rows(rows[gained]), evaluated.take(gained)
 
 
-def fitting(plans: Plans, evaluated: PlanFigures, limits: Limits, fastest: float) -> Candidates:
+def fitting(plans: Plans, evaluated: PlanFigures, limits: PlanLimits, fastest: float) -> Candidates:
     """Return the plans that fit and are worth it, moved to the front of their rows, which are used up."""
     ends, counts = _empty_cache(fastest)
     keep_fitting(plans.rows, evaluated, limits, ends, counts)
@@ -160,7 +160,7 @@ def keep_rows(
     plans: Matrix,
     count: int,
     evaluated: PlanFigures,
-    limits: Limits,
+    limits: PlanLimits,
     to_plans: Matrix,
     to: PlanFigures,
     ends: Vector,
@@ -200,7 +200,11 @@ def keep_rows(
 
 
 @kernel
-def keep_fitting(plans: Matrix, evaluated: PlanFigures, limits: Limits, ends: Vector, counts: Places) -> None:
+def keep_fitting(
+    plans: Matrix, evaluated: PlanFigures, limits: PlanLimits, ends: Vector, counts: Places
+) -> None:
+    plans: Matrix, evaluated: PlanFigures, limits: PlanLimits, ends: Vector, counts: Places
+) -> None:
     """Move plans that fit and are worth it to the front, in their order."""
     keep_rows(plans, plans.shape[0], evaluated, limits, plans, evaluated, ends, counts)
 
@@ -259,7 +263,7 @@ def search_layouts(
     case: Case,
     stack: SoftwareStack,
     run: RunFigures,
-    limits: Limits,
+    limits: PlanLimits,
     spread: Options,
     cache: PlanCache,
     slots: Vector,
@@ -314,7 +318,7 @@ def recompute_less(
     case: Case,
     stack: SoftwareStack,
     run: RunFigures,
-    limits: Limits,
+    limits: PlanLimits,
     slowest: float,
     plans: Matrix,
     cache: PlanCache,
@@ -327,7 +331,7 @@ def recompute_less(
     Infinite figures show that this gains nothing: none has to be, all have to be, or a run is slower than
     ``slowest`` even without any.
     """
-    free = Limits(np.inf, 0.0, limits.factor, np.inf)
+    free = PlanLimits(np.inf, 0.0, limits.factor, np.inf)
     for index in range(plans.shape[0]):
         for field in range(plans.shape[1]):
             one[0, field] = plans[index, field]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.engine.compiled import Kernel
 from app.engine.gpu.case import GpuCase
-from app.engine.gpu.plan_steps import Limits, PlanFigures
+from app.engine.gpu.plan_steps import PlanFigures, PlanLimits
 from app.engine.operators.table import OperatorTable
 from app.engine.plans import Plans, Sharding
 from app.engine.records import GpuSoftware, GpuSystem, Precision
@@ -180,7 +180,7 @@ def test_those_that_fit_and_are_worth_it_are_kept_in_their_order(
     slowest = worth * np.min(found.totals)
     fits, rows = np.flatnonzero(found.fits & (found.totals <= slowest)), plans.rows.copy()
     memory, elsewhere = found.memory.copy(), found.elsewhere.copy()
-    kept = fitting(plans, found, Limits(limit, host, 1.0, worth), np.inf)
+    kept = fitting(plans, found, PlanLimits(limit, host, 1.0, worth), np.inf)
     assert kept.least_memory == memory.min()
     if np.isfinite(found.totals).any():
         assert np.array_equal(kept.plans.rows, rows[fits])
