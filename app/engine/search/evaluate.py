@@ -203,8 +203,6 @@ def keep_rows(
 def keep_fitting(
     plans: Matrix, evaluated: PlanFigures, limits: PlanLimits, ends: Vector, counts: Places
 ) -> None:
-    plans: Matrix, evaluated: PlanFigures, limits: PlanLimits, ends: Vector, counts: Places
-) -> None:
     """Move plans that fit and are worth it to the front, in their order."""
     keep_rows(plans, plans.shape[0], evaluated, limits, plans, evaluated, ends, counts)
 

@@ -5,8 +5,8 @@ from alembic import op
 
 from app.platform.store.queries import DOCUMENT
 
-revision = "0026"
-down_revision = "0025"
+revision = "0027"
+down_revision = "0026"
 
 
 def upgrade() -> None:
