@@ -1488,7 +1488,14 @@ class SystemInput(Request):
 
 
 class PlanInput(Request):
-    """How the model is mapped to devices. Omitted fields are searched."""
+    """How the model is mapped to devices. Omitted fields are searched. Devices used are tensor × pipeline
+    × data × context; a step trains micro_batch × accumulation × data samples. In the words of
+    Megatron-LM: accumulation is the number of micro-batches of a step (global-batch-size over
+    micro-batch-size and data-parallel size), interleave the number of virtual pipeline stages of a device
+    (num-layers-per-virtual-pipeline-stage sets it), context its context-parallel-size. Expert-parallel
+    ranks are taken from the data-parallel ones, so that expert divides data × context and uses no further
+    devices.
+    """
     tensor: int | None = None
     """Tensor-parallel degree: devices that share each layer."""
     pipeline: int | None = None
@@ -1879,6 +1886,10 @@ class Expectation(Document):
     """Time as published records of this stack reach it."""
     reported: Quantity | None
     """Time as ordinary teams report it; null where nothing else is known than the records."""
+    factor: float | None = None
+    """Median time of ordinary runs of such a stack over that of published records."""
+    runs: int | None = None
+    """Public runs that the factor was fitted to."""
     text: Text | None = None
     """What the headline is, and what moves it, as a sentence; null without a second figure."""
 
@@ -2387,6 +2398,10 @@ class DecisionOption(Document):
     """Share of the term that an owned system does not work; null if rented."""
     why_not: Literal['costs_more', 'does_not_fit', 'no_capacity', 'no_price', 'not_on_sale', 'over_budget', 'over_power', 'published', 'too_late', 'too_slow'] | None
     """Why it is not recommended; null for the recommended option and those that tie with it."""
+    runs: int | None = None
+    """Demanded runs that it does within the term; null if it does not fit."""
+    verdict: Text | None = None
+    """How often the missed limit is kept, or how many runs are done; null for every other reason."""
 
 
 class NearestDate(Document):
@@ -2431,6 +2446,8 @@ class Overturn(Document):
     """Value from which the recommendation changes; null where no value changes it."""
     then: str | None
     """Option that is recommended then; null for none."""
+    even: Quantity | None = None
+    """Runs at which both outlays are equal: differences that count as ties move the recommendation."""
 
 
 class Decision(Document):
@@ -3146,12 +3163,16 @@ class ImportDocument(Document):
     """What was read."""
     parameters: float | None = None
     """Parameter count of the model, if there is one."""
+    forward_flop_per_sample: float | None = None
+    """Compute of the forward pass of one sample at the asked sizes; null without a model. [FLOP]"""
     assumed: list[Text]
     """What was assumed where the file gives no value."""
     missing: list[str]
     """Fields of a request that the file does not give."""
     not_understood: list[str]
     """Fields, columns or lines that were not understood."""
+    columns: list[str] | None = None
+    """Columns of a table, of which those of prices can be chosen."""
     warnings: list[CheckWarning]
     """What may make its figures wrong."""
 
@@ -4310,6 +4331,8 @@ class DemandAnswer(Document):
     """How often the work is done."""
     runs: int
     """Number of runs over the term."""
+    busy: float | None = None
+    """Share of the term that they take on the recommended option, or on the fastest; null if none fits."""
     recommended: str | None
     """Option that is recommended; null if none meets everything and has a price."""
     outlay: Quantity | None
@@ -5504,6 +5527,8 @@ class SizingOption(Document):
     """Share of the term that an owned system does not work; null if rented."""
     why_not: Literal['costs_more', 'does_not_fit', 'no_capacity', 'no_price', 'not_on_sale', 'over_budget', 'over_power', 'published', 'too_late', 'too_slow'] | None = None
     """Why it is not recommended; null for the recommended option and those that tie with it."""
+    verdict: Text | None = None
+    """Why it is not recommended, in words."""
     on_front: bool
     """Whether no other option is faster at less outlay."""
     status: Literal['extrapolated', 'unvalidated', 'validated']
