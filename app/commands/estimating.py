@@ -22,8 +22,7 @@ from app.features.estimates.document import summary_of, with_request
 from app.features.sizings.answering import size
 from app.features.sizings.model import Sizing, SizingRequest
 from app.features.uploads.model import ImportDocument, ImportFields, ProfileDocument
-from app.features.uploads.service import asked_of
-from app.platform.web.forms import checked
+from app.platform.json_bodies import checked
 from app.platform.wording.lines import table
 from app.platform.wording.voice import voice
 from app.profiles.presets import data_directory
@@ -105,7 +104,7 @@ def read(
     fields = {name: value for name, value in sizes.items() if value is not None}
     fields |= {f"{kind}_column": name for kind, name in stated.items()}
     if server is None:
-        asked = asked_of(checked(ImportFields, fields))
+        asked = checked(ImportFields, fields).asked()
         answer = ImportDocument.of(read_import(file.name, data, asked))
     else:
         with session(server, key_file, lang) as api:

@@ -12,9 +12,9 @@ from app.errors import BadInput
 from app.features.integrations import keys
 from app.features.integrations.model import ApiKey, KeyRequest, KeyScope, RotationRequest
 from app.main import make_installation
+from app.platform.json_bodies import checked
 from app.platform.references import no_such
 from app.platform.store.trail import Actor, acting
-from app.platform.web.forms import checked
 from app.platform.wording.lines import table
 from app.platform.workspace import LOCAL_WORKSPACE, Workspace
 from app.settings import Settings

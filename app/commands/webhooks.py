@@ -9,7 +9,7 @@ import typer
 from app.commands.keys import LISTED, OfWorkspace, moment, opened
 from app.features.integrations import webhooks
 from app.features.integrations.model import EventName, WebhookRequest
-from app.platform.web.forms import checked
+from app.platform.json_bodies import checked
 from app.platform.wording.lines import table
 from app.platform.workspace import LOCAL_WORKSPACE
 

@@ -8,9 +8,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from app.errors import AppError, BadInput, FieldError, Message, TooLarge, Unprocessable, several_invalid
 from app.estimating.names import BLANK, INVISIBLE
@@ -338,6 +338,17 @@ def from_validation(errors: Iterable[Mapping[str, Any]]) -> AppError:
     if len(fields) == 1:
         return kind(fields[0].message, fields)
     return kind(several_invalid(len(fields)), fields)
+
+
+Checked = TypeVar("Checked", bound=BaseModel)
+
+
+def checked(schema: type[Checked], values: Mapping[str, Any]) -> Checked:
+    """Return what an address or a form asks for; what the schema does not take is refused as the API does."""
+    try:
+        return schema.model_validate(values)
+    except ValidationError as error:
+        raise as_app_error(error) from None
 
 
 def as_app_error(error: AppError | ValidationError) -> AppError:

@@ -22,11 +22,12 @@ from app.features.accelerators.model import (
     AcceleratorSummary,
 )
 from app.features.catalogue.views import StatementView, statement_view
+from app.platform.json_bodies import checked
 from app.platform.listing import Page
 from app.platform.web import choices
 from app.platform.web.contexts import Choice, ChoiceGroup, Form
 from app.platform.web.deps import ALL, WorkspaceDep, workspace_of
-from app.platform.web.forms import FormDep, checked, typed, whole
+from app.platform.web.forms import FormDep, typed, whole
 from app.platform.web.locale import voice_of
 from app.platform.web.query_forms import FormFields
 from app.platform.web.rendering import FOR_GOOD, DeletePage, deleted, render

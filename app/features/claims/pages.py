@@ -16,10 +16,11 @@ from app.features.claims.model import ClaimsRequest, VendorClaim, VendorClaims
 from app.features.claims.service import get_claim, list_claims, study_of_claim, study_of_published
 from app.features.comparisons.pages import PARAMETER, share_of
 from app.features.studies.forms import address as study_address
+from app.platform.json_bodies import checked
 from app.platform.rates import CostClass
 from app.platform.web.contexts import FigureView, Form, view
 from app.platform.web.deps import QueryDep, WorkspaceDep, workspace_of
-from app.platform.web.forms import FormDep, checked, refused, typed
+from app.platform.web.forms import FormDep, refused, typed
 from app.platform.web.locale import voice_of
 from app.platform.web.query_forms import FormFields
 from app.platform.web.requirements import Right, requires

@@ -25,11 +25,12 @@ from app.features.integrations.model import (
     WebhookPatch,
     WebhookRequest,
 )
+from app.platform.json_bodies import checked
 from app.platform.listing import USUAL_ITEMS, Page
 from app.platform.web.contexts import Choice, Form
 from app.platform.web.deps import ALL, CursorQuery, WorkspaceDep, workspace_of
 from app.platform.web.documents import older
-from app.platform.web.forms import FormDep, checked, typed
+from app.platform.web.forms import FormDep, typed
 from app.platform.web.locale import voice_of
 from app.platform.web.rendering import render
 from app.platform.web.requirements import Right, requires

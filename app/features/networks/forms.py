@@ -12,7 +12,8 @@ from app.errors import AppError, BadInput, FieldError
 from app.estimating.numbers import PERCENT, PLAIN, number_in, numbers_in
 from app.features.networks.model import FabricChoiceRequest, NetworkTerms
 from app.features.studies.frame import StudyQuestion
-from app.platform.web.forms import checked, typed
+from app.platform.json_bodies import checked
+from app.platform.web.forms import typed
 from app.platform.web.query_forms import QueryForm
 
 KNOWN = ("threshold", "oversubscription", "reference", "installed", "options")

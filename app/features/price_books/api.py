@@ -14,6 +14,7 @@ from app.features.price_books.model import (
     PriceBookRequest,
     PriceBookSummary,
 )
+from app.platform.json_bodies import checked
 from app.platform.listing import Page
 from app.platform.web.api import (
     ASK,
@@ -32,7 +33,6 @@ from app.platform.web.api import (
 )
 from app.platform.web.deps import ID, KeyHeader, ListDep, VersionQuery, WorkspaceDep
 from app.platform.web.examples import BOOK, BOOK_CHANGE
-from app.platform.web.forms import checked
 from app.platform.web.locale import CSV, attachment
 from app.platform.web.requirements import LARGE_BODY, Right, requires
 

@@ -20,7 +20,7 @@ from app.features.sizings.model import (
 )
 from app.features.sizings.service import find_sizing, judged_sizing, sizing_id, stored_sizing
 from app.features.studies.model import StudyContent, stated, training_of
-from app.platform.web.forms import checked
+from app.platform.json_bodies import checked
 from app.platform.worker_processes import ClientGone, never
 from app.platform.workspace import Workspace
 

@@ -25,9 +25,9 @@ from app.features.studies.model import GROUPS, MAX_KNOBS, VIEWS, KnobValue, Stud
 from app.features.studies.options import PublishedFigure
 from app.features.studies.service import NAME_LENGTH, get_study, unsaved_study
 from app.features.studies.states import StoredState, state_of, store_state, stored_state
+from app.platform.json_bodies import checked
 from app.platform.rates import CostClass
 from app.platform.web.deps import WorkspaceDep
-from app.platform.web.forms import checked
 from app.platform.web.locale import voice_of
 from app.platform.web.query_forms import FormOutcome, QueryForm
 from app.platform.web.rendering import DISPLAY_PARAMS, data_path, displayed, render

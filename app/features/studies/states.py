@@ -33,7 +33,7 @@ from app.features.studies.service import (
     save_study,
 )
 from app.platform.idempotency import IdempotentCall, Save, keep
-from app.platform.web.forms import checked
+from app.platform.json_bodies import checked
 from app.platform.workspace import Workspace
 
 

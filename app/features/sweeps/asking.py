@@ -17,8 +17,8 @@ from app.features.sweeps.model import MOST_COUNTS, SweepRequest
 from app.features.uploads.service import list_profiles
 from app.features.workloads import suggestions
 from app.features.workloads.filling import known_profile
+from app.platform.json_bodies import checked
 from app.platform.web.contexts import Choice
-from app.platform.web.forms import checked
 from app.platform.workspace import Workspace
 
 OFFERED = 50

@@ -19,6 +19,7 @@ from app.features.uploads.model import (
     UploadSummary,
     WorkloadDocument,
 )
+from app.platform.json_bodies import checked
 from app.platform.listing import Page
 from app.platform.web.api import (
     ASK,
@@ -34,7 +35,6 @@ from app.platform.web.api import (
 )
 from app.platform.web.deps import ID, CustomerQuery, GoneDep, KeyHeader, ListDep, WorkspaceDep
 from app.platform.web.examples import CONFIG, TRANSFORMER
-from app.platform.web.forms import checked
 from app.platform.web.requirements import LARGE_BODY, Right, requires
 
 router = api_router("uploads")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
+from app.errors import check_between
 from app.estimating.documents import CheckWarning, Text
 from app.estimating.money import Currency
 from app.estimating.names import Name, Trimmed
@@ -15,8 +17,12 @@ from app.estimating.request import Schema, Sent, TransformerInput, Whole
 from app.estimating.schema import Document, Quantity
 from app.platform.catalogue_model import OperatorSummary
 from app.profiles.model import ModelProfile
-from app.profiles.readers.prices import COLUMNS
-from app.profiles.readers.recognition import Import
+from app.profiles.readers.prices import COLUMNS, Chosen
+from app.profiles.readers.recognition import Asked, Import
+from app.profiles.samples import MOST_LENGTH
+
+MOST_SIDE = 100_000
+"""Largest side of an image. [pixels]"""
 
 
 class UploadSummary(Document):
@@ -183,6 +189,13 @@ class ProfileFields(Schema):
     image_size: Whole | None = None
     """Side of an image, also for an ONNX graph that leaves it open. [pixels]"""
 
+    def check_sizes(self) -> None:
+        """Refuse sizes that no sample has."""
+        if self.seq_len is not None:
+            check_between("seq_len", self.seq_len, 1, MOST_LENGTH)
+        if self.image_size is not None:
+            check_between("image_size", self.image_size, 1, MOST_SIDE)
+
 
 ColumnName = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -211,6 +224,12 @@ class ImportFields(ProfileFields):
         """Return the chosen columns by what they are."""
         names = {name: getattr(self, f"{name}_column") for name in COLUMNS}
         return {name: column for name, column in names.items() if column}
+
+    def asked(self, kept: Mapping[str, Mapping[str, str]] | None = None) -> Asked:
+        """Return what is asked of a file, with the columns kept for tables of a heading."""
+        self.check_sizes()
+        chosen = Chosen(columns=self.chosen(), kept=kept or {}, currency=self.currency or "")
+        return Asked(seq_len=self.seq_len, image_size=self.image_size, chosen=chosen)
 
 
 class ProfileRequest(Schema):

@@ -24,11 +24,12 @@ from app.features.uploads.model import (
     WorkloadDocument,
 )
 from app.features.uploads.service import Uploads
+from app.platform.json_bodies import checked
 from app.platform.listing import USUAL_ITEMS
 from app.platform.references import no_such
 from app.platform.web.contexts import Form
 from app.platform.web.deps import WorkspaceDep
-from app.platform.web.forms import FormDep, checked, typed
+from app.platform.web.forms import FormDep, typed
 from app.platform.web.rendering import FOR_GOOD, DeletePage, deleted, render
 from app.platform.web.requirements import LARGE_BODY, Right, requires
 from app.platform.web.resources import resource

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
 from pydantic import Field
 
-from app.errors import Conflict, Message, NotFound, Unprocessable, check_between
+from app.errors import Conflict, Message, NotFound, Unprocessable
 from app.estimating.documents import CheckWarning
 from app.estimating.request import ModelInput
 from app.estimating.schema import Document, Quantity, filled
@@ -37,13 +37,10 @@ from app.platform.workspace import Workspace
 from app.profiles.documents import printable
 from app.profiles.model import ModelProfile
 from app.profiles.readers.models import read_profile
-from app.profiles.readers.prices import Chosen
-from app.profiles.readers.recognition import Asked, read_import
-from app.profiles.samples import MOST_LENGTH, LengthSample, read_sample
+from app.profiles.readers.recognition import read_import
+from app.profiles.samples import LengthSample, read_sample
 
 MAX_NAME = 200
-MOST_SIDE = 100_000
-"""Largest side of an image. [pixels]"""
 
 
 class Uploads(Document):
@@ -63,7 +60,7 @@ def upload_profile(
     fields = fields or ProfileFields()
     seq_len, image_size = fields.seq_len, fields.image_size
     once = IdempotentCall.of("profiles", key, f"{name}\n{seq_len}\n{image_size}\n".encode() + content)
-    check_sizes(fields)
+    fields.check_sizes()
 
     def read() -> ModelProfile:
         return read_profile(name, content, seq_len, image_size)
@@ -82,27 +79,13 @@ def recognise(
     fields = fields or ImportFields()
     with workspace.transaction() as repository:
         kept = repository.price_columns()
-    found = read_import(name, content, asked_of(fields, kept))
+    found = read_import(name, content, fields.asked(kept))
     if (chosen := fields.chosen()) and found.prices is not None:
         with workspace.transaction() as repository:
             repository.hold()
             kept = repository.price_columns() | {found.prices.heading: chosen}
             repository.keep_price_columns(dict(list(kept.items())[-MOST_HEADINGS:]))
     return ImportDocument.of(found)
-
-
-def asked_of(fields: ImportFields, kept: Mapping[str, Mapping[str, str]] | None = None) -> Asked:
-    """Return what is asked of a file, after its sizes were checked."""
-    check_sizes(fields)
-    chosen = Chosen(columns=fields.chosen(), kept=kept or {}, currency=fields.currency or "")
-    return Asked(seq_len=fields.seq_len, image_size=fields.image_size, chosen=chosen)
-
-
-def check_sizes(fields: ProfileFields) -> None:
-    if fields.seq_len is not None:
-        check_between("seq_len", fields.seq_len, 1, MOST_LENGTH)
-    if fields.image_size is not None:
-        check_between("image_size", fields.image_size, 1, MOST_SIDE)
 
 
 def describe_profile(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from fastapi import Depends, Request
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData, QueryParams
 
@@ -15,8 +15,6 @@ from app.errors import AppError, FieldError, Message, TooLarge, Unprocessable
 from app.platform.json_bodies import as_app_error, from_validation
 from app.platform.web.contexts import Form
 from app.platform.web.problems import UnsupportedMediaType
-
-Checked = TypeVar("Checked", bound=BaseModel)
 
 OPTION = re.compile(r"^(?:base|options\.(\d+))\.")
 
@@ -38,14 +36,6 @@ def whole(text: str, digits: int = 9) -> int | None:
     (42, None, None, None)
     """
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= digits else None
-
-
-def checked(schema: type[Checked], values: Mapping[str, Any]) -> Checked:
-    """Return what an address or a form asks for; what the schema does not take is refused as the API does."""
-    try:
-        return schema.model_validate(values)
-    except ValidationError as error:
-        raise as_app_error(error) from None
 
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:

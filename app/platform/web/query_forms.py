@@ -15,8 +15,9 @@ from starlette.datastructures import QueryParams
 from app.errors import AppError, FieldError, Message, refuse
 from app.estimating.numbers import DURATIONS, MONEY, PERCENT, PLAIN, NumberKind, number_in, numbers_in
 from app.estimating.request import PercentInput
+from app.platform.json_bodies import checked
 from app.platform.web.contexts import Form
-from app.platform.web.forms import checked, nested, typed
+from app.platform.web.forms import nested, typed
 
 Asked = TypeVar("Asked", bound=BaseModel)
 
