@@ -29,7 +29,7 @@ TAKEN = "\0"
 """Stands where a rule took words off the line: names do not reach over it."""
 
 AMOUNT = (
-    r"(?<![a-z\d.,])\d(?:[\d.,]*\d)?(?:\s?(?:thousand|million|billion|trillion|bn|bln|mn|mln|tn|trn|[kmbt])(?![a-z가-힣])"
+    r"(?<![a-z\d.,/])\d(?:[\d.,]*\d)?(?:\s?(?:thousand|million|billion|trillion|bn|bln|mn|mln|tn|trn|[kmbt])(?![a-z가-힣])"
     r"|(?:\s?[천백십]?[만억조]|\s?[천백])(?:\s?\d[\d,]*\s?[천백십]?[만억조])*)?"
 )
 
@@ -85,7 +85,8 @@ SILENT = frozenset(
         모델 모델을 살까 빌릴까 구매 임대 추천 필요 필요한 좋을까 좋나 하려면 할까 파라미터 매개변수 토큰
         이내 이하 안에 까지 클라우드 클라우드로 구축 사기 빌리기 노드 서버 one once smallest least 가장 작은
         최소 최소한 전력 총 시간 시간은 가능 가능할까 몇일 며칠이면 걸리지 only just please chips chip 칩 할
-        때 하고 싶어 싶다 해줘 알려줘 임차 대여 구입
+        때 하고 싶어 싶다 해줘 알려줘 임차 대여 구입 임대만 임차만 대여만 구매만 구입만
+        imagenet imagenet-1k
         """,
     )
 )
@@ -250,7 +251,10 @@ KIND_WORDS = "|".join(BUDGET_KINDS.values())
 
 RULES: Sequence[Rule] = (
     (rf"({AMOUNT})\s*(?:tokens?|toks?\b|토큰){PARTICLE}", _amount("workload.tokens")),
-    (rf"({AMOUNT})\s*(?:samples?|images?|sequences\b|샘플|이미지){PARTICLE}", _amount("workload.samples")),
+    (
+        rf"({AMOUNT})\s*(?:(?:samples?|images?|sequences)(?![a-z])|샘플|이미지){PARTICLE}",
+        _amount("workload.samples"),
+    ),
     (rf"({AMOUNT})\s*(?:epochs?|에포크|에폭)", _amount("workload.epochs")),
     (
         rf"(?:seq(?:uence)?(?:[ _-]?len(?:gth)?)?|context(?: length)?|시퀀스|문맥)(?:\s?길이)?\s*({AMOUNT})"
@@ -297,6 +301,31 @@ RULES: Sequence[Rule] = (
 )  # fmt: skip
 """What a number means by the words beside it; the first rule that knows them takes them."""
 
+RENTING = re.compile(r"\brent|\bcloud\b|임대|임차|빌[려리릴]|클라우드", re.IGNORECASE)
+BUYING = re.compile(r"\bbuy|\bpurchas|\bown\b|구매|구입|사기|살까|구축", re.IGNORECASE)
+"""Words of a question that ask about renting, and about buying."""
+REFUSED = re.compile(
+    r"(?<!or )(?:\b(?:not?|without)\s+(?:to\s+)?(?:rent\w*|cloud|buy\w*|purchas\w*))"
+    r"|(?:임대|임차|대여|클라우드|구매|구입)(?:는|은|를|을)?\s?(?:안\s?함|안|제외|말고|없이)",
+    re.IGNORECASE,
+)
+"""Words that rule one of them out."""
+
+
+def acquisitions_in(line: str) -> tuple[bool, bool]:
+    """Tell whether a line leaves renting open, and buying.
+
+    >>> acquisitions_in("7B, 60 days, rent only"), acquisitions_in("buy or rent?"), acquisitions_in("7B")
+    ((True, False), (True, True), (True, True))
+    """
+    refused = REFUSED.findall(line)
+    asked = REFUSED.sub("", line)
+    rent, own = bool(RENTING.search(asked)), bool(BUYING.search(asked))
+    if refused and not rent and not own:
+        return not any(map(RENTING.search, refused)), not any(map(BUYING.search, refused))
+    return rent or not own, own or not rent
+
+
 PARAMETERS = re.compile(
     rf"({AMOUNT})\s*(?:parameters?|params?|파라미터|매개변수)(?:\s?(?:모델|짜리))?(?:을|를)?", re.IGNORECASE
 )
@@ -313,16 +342,18 @@ def understand(line: str, shelf: Catalogue) -> Question:
         Models and systems that it can name.
     """
     question = Question()
-    rest = f" {normalize('NFKC', line[:LONGEST_LINE])} "
+    rest = REFUSED.sub(TAKEN, f" {normalize('NFKC', line[:LONGEST_LINE])} ")
     rest = IN_LETTERS.sub(lambda match: SAID[match[0].strip().lower()], GLUED.sub(r"\1 × ", rest))
     rest = PARAMETERS.sub(lambda match: f" {_size(match[1])} ", rest)
     for pattern, take in RULES:
         rest = _taken(rest, pattern, question, take)
     rest = re.sub(r"(?<![\d.])(\d[\d.]*)\s(b|m)(?![a-z])", r"\1\2", rest, flags=re.IGNORECASE)
-    names = _Names(question, shelf)
+    names = _Names(question, shelf, acquisitions_in(line))
     for piece in BREAKS.split(rest):
         names.read(piece.split())
     names.settle()
+    if "workload.epochs" in question.fields and "workload.samples" in question.fields:
+        question.fields["workload.dataset_samples"] = question.fields.pop("workload.samples")
     return question
 
 
@@ -352,8 +383,8 @@ def _size(text: str) -> str:
 class _Names:
     """Models and systems named in what the rules left, with their counts."""
 
-    def __init__(self, question: Question, shelf: Catalogue) -> None:
-        self.question, self.shelf = question, shelf
+    def __init__(self, question: Question, shelf: Catalogue, acquisitions: tuple[bool, bool]) -> None:
+        self.question, self.shelf, self.acquisitions = question, shelf, acquisitions
         self.found: list[tuple[str, list[str]]] = []
         """Words and models of each model named."""
         self.sizes: list[str] = []
@@ -412,7 +443,7 @@ class _Names:
         known = [documents[name] for name in systems if name in documents]
         if not known:
             return
-        system, chips_asked = min(known, key=preference), 0
+        system, chips_asked = min(known, key=self._preference), 0
         number = int(number_in(count, WHOLE)) if count else 0
         words = set(finder("system").aliases.words_of(BEHIND.sub("", text))) - {
             "nvidia",
@@ -434,6 +465,18 @@ class _Names:
             self.question.parts.append(
                 QuestionPart("system", f"{count} × {BEHIND.sub('', text)}" if count else text)
             )
+
+    def _preference(self, system: System) -> tuple[bool, bool, bool, bool, int]:
+        """Order systems of one name: as asked, those suggested, the common ones, owned before rented."""
+        rented, common = system.acquisition == "rent", list(COMMON)
+        rent, own = self.acquisitions
+        return (
+            not (rent if rented else own),
+            system.id not in SYSTEMS,
+            system.id not in COMMON,
+            rented,
+            common.index(system.id) if system.id in COMMON else 0,
+        )
 
     def settle(self) -> None:
         """Choose the model by name and size; a size that follows a model is the work."""
@@ -467,17 +510,6 @@ class _Names:
             self.question.fields["model.preset"] = [named[0]]
             self.question.parts.append(QuestionPart("model.preset", said))
         self.question.parts.sort(key=lambda part: ORDER.index(part.field) if part.field in ORDER else 1)
-
-
-def preference(system: System) -> tuple[bool, bool, bool, int]:
-    """Order systems that one name means: those suggested, then the common ones, owned before rented."""
-    common = list(COMMON)
-    return (
-        system.id not in SYSTEMS,
-        system.id not in COMMON,
-        system.acquisition == "rent",
-        common.index(system.id) if system.id in COMMON else 0,
-    )
 
 
 def _plain(word: str) -> str:

@@ -35,6 +35,7 @@ from app.features.start.question import (
     demands,
     model_of,
     own_systems,
+    with_dataset,
     workload_of,
 )
 from app.features.studies.model import MAX_OPTIONS
@@ -285,7 +286,7 @@ def asked_values(workspace: Workspace, values: Values) -> dict[str, list[str]]:
     if demand := next((name for name in ("runs", "runs_per_year", "busy") if name in question.fields), ""):
         question.fields[DEMAND] = [f"{demand}={question.fields.pop(demand)[0]}"]
     stated = {name: list(texts) for name, texts in values.items() if any(texts)}
-    return {**question.fields, **stated}
+    return {**with_dataset(workspace, question.fields), **stated}
 
 
 @router.get("/", response_class=HTMLResponse)

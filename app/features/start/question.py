@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
 
-from app.engine.units import DAY
+from app.engine.units import DAY, YEAR
 from app.errors import AppError, BadInput, FieldError, Message
-from app.estimating.numbers import DAYS, WHOLE, number_in
+from app.estimating.numbers import DAYS, PLAIN, WHOLE, number_in
 from app.estimating.request import WorkloadInput
+from app.features.start.grammar import acquisitions_in
 from app.features.studies.knobs import apply_knobs
 from app.features.studies.model import MAX_OPTIONS, StudyContent
 from app.features.studies.service import NAME_LENGTH
 from app.features.workloads.filling import WORKLOAD, Draft, chosen_model, known_profile
-from app.features.workloads.suggestions import UNKNOWN, starting_counts, suggested_systems
+from app.features.workloads.suggestions import (
+    UNKNOWN,
+    dataset_of,
+    starting_counts,
+    suggested_systems,
+)
 from app.platform.web import choices
 from app.platform.web.choices import SystemChoice
 from app.platform.web.contexts import Choice
@@ -28,10 +33,6 @@ from app.profiles.presets import preset
 Values = Mapping[str, Sequence[str]]
 
 PROFILE, PRESET = "model.profile_id", "model.preset"
-
-RENTING = re.compile(r"\brent|\bcloud\b|임대|임차|빌[려리릴]|클라우드", re.IGNORECASE)
-BUYING = re.compile(r"\bbuy|\bpurchas|\bown\b|구매|구입|사기|살까|구축", re.IGNORECASE)
-"""Words of a question that ask about renting, and about buying."""
 
 SUGGESTED = "suggested"
 """Field with the suggested systems: those chosen by the reader are kept with another model."""
@@ -100,11 +101,30 @@ def workload_of(values: Values) -> dict[str, Any]:
         return {}
 
 
+def with_dataset(workspace: Workspace, fields: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Return the fields with the samples of an epoch where a line states the epochs alone."""
+    epochs, samples = "workload.epochs", "workload.dataset_samples"
+    profile = known_profile(workspace, chosen_model(fields)) if epochs in fields else None
+    if profile is None or samples in fields:
+        return fields
+    images = dataset_of(profile, workspace.sizing.catalog)
+    return fields if images is None else {**fields, samples: [f"{images:,}"]}
+
+
 def deadline_in(values: Values) -> float | None:
     """Return the deadline, None if invalid: errors are reported when the study is created. [s]"""
     try:
         return number_in(values["deadline"][0], DAYS) * DAY if any(values.get("deadline", ())) else None
     except AppError:
+        return None
+
+
+def between_runs(values: Values) -> float | None:
+    """Return the time from one run to the next where runs a year are stated. [s]"""
+    knob, _, number = next(iter(values.get(DEMAND, ())), "").partition("=")
+    try:
+        return YEAR / number_in(number, PLAIN) if knob == "runs_per_year" else None
+    except (AppError, ZeroDivisionError):
         return None
 
 
@@ -117,14 +137,10 @@ def arranged(workspace: Workspace, values: Values) -> dict[str, list[str]]:
     model, context = model_of(fields), workspace.context()
     if not model or known_profile(workspace, chosen_model(fields)) is None:
         return fields
-    workload = workload_of(fields)
+    workload, deadline, apart = workload_of(fields), deadline_in(fields), between_runs(fields)
     if "system" not in fields and SUGGESTED not in fields:
-        asked = next(iter(fields.get("ask", ())), "")
-        rent, own = bool(RENTING.search(asked)), bool(BUYING.search(asked))
-        deadline = deadline_in(fields)
-        counts = suggested_systems(
-            model, workload, context, deadline, rent=rent or not own, own=own or not rent
-        )
+        rent, own = acquisitions_in(next(iter(fields.get("ask", ())), ""))
+        counts = suggested_systems(model, workload, context, deadline, apart, rent=rent, own=own)
         fields["system"] = list(counts)
         fields[SUGGESTED] = [" ".join(counts)]
     known = workspace.catalogue.systems.documents
@@ -134,7 +150,7 @@ def arranged(workspace: Workspace, values: Values) -> dict[str, list[str]]:
     systems.pop(turns.get("remove", ""), None)
     fields["system"] = list(systems)[:MAX_OPTIONS]
     open_counts = [name for name in fields["system"] if not is_typed(fields, name)]
-    counts = starting_counts(model, workload or UNKNOWN, open_counts, context, deadline_in(fields))
+    counts = starting_counts(model, workload or UNKNOWN, open_counts, context, deadline, apart)
     for name in open_counts:
         fields[f"count.{name}"] = fields[f"{COUNTED}{name}"] = [str(counts.get(name, 1))]
     for turn, step in (("more", 1), ("less", -1)):

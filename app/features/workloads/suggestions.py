@@ -95,12 +95,18 @@ def _of_family(profile: ModelProfile, catalog: Catalog) -> UsualTraining:
         return UsualTraining({"seq_len": profile.usual_seq_len, "tokens": tokens}, why, assumed=True)
     if profile.family in IMAGES:
         figure = catalog.figure(DEFAULTS, "image_epochs")
-        images = catalog.figure(IMAGENET, "dataset_samples")
         values = {"count": figure.si, "publisher": figure.source.publisher}
         why = Message("{count} epochs of ImageNet (assumption: {publisher})", values)
-        workload = {"epochs": round(figure.si), "dataset_samples": round(images.si)}
+        workload = {"epochs": round(figure.si), "dataset_samples": dataset_of(profile, catalog) or 0}
         return UsualTraining(workload, why, assumed=True)
     return UsualTraining({})
+
+
+def dataset_of(profile: ModelProfile, catalog: Catalog) -> int | None:
+    """Return the samples of an epoch of a model: as published, or those of ImageNet for images."""
+    if samples := profile.published.dataset_samples:
+        return round(samples)
+    return round(catalog.figure(IMAGENET, "dataset_samples").si) if profile.family in IMAGES else None
 
 
 def starting_counts(
@@ -109,15 +115,26 @@ def starting_counts(
     systems: Iterable[str],
     context: SizingContext,
     deadline: float | None = None,
+    apart: float | None = None,
 ) -> dict[str, int]:
     """Return systems with the smallest count that likely meets a deadline, or finishes in the start time.
 
-    If none does, the largest count that fits the model; systems that never fit it are omitted.
+    ``apart`` is the time from one run to the next, which a run then takes at most. If no count does, it is
+    the largest that fits the model; systems that never fit it are omitted.
     """
-    share = None if deadline is None else USUAL_PROBABILITY
-    limit = context.catalog.figure(DEFAULTS, "start_time").si if deadline is None else deadline
-    found = {system: _starting_count(model, workload, system, context, limit, share) for system in systems}
-    return {system: count for system, count in found.items() if count is not None}
+    usual = context.catalog.figure(DEFAULTS, "start_time").si
+    limits = [(usual, None) if deadline is None else (deadline, USUAL_PROBABILITY)]
+    if apart is not None and apart < limits[0][0]:
+        limits.append((apart, None))
+    found = {
+        system: [_starting_count(model, workload, system, context, *limit) for limit in limits]
+        for system in systems
+    }
+    return {
+        system: max(count for count in counts if count is not None)
+        for system, counts in found.items()
+        if any(counts)
+    }
 
 
 def _starting_count(
@@ -179,6 +196,7 @@ def suggested_systems(
     workload: Mapping[str, object],
     context: SizingContext,
     deadline: float | None = None,
+    apart: float | None = None,
     *,
     rent: bool = True,
     own: bool = True,
@@ -190,7 +208,7 @@ def suggested_systems(
     systems: Sequence[str] = SYSTEMS if deadline is None else (*SYSTEMS, *NEWER)
     if rent != own:
         systems = RENTED if rent else (SYSTEMS[0], *NEWER)
-    return starting_counts(model, workload or UNKNOWN, systems, context, deadline) or {SYSTEMS[0]: 1}
+    return starting_counts(model, workload or UNKNOWN, systems, context, deadline, apart) or {SYSTEMS[0]: 1}
 
 
 UNKNOWN: Mapping[str, object] = {"samples": 1_000_000}
