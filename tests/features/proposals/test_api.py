@@ -433,7 +433,7 @@ def test_an_option_that_is_not_there_any_more_is_named(
     def gone(*_: object) -> Any:
         raise no_such("system", "dgx-a100-640gb")
 
-    monkeypatch.setattr(comparisons, "make_estimate", gone)
+    monkeypatch.setattr(comparisons, "estimate_option", gone)
     replay = ask("POST", f"/api/v1/proposals/{found['id']}/replay").json()
     assert [one["label"] for one in replay["refused"]] == ["One DGX A100", "One Bow Pod16"]
     assert replay["changes"] == []
