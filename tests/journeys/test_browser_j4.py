@@ -44,7 +44,7 @@ def test_equal_price_and_power_can_be_assumed_and_overwritten(seat: Seat) -> Non
     expect(prices).to_contain_text("1.1×")
     page.locator("#assumptions .hint a").first.click()
     expect(page).to_have_url(f"{seat.server}/claims?dgx_per_pod64=3")
-    expect(prices).to_contain_text("1.0×")
+    expect(prices).to_contain_text("1.00×")
     expect(page.locator("#dgx_per_pod64")).to_have_value("3")
     page.locator("#dgx_per_pod64").fill("")
     page.locator("#pod64_price").fill("300,000")

@@ -87,10 +87,10 @@ def test_who_deletes_an_upload_waits_for_a_study_that_is_being_kept(
 
     deleting, add = threading.Thread(target=delete), StudyQueries.add
 
-    def slowly(queries: StudyQueries, *values: Any) -> None:
+    def slowly(queries: StudyQueries, *values: Any, **options: Any) -> None:
         deleting.start()
         deleting.join(0.5)
-        add(queries, *values)
+        add(queries, *values, **options)
 
     monkeypatch.setattr(StudyQueries, "add", slowly)
     create_study(workspace, study_of(profile))

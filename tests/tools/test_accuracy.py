@@ -129,7 +129,7 @@ def test_bands_hold_left_out_runs_as_often_as_they_say(
         if run.error(kind) is not None and ("gpu_newer_chip" in run.regimes) == newer
     ]
     part = agreement(runs, kind)
-    assert part.coverage is not None and 0.76 <= part.coverage <= 0.87
+    assert part.coverage is not None and 0.76 <= part.coverage <= 0.88
 
 
 @pytest.mark.parametrize(

@@ -255,5 +255,5 @@ def accelerator_question(workspace: Workspace, identifier: str, error: AppError 
         consequences=[*consequences, FOR_GOOD],
         action=f"/accelerators/{identifier}/delete",
         back=f"/accelerators/{identifier}",
-        refused=error.message if error else None,
+        refused=error,
     )

@@ -431,5 +431,5 @@ def study_question(workspace: Workspace, identifier: str, error: AppError | None
         ],
         action=f"/studies/{identifier}/delete",
         back=f"/studies/{identifier}",
-        refused=error.message if error else None,
+        refused=error,
     )

@@ -226,5 +226,5 @@ def upload_question(workspace: Workspace, identifier: str, error: AppError | Non
         consequences=[goes, stays, FOR_GOOD],
         action=f"/uploads/{identifier}/delete",
         back="/uploads",
-        refused=error.message if error else None,
+        refused=error,
     )

@@ -359,7 +359,7 @@ class DeletePage:
     """Where the answer goes."""
     back: str
     """Where somebody goes who thinks better of it."""
-    refused: Message | None = None
+    refused: AppError | None = None
     """Why it was not deleted."""
 
 
