@@ -255,8 +255,10 @@ class Arena:
         engine = make_engine(self.database_url)
         with engine.connect() as connection:
             for kind, (_, _, field_name) in KINDS.items():
-                columns = f"id, {field_name}" + (", version" if kind == "price_book" else "")
-                rows = connection.execute(sa.text(f"SELECT {columns} FROM {kind}")).all()
+                # A comparison is kept as a study.
+                table, column = ("study", "name") if kind == "comparison" else (kind, field_name)
+                columns = f"id, {column}" + (", version" if kind == "price_book" else "")
+                rows = connection.execute(sa.text(f"SELECT {columns} FROM {table}")).all()
                 there = {row[0]: row for row in rows}
                 for one in (one for one in self.kept if one.kind == kind):
                     row = there.get(one.id)

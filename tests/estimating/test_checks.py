@@ -15,7 +15,7 @@ DAY = 86_400.0
 
 def test_an_ordinary_request_is_answered_with_what_it_leaves_open() -> None:
     found = answer()
-    left_open = {"price_is_estimate", "extrapolated"}
+    left_open = {"price_is_estimate", "software_unnamed"}
     assert codes(found) - {"measured_run_outside_range"} == left_open
     assert found.validation.status == "extrapolated", "no run bears out a stack that nobody named"
 

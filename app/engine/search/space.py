@@ -231,7 +231,7 @@ def layouts_like(space: Space, seeds: Plans) -> Floats:
     """Return the layouts of plans on GPUs, each also with its micro-batch doubled, with every share of them.
 
     >>> space = Space(devices=4, devices_per_node=8, global_batch=8, depth=2, heads=2, ipu=False, allowed={})
-    >>> layouts_like(space, Plans.of(data=np.array([4.0]))).astype(int).tolist()
+    >>> layouts_like(space, Plans.of_rows(Plans.of(data=4.0).rows)).astype(int).tolist()
     [[1, 1, 4, 1, 2, 1], [1, 1, 4, 2, 1, 1]]
     """
     bounds, allowed = space.bounds

@@ -417,11 +417,11 @@ def _aws_rows(rows: Sequence[Sequence[str]]) -> PriceList | None:
         for cells in rows[number + 1 :]:
             entry = dict(zip(row, cells, strict=False))
             terms = [entry.get(name) or "" for name in ("LeaseContractLength", "PurchaseOption")]
-            item = entry.get("Instance Type") or entry.get("PriceDescription") or entry["SKU"]
+            item = entry.get("Instance Type") or entry.get("PriceDescription") or entry.get("SKU") or ""
             region = entry.get("Region Code") or entry.get("Location")
             title = " ".join([item, *(term for term in terms if term)])
-            price, currency = entry.get("PricePerUnit"), entry.get("Currency")
-            lines += _line(title, price, currency, entry["Unit"], entry.get("EffectiveDate"), region)
+            price, currency, unit = entry.get("PricePerUnit"), entry.get("Currency"), entry.get("Unit")
+            lines += _line(title, price, currency, unit, entry.get("EffectiveDate"), region)
         return PriceList("aws-price-list", tuple(lines))
     return None
 
