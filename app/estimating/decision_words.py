@@ -311,15 +311,22 @@ class _DecisionWriter:
         nearest = self.decision.nearest
         if nearest is None:
             return
+        asked = chance(self.decision.question.probability)
         # Rounded up, so that what is read suffices when it is asked.
         if nearest.date is not None:
-            values = {"option": self._name(nearest.date.id), "time": _enough_time(nearest.date.deadline_s)}
-            yield Message("With a deadline of {time}, {option} would do.", values)
+            yield Message(
+                "With a deadline of {time}, {option} would do in {chance} of cases.",
+                {
+                    "time": _enough_time(nearest.date.deadline_s),
+                    "option": self._name(nearest.date.id),
+                    "chance": asked,
+                },
+            )
         if nearest.money is not None:
             amount = money(rounded_up(nearest.money.budget), self.currency)
             yield Message(
-                "With a budget of {amount}, {option} would do.",
-                {"option": self._name(nearest.money.id), "amount": amount},
+                "With a budget of {amount}, {option} would do in {chance} of cases.",
+                {"option": self._name(nearest.money.id), "amount": amount, "chance": asked},
             )
         if nearest.work is not None:
             yield Message(
