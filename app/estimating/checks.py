@@ -357,7 +357,8 @@ def validation_checks(
             "software",
             "no measured run combines this model and plan on IPUs; the range is a judgement"
             if kind is ChipKind.IPU
-            else "no measured run combines this model and plan on such a chip; the range is a judgement",
+            else "no measured run combines this model and plan on such a chip; time and range are carried "
+            "over from comparable runs",
         )
     if status == "validated" and software_presumed:
         yield info(

@@ -30,7 +30,8 @@ DOUBTS: Mapping[str, str] = {
         "Measure three steps on it before deciding."
     ),
     "unvalidated": (
-        "No measured run combines this model and plan on such a chip; the time of {option} is a judgement."
+        "No measured run combines this model and plan on such a chip; the time of {option} is carried over "
+        "from comparable runs."
     ),
     "from_data_sheet": "{option} is known from its data sheet alone; no run on it was measured.",
     "calibration_implausible": "The measured runs behind the time of {option} contradict each other.",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
 from typing import TypeAlias
 
 from pydantic import ValidationError
@@ -221,10 +223,15 @@ MOST_HOLDING = 512
 
 
 def least_counts(model: Model, workload: Mapping[str, object], context: SizingContext) -> dict[str, int]:
-    """Return the smallest count of common systems that fits the model; empty for an invalid request."""
-    training = workload or UNKNOWN
+    """Return the smallest count of common systems that fits the model; empty for an invalid request.
 
-    def smallest(system: str) -> int | None:
+    An amount of training that is not stated in full, such as epochs of a data set of unknown size, does not
+    decide whether a model fits.
+    """
+    kind = {"kind": workload["kind"]} if "kind" in workload else {}
+    trainings = [workload or UNKNOWN, {**kind, **UNKNOWN}]
+
+    def smallest(system: str, training: Mapping[str, object]) -> int | None:
         request = EstimateRequest.model_validate(
             {"model": model, "workload": training, "system": {"id": system}}
         )
@@ -245,12 +252,14 @@ def least_counts(model: Model, workload: Mapping[str, object], context: SizingCo
         return high
 
     def make() -> dict[str, int]:
-        try:
-            return {system: count for system in HOLDERS if (count := smallest(system))}
-        except (AppError, ValidationError):
-            return {}
+        counts: dict[str, int] = {}
+        for training, system in product(trainings, HOLDERS):
+            with suppress(AppError, ValidationError):
+                if system not in counts and (count := smallest(system, training)):
+                    counts[system] = count
+        return counts
 
-    counts: dict[str, int] = context.remember(("least", json.dumps([model, training])), make)
+    counts: dict[str, int] = context.remember(("least", json.dumps([model, trainings])), make)
     return counts
 
 
