@@ -252,12 +252,12 @@ def least_counts(model: Model, workload: Mapping[str, object], context: SizingCo
         return high
 
     def make() -> dict[str, int]:
-        counts: dict[str, int] = {}
+        found: dict[str, int | None] = {}
         for training, system in product(trainings, HOLDERS):
-            with suppress(AppError, ValidationError):
-                if system not in counts and (count := smallest(system, training)):
-                    counts[system] = count
-        return counts
+            if system not in found:
+                with suppress(AppError, ValidationError):
+                    found[system] = smallest(system, training)
+        return {system: count for system in HOLDERS if (count := found.get(system))}
 
     counts: dict[str, int] = context.remember(("least", json.dumps([model, trainings])), make)
     return counts
