@@ -101,7 +101,7 @@ class _DecisionWriter:
                 "Bought for this work alone, it stands idle for {share} of the term."
                 if rented
                 else "Bought for this work alone, it stands idle for {share} of the term; no option here is "
-                "rented.",
+                "rented: compare one that is before buying.",
                 {"share": chance(chosen.idle_share)},
             )
         yield from self._runs(chosen)
